@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.checks.diagnosis import quoted
-from grader.sandbox.facts import Raised, decode_raised
+from grader.sandbox.decoding import decode_raised
+from grader.sandbox.facts import Raised
 from grader.text import encodable
 
 MAX_FOREIGN_TEXT = 200

@@ -10,8 +10,8 @@ from grader.course.rubric import Rubric
 from grader.graphs.diagram import diagram_of
 from grader.graphs.model import Graph, read_graph
 from grader.graphs.picture import Picture, draw, mermaid
+from grader.sandbox.decoding import MalformedError, decode
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.facts import MalformedError, decode
 
 _MAX_FACTS = 50_000  # characters; an honest graph at its largest has two thirds of it
 

@@ -13,8 +13,9 @@ from grader.doctor.known_answers import Answer
 from grader.doctor.reused_worker import ObserverPool
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
+from grader.sandbox.decoding import decode_raised
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.facts import Raised, decode_raised
+from grader.sandbox.facts import Raised
 from grader.sandbox.plan import ProbePlan, TimeLimits
 
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)

@@ -8,8 +8,9 @@ from typing import Any
 from grader.checks.diagnosis import quoted
 from grader.course.assignment import Assignment
 from grader.course.probes import PictureProbe, Probe
+from grader.sandbox.decoding import decode_raised
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.sandbox.facts import Raised, decode_raised
+from grader.sandbox.facts import Raised
 
 
 def broken_probes(

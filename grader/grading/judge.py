@@ -20,8 +20,8 @@ from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
+from grader.sandbox.decoding import MalformedError, decode_raised
 from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
-from grader.sandbox.facts import MalformedError, decode_raised
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000

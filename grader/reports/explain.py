@@ -17,8 +17,8 @@ from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared
 from grader.results.model import CheckResult, QuestionResult, Result
+from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence, ProbeOutcome
-from grader.sandbox.facts import MalformedError
 from grader.scores import format_points, is_capped, total
 from grader.text import some
 

@@ -1,7 +1,7 @@
-"""Runs a notebook's cells, in one worker after the other where something goes wrong.
+"""Runs a notebook's cells, and again in another worker where something goes wrong.
 
-A cell that kills its worker is left out and the rest run again, at most twice; then the cells before the
-third are all there is. Cells may take three quarters of a notebook's time.
+A cell that kills its worker is left out and the rest run again, at most twice; the third such cell ends the
+notebook. Cells may take three quarters of a notebook's time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from grader.notebooks.reader import Cell
+from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import REASONS, Evidence, Failure, NoFacts, no_facts
-from grader.sandbox.facts import MalformedError
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.replies import Notice, parse_cell_error, parse_notices, parse_survey, united
 from grader.sandbox.wire import WireError
@@ -30,20 +30,15 @@ _Parsed = TypeVar("_Parsed")
 
 
 class Workers(Protocol):
-    """What a zygote is to an observer."""
+    """What an observer needs of a zygote."""
 
     def worker(self) -> AbstractContextManager[WorkerProcess]:
-        """A worker in which no cell has run; it may be used until its block ends."""
+        """A worker in which no cell has run; it ends with its block."""
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """A worker did not answer as agreed.
-
-    Attributes:
-        failure: how.
-        is_worth_a_retry: it was killed, the first one of this notebook; another may live.
-    """
+    """A worker did not answer as agreed; after the first that was killed, another is worth a try."""
 
     failure: Failure
     is_worth_a_retry: bool = False
@@ -51,20 +46,19 @@ class Trouble:
 
 @dataclass(frozen=True)
 class _Interrupted:
-    """The cells did not all run: `place` is where it ended, their number where only the survey is missing."""
+    """The cells stopped at a position, which is their number where only the survey is missing."""
 
-    place: int
+    position: int
     trouble: Trouble
 
 
 class NotebookRun:
-    """What is known of one notebook, and the time it has left.
+    """What is known of a notebook, and the time it has left.
 
     Attributes:
         names: the status of each function, once the cells have run.
         patched: what the notebook changed in torch.
-        deadline: the end of its time, on the monotonic clock.
-        cells_end: the end of the time of its cells.
+        deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
     def __init__(self, workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> None:
@@ -94,14 +88,14 @@ class NotebookRun:
             with ExitStack() as attempt:
                 worker = attempt.enter_context(self._workers.worker())
                 attempt.callback(self._collect, worker)  # before its end, which comes last
-                found = self._run(worker)
-                if found is None:
+                ended = self._run(worker)
+                if ended is None:
                     stack.enter_context(attempt.pop_all())
                     return worker
-            if isinstance(found, _Interrupted):
-                found = None if found.trouble.is_worth_a_retry else self._skip(found)
-            if found is not None:
-                return found
+            if isinstance(ended, _Interrupted):
+                ended = None if ended.trouble.is_worth_a_retry else self._skip(ended)
+            if ended is not None:
+                return ended
 
     def ask(
         self,
@@ -111,11 +105,10 @@ class NotebookRun:
         seconds: float,
         parse: Callable[[Any], _Parsed],
     ) -> _Parsed | Trouble:
-        """Ask a worker; one that is killed instead of answering is not blamed the first time.
+        """Ask a worker; the first that is killed instead of answering costs nothing.
 
-        The system takes what it can get when its memory is used up, and the next worker may live. When that
-        dies too, other notebooks may still be why, if it was for memory: what kills itself has no claim to a
-        look alone.
+        A system without memory kills any process, and the next worker may live. If that is killed too, and
+        for memory, other notebooks may still be the cause; a worker that kills itself is to blame.
         """
         try:
             return parse(worker.wire.ask(operation, arguments, seconds))
@@ -131,7 +124,7 @@ class NotebookRun:
         return Trouble(Failure.KILLED)
 
     def note_lack_of_time(self, worker: WorkerProcess, begun: CpuTimes) -> None:
-        """Time ran out since then: through the notebook's fault, or because others had the processors?"""
+        """Time ran out since then: note whether others had the processors meanwhile."""
         self._starved |= begun.was_starved_until(worker.cpu_times())
 
     def note_patched(self, patched: Sequence[str]) -> None:
@@ -139,11 +132,11 @@ class NotebookRun:
         self.patched = united(self.patched, patched)
 
     def seconds_left(self, end: float = float("inf")) -> float:
-        """The time until then, or until the notebook's is over; never nothing."""
+        """The time until `end` or the notebook's deadline, always more than zero."""
         return max(0.01, min(end, self.deadline) - time.monotonic())
 
     def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
-        """What is known, as evidence."""
+        """The evidence of what is known."""
         return Evidence(
             self.names,
             probes,
@@ -156,23 +149,23 @@ class NotebookRun:
         )
 
     def _run(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
-        """Run the cells, and look at what they defined; None when both is done."""
+        """Run the cells, and survey what they defined; None when both is done."""
         if self._plan.handed_out:
             handed_out = {"handed_out": self._plan.handed_out}
             answer = self.ask(worker, "begin", handed_out, self._limits.cell, lambda _: None)
             if answer is not None:
                 return _Interrupted(0, answer)
-        for place, cell in enumerate(self._cells):
+        for position, cell in enumerate(self._cells):
             if cell.number in self._skipped:
                 continue
             if time.monotonic() >= self.cells_end:
                 if self.names:  # they ran before, and half of them are of no use
                     return no_facts(Failure.TOO_LATE_FOR_NOTEBOOK)
-                self._note_unreached(place)
+                self._note_unreached(position)
                 break
             trouble = self._run_cell(worker, cell)
             if trouble is not None:
-                return _Interrupted(place, trouble)
+                return _Interrupted(position, trouble)
         return self._survey(worker)
 
     def _run_cell(self, worker: WorkerProcess, cell: Cell) -> Trouble | None:
@@ -192,9 +185,9 @@ class NotebookRun:
                 self._slow.add(cell.number)  # remembered, not paid again
         return None
 
-    def _note_unreached(self, place: int) -> None:
-        """The time of the cells is over before this cell; what is defined by now counts."""
-        for cell in self._cells[place:]:
+    def _note_unreached(self, position: int) -> None:
+        """The time of the cells ended before this cell; what is defined by now counts."""
+        for cell in self._cells[position:]:
             self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": _UNREACHED})
 
     def _survey(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
@@ -213,21 +206,21 @@ class NotebookRun:
         return None
 
     def _skip(self, interrupted: _Interrupted) -> NoFacts | None:
-        """Leave out the cell that killed its worker; the third takes everything after it along.
+        """Leave out the cell that killed its worker, and behind the third such cell all that follow.
 
         Returns:
             Why there is nothing to observe; None where the cells are to be run again.
         """
-        place, failure = interrupted.place, interrupted.trouble.failure
+        position, failure = interrupted.position, interrupted.trouble.failure
         is_over = time.monotonic() >= self.deadline or self._killers > _MAX_SKIPPED
-        if place >= len(self._cells) or is_over:
+        if position >= len(self._cells) or is_over:
             return no_facts(Failure.NOTHING_SEEN)
-        number = self._cells[place].number
+        number = self._cells[position].number
         fault = REASONS[failure].format(seconds=self._limits.cell)
         self._failed[number] = {"cell": number, "raised": None, "fault": fault}
         self._killers += 1
-        end = None if self._killers > _MAX_SKIPPED else place + 1
-        self._skipped.update(cell.number for cell in self._cells[place:end])
+        end = None if self._killers > _MAX_SKIPPED else position + 1
+        self._skipped.update(cell.number for cell in self._cells[position:end])
         return None
 
     def _collect(self, worker: WorkerProcess) -> None:

@@ -47,7 +47,7 @@ class DaskExecutor(Executor):
     notebooks that depend on lost scattered data would fail.
     """
 
-    max_workers = 1_000  # each only waits for one notebook
+    max_workers = 1_000  # threads here, each of which only waits for a notebook
 
     def __init__(self, address: str, settings: Settings) -> None:
         super().__init__()
@@ -139,9 +139,9 @@ class DaskExecutor(Executor):
 
     def _require_alike(self) -> list[str]:
         """What is installed on all workers: the same, and of the grader's own the same as here."""
-        found = self._ask_workers(dask_worker.installed)
-        first_worker, first = next(iter(found.items()))
-        for worker, there in found.items():
+        answers = self._ask_workers(dask_worker.installed)
+        first_worker, first = next(iter(answers.items()))
+        for worker, there in answers.items():
             dask_worker.require_same(
                 "this machine",
                 dask_worker.installed(),
@@ -166,10 +166,10 @@ class DaskExecutor(Executor):
                     f"the Dask worker {worker} has no grader, or another one than {__version__} "
                     f"({type(answer).__name__}: {str(answer)[:200]}): {dask_worker.ALIKE}"
                 )
-        found = {worker: said for worker, said in sorted(answers.items()) if not isinstance(said, OSError)}
-        if not found:
+        living = {worker: said for worker, said in sorted(answers.items()) if not isinstance(said, OSError)}
+        if not living:
             raise _broken(self._deserted)
-        return found
+        return living
 
 
 def _require_protection(expected: Protection, answer: dict[str, Any]) -> None:

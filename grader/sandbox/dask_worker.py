@@ -35,7 +35,7 @@ def installed() -> list[str]:
 
 
 def require_same(one: str, here: list[str], other: str, there: list[str], names: Iterable[str] = ()) -> None:
-    """Refuse another version of any of these names, or of any name; torch is told of first."""
+    """Refuse another version of any of these names, or of any name; the error names torch first."""
     mine, theirs = (dict(entry.split(" ", 1) for entry in entries) for entries in (here, there))
     for name in names or sorted(mine | theirs, key=lambda name: (name != "torch", name)):
         if mine.get(name) != theirs.get(name):
@@ -44,7 +44,7 @@ def require_same(one: str, here: list[str], other: str, there: list[str], names:
 
 
 class ZygotePlugin(WorkerPlugin):
-    """Gives a Dask worker a zygote, which starts when it is used and ends when nobody uses it.
+    """Gives a Dask worker a zygote, which starts with its first use and ends when it is idle.
 
     A worker that does not have installed what is expected observes nothing. Graders with the same settings
     share the plugin, so it stays when a grader disconnects.

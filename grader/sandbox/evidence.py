@@ -1,4 +1,4 @@
-"""Evidence, everything that was observed of one notebook; plain JSON, judged later."""
+"""Evidence, everything that was observed of a notebook; plain JSON, judged later."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from grader.sandbox.facts import MalformedError, Raised, decode, decode_raised
-from grader.sandbox.replies import NOTICED, Notice, is_words
+from grader.sandbox.decoding import MalformedError, decode, decode_raised
+from grader.sandbox.facts import Raised
+from grader.sandbox.replies import NOTICED, STATUSES, Notice, is_words
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -55,7 +56,7 @@ REASONS = {
     Failure.TOO_LATE: f"{_NOT_REACHED}, because the time of the question was used up before",
     Failure.TOO_LATE_FOR_NOTEBOOK: f"{_NOT_REACHED}, because the time of the notebook was used up before",
 }
-#: A process did not answer as processes do.
+#: The process did not answer as processes do.
 ENDINGS = frozenset(
     {
         Failure.TIMEOUT,
@@ -66,7 +67,7 @@ ENDINGS = frozenset(
         Failure.MALFORMED,
     }
 )
-#: Only something else that went wrong is the cause: no misunderstanding of its own.
+#: The cause is another failure before it, and no misunderstanding.
 CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
 #: The time of a probe, a question or a notebook ran out.
 OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
@@ -76,12 +77,7 @@ UNJUDGED = "This check did not come to a verdict; your instructor has to look at
 
 @dataclass(frozen=True)
 class NoFacts:
-    """Why a probe has no facts: a sentence for the student, and its kind.
-
-    Attributes:
-        reason: the sentence.
-        failure: the kind; None in evidence of a grader that did not write it down.
-    """
+    """Why a probe has no facts: a sentence for the student, and its kind (None in older evidence)."""
 
     reason: str
     failure: Failure | None = field(default=None, compare=False)
@@ -92,13 +88,13 @@ class NoFacts:
 
 
 def no_facts(failure: Failure, **details: Any) -> NoFacts:
-    """The reason in words; `details` are those that its sentence names."""
+    """A failure as a sentence; `details` are what the sentence names."""
     return NoFacts(REASONS[failure].format(**details), failure)
 
 
 @dataclass(frozen=True)
 class ProbeRaised:
-    """The probe stopped with an error; one that it caught itself is a fact like any other."""
+    """The probe stopped with an error; an error that it caught itself is a fact like any other."""
 
     error: Raised
 
@@ -109,7 +105,7 @@ ProbeOutcome = Any | ProbeRaised | NoFacts
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one notebook's worker said, still undecoded.
+    """What a notebook's workers said, still undecoded.
 
     Attributes:
         names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
@@ -159,26 +155,23 @@ class Evidence:
 
 
 def parse_evidence(answer: Any) -> Evidence:
-    """Another machine's evidence, once it is known that it can be decoded.
-
-    What cannot is that notebook's fault, and costs no other notebook anything.
-    """
+    """Another machine's evidence, checked; what cannot be decoded is that notebook's fault alone."""
     try:
         evidence = Evidence.from_json(answer)
-        good = _is_good(evidence)
+        is_good = _is_good(evidence)
     except (AttributeError, KeyError, MalformedError, TypeError, ValueError):
-        good = False
-    return evidence if good else Evidence(fault=REASONS[Failure.MALFORMED])
+        is_good = False
+    return evidence if is_good else Evidence(fault=REASONS[Failure.MALFORMED])
 
 
 def _is_good(evidence: Evidence) -> bool:
-    """Whether all fields are of the form of evidence; raises where one is of quite another."""
+    """Whether all fields have the form of evidence; it raises where a field cannot be looked into."""
     outcomes = [evidence.outcome(probe) for probe in evidence.probes]
     for cell in evidence.cells:
         if cell["raised"] is not None:
             decode_raised(cell["raised"])
     return (
-        {*evidence.names.values()} <= {"answered", "untouched", "missing"}
+        {*evidence.names.values()} <= STATUSES
         and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, NoFacts))
         and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
         and all(what in {*NOTICED, "raw descriptors"} for what, _ in evidence.traces)

@@ -24,7 +24,7 @@ from grader.version import code_hash
 Settings = Mapping[str, Any]
 
 # No notebook imports them, and hardly two machines have the same.
-_OF_NO_CONCERN = {"autograd_grader", "pip", "setuptools", "wheel"}
+_IGNORED = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
 class Executor(ABC):
@@ -70,19 +70,9 @@ class Executor(ABC):
     @abstractmethod
     def _start(self) -> Protection: ...
 
-    @property
-    def is_started(self) -> bool:
-        """Whether the sandbox was tried out in this run."""
-        return self._protection is not None
-
-    @property
-    def protection(self) -> Protection:
-        """What ``start`` returns: for callers that do not start yet."""
-        return self.start()
-
     @abstractmethod
     def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
-        """What ``grader.sandbox.observer.observe`` sees; starts first where nobody did.
+        """What ``grader.sandbox.observer.observe`` sees; it starts the workers if they are not started.
 
         Raises:
             GraderError: there is no worker.
@@ -164,11 +154,11 @@ def _package(entry: str) -> str:
     """Name and version of an installed package, or nothing where an entry of a folder is none."""
     described, _, kind = entry.rpartition(".")
     name, _, version = described.lower().partition("-")
-    is_one = kind in {"dist-info", "egg-info"} and version and name not in _OF_NO_CONCERN
-    return f"{name} {version}" if is_one else ""
+    is_package = kind in {"dist-info", "egg-info"} and version and name not in _IGNORED
+    return f"{name} {version}" if is_package else ""
 
 
-def torch_version(known: Sequence[str]) -> str | None:
+def torch_version(fingerprint: Sequence[str]) -> str | None:
     """The version of torch in an environment, without its build; None where there is no torch."""
-    found = (package.removeprefix("torch ") for package in known if package.startswith("torch "))
-    return next((version.partition("+")[0] for version in found), None)
+    versions = (package.removeprefix("torch ") for package in fingerprint if package.startswith("torch "))
+    return next((version.partition("+")[0] for version in versions), None)

@@ -1,7 +1,7 @@
-"""Asks a notebook's probes, in one worker for all questions or in one for each.
+"""Asks a notebook's probes, in a worker for all questions or in a worker for each.
 
-A probe is compiled here, once for a whole class, and sent as code when it is asked; this side writes such
-code and never loads any. Pictures are asked last, when they can spoil nothing: a fault costs the picture.
+A probe is compiled here, once for a whole class, and sent as code; this side never loads such code. Pictures
+are asked last, when they can spoil nothing.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from marshal import dumps
 from typing import Any, NamedTuple
 
 from grader.sandbox.cells import NotebookRun, Trouble
+from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Failure, NoFacts, no_facts
-from grader.sandbox.facts import MalformedError
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.replies import parse_answer
 from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import WorkerProcess
 
-_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets one of its own, and its full time
+_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
 
 #: By probe, in the form that `Evidence` stores.
 Answers = dict[str, dict[str, Any]]
 
 
 class _Question(NamedTuple):
-    """The probes of one function: ordinary ones, those that need a worker alone, and pictures."""
+    """The probes of a function: ordinary probes, those that need a worker alone, and pictures."""
 
     probes: list[PlannedProbe]
     alone: list[PlannedProbe]
@@ -49,7 +49,7 @@ class ProbeRun:
 
     def __init__(self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits) -> None:
         self._notebook, self._plan, self._limits = notebook, plan, limits
-        self._trusted: Answers = {}  # of the shared worker, those that nobody can have forged
+        self._trusted: Answers = {}  # of the shared worker, those that cannot have been forged
 
     def ask_in_one_worker(self, worker: WorkerProcess) -> Answers | None:
         """All probes but those that need a worker alone.
@@ -57,44 +57,43 @@ class ProbeRun:
         Returns:
             None where something went wrong, or was left behind that could reach other questions.
         """
-        found: Answers = {}
+        answers: Answers = {}
         for question in self._questions():
-            before = dict(found)  # the next answer shows that there was one to each of these
+            before = dict(answers)  # the next answer shows that none of these was forged
             for probe in question.probes:
                 answer = self._ask_in_shared_worker(worker, probe, before)
                 if answer is None:
                     return None
-                found[probe.name] = answer
+                answers[probe.name] = answer
         if not self._ended_well(worker):
             self._trusted = {}
             return None
         pictures = [picture for question in self._questions() for picture in question.pictures]
-        return found | self._pictures(worker, pictures)
+        return answers | self._pictures(worker, pictures)
 
     def ask_in_own_workers(self) -> Answers:
         """A worker for every question, and a new one after every fault.
 
-        Questions that the shared worker did not answer come first; for the others there is something to
-        fall back upon when the time is over.
+        Questions that the shared worker did not answer come first; for the others its answers count when the
+        time is over.
         """
-        found: Answers = {}
+        answers: Answers = {}
         for question in sorted(self._questions(), key=self._is_trusted):
-            found |= self._ask_isolated(question.probes, question.pictures)
+            answers |= self._ask_isolated(question.probes, question.pictures)
             if time.monotonic() >= self._notebook.cells_end and self._is_trusted(question):
-                found |= {p.name: self._trusted[p.name] for p in question.probes}
-            found |= self._ask_alone(question)
-        return found
+                answers |= {p.name: self._trusted[p.name] for p in question.probes}
+            answers |= self._ask_alone(question)
+        return answers
 
     def ask_those_alone(self) -> Answers:
         """The probes that need a worker alone."""
-        return {
-            name: answer
-            for question in self._questions()
-            for name, answer in self._ask_alone(question).items()
-        }
+        answers: Answers = {}
+        for question in self._questions():
+            answers |= self._ask_alone(question)
+        return answers
 
     def _questions(self) -> list[_Question]:
-        """Of answered functions; an untouched or missing one earns nothing whatever it does."""
+        """Of answered functions; an untouched or missing function earns nothing, whatever it does."""
         names = self._notebook.names
         return [_question(probes) for f, probes in self._plan.probes.items() if names.get(f) == "answered"]
 
@@ -116,34 +115,34 @@ class ProbeRun:
         return None if reply.patched or reply.changed else reply.answer
 
     def _ask_alone(self, question: _Question) -> Answers:
-        found: Answers = {}
+        answers: Answers = {}
         for probe in question.alone:
-            found |= self._ask_isolated([probe])
-        return found
+            answers |= self._ask_isolated([probe])
+        return answers
 
     def _ask_isolated(self, probes: Sequence[PlannedProbe], pictures: Sequence[PlannedProbe] = ()) -> Answers:
-        """One question's probes in a worker of its own; a fault costs its probe and a new worker.
+        """A question's probes in a worker of its own, where a fault costs its probe and a new worker.
 
-        Its pictures are asked where the last of its probes was.
+        Its pictures are asked in the last of these workers.
         """
-        found: Answers = {}
+        known: Answers = {}
         waiting = list(probes)
         question_end = time.monotonic() + self._limits.question
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._notebook.deadline):
-                return found | _all(waiting, no_facts(Failure.TOO_LATE))
+                return known | _all(waiting, no_facts(Failure.TOO_LATE))
             with ExitStack() as stack:
                 worker = self._notebook.load(stack)
-                if isinstance(worker, NoFacts):  # what was found before counts
-                    return found | _all(waiting, worker)
+                if isinstance(worker, NoFacts):  # the answers before it count
+                    return known | _all(waiting, worker)
                 question_end += time.monotonic() - begun  # the cells' time is not the question's
                 answers = self._ask_until_fault(worker, waiting, pictures, question_end)
             if answers is None:
                 return _all(probes, no_facts(Failure.FORGED))
-            found |= answers
-            waiting = [probe for probe in waiting if probe.name not in found]
-        return found
+            known |= answers
+            waiting = [probe for probe in waiting if probe.name not in known]
+        return known
 
     def _ask_until_fault(
         self,
@@ -152,23 +151,23 @@ class ProbeRun:
         pictures: Sequence[PlannedProbe],
         question_end: float,
     ) -> Answers | None:
-        """The answers up to the first fault, after which no more is asked; None where any may be forged."""
-        found: Answers = {}
+        """The answers up to and with the first fault; None where any may be forged."""
+        answers: Answers = {}
         for probe in waiting:
             answer = self._ask(worker, probe, question_end)
             if isinstance(answer, Trouble):
-                return found if answer.is_worth_a_retry else None
-            found[probe.name] = answer
+                return answers if answer.is_worth_a_retry else None
+            answers[probe.name] = answer
             if "fault" in answer:
-                return found
+                return answers
         if not self._ended_well(worker):  # more answers than questions
             return None
-        return found | self._pictures(worker, pictures)
+        return answers | self._pictures(worker, pictures)
 
     def _ask(
         self, worker: WorkerProcess, probe: PlannedProbe, question_end: float
     ) -> dict[str, Any] | Trouble:
-        """One probe's answer, perhaps a fault; trouble where answers are forged, or another worker may do."""
+        """A probe's answer or fault; trouble where answers are forged, or another worker may do."""
         seconds = min(probe.seconds, self._notebook.seconds_left(question_end))
         begun = worker.cpu_times()
         reply = self._notebook.ask(worker, "probe", _request(probe), seconds, _reply)
@@ -187,26 +186,24 @@ class ProbeRun:
         return reply.answer
 
     def _pictures(self, worker: WorkerProcess, pictures: Sequence[PlannedProbe]) -> Answers:
-        """What a worker shows once it has answered everything, by one request.
+        """The pictures of a worker that has answered everything, by one request.
 
         By then nothing it does can reach a probe. So a fault costs only the pictures.
         """
-        found: Answers = {}
+        answers: Answers = {}
         if not pictures:
-            return found
-        try:
+            return answers
+        with suppress(WireError, MalformedError):
             raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
-            for picture, one in zip(pictures, raw if type(raw) is list else (), strict=False):
-                reply = _reply(one)
+            for picture, raw_answer in zip(pictures, raw if type(raw) is list else (), strict=False):
+                reply = _reply(raw_answer)
                 self._notebook.note_patched(reply.patched)
                 if reply.patched:
                     break
-                found[picture.name] = reply.answer
+                answers[picture.name] = reply.answer
                 if reply.changed:
                     break
-        except (WireError, MalformedError):
-            return found
-        return found
+        return answers
 
     def _patience(self, *probes: PlannedProbe) -> float:
         longest = max(probe.seconds for probe in probes)

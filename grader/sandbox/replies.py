@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from grader.sandbox.facts import MalformedError, decode, decode_raised
+from grader.sandbox.decoding import MalformedError, decode, decode_raised
 
-#: What a worker noticed (one of the words below), and the cell it happened in, or None.
+#: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
 Notice = tuple[str, int | None]
 _Noticed = TypeVar("_Noticed", bound=str | Notice)
+#: What a survey says of a function.
+STATUSES = {"answered", "untouched", "missing"}
 NOTICED = {
     *("code objects", "ctypes", "frames", "gc", "imports at run time", "kernels of torch", "patched"),
     "settrace",
@@ -63,29 +65,28 @@ def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list
     if type(answer) is not dict or set(answer) != {"names", "patched"}:
         raise MalformedError("the answer is malformed")
     names = answer["names"]
-    known = {"answered", "untouched", "missing"}
-    good = (
+    is_good = (
         type(names) is dict
         and set(names) == functions
-        and all(type(s) is str and s in known for s in names.values())
+        and all(type(status) is str and status in STATUSES for status in names.values())
     )
-    if not good or not is_words(answer["patched"]):
+    if not is_good or not is_words(answer["patched"]):
         raise MalformedError("the answer is malformed")
     return names, answer["patched"]
 
 
-def united(known: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
-    """What several workers of one notebook noticed, sorted, once each, the first of each kind."""
-    found = sorted({*known, *more}, key=str)
-    kinds = groupby(found, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
+def united(before: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
+    """What several workers of a notebook noticed, sorted, without repetition, the first of each kind."""
+    everything = sorted({*before, *more}, key=str)
+    kinds = groupby(everything, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
     return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]
 
 
 def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
     """What a worker noticed.
 
-    What is no notice, or one too many, was written by the notebook, which is a notice as well; so is a
-    pipe that the notebook has closed. Thus nothing can be put into it that hides what comes later.
+    A line that is no notice, too many lines, and a pipe that was closed are the notebook's doing, which is a
+    notice as well. So nothing that a notebook writes there hides what comes later.
     """
     *lines, rest = notices.decode("ascii", "replace").split("\n")
     traces = {_notice(line) for line in lines[:_MAX_TRACES]}

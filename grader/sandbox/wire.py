@@ -1,8 +1,8 @@
 """The trusted end of the pipes to a worker: nothing that comes is believed.
 
-One request, one answer: four bytes of length, then JSON. The length is capped before anything is
-read, items and depth before anything is used, and every wait has a deadline, in both directions.
-What the worker prints is drained meanwhile so that it never blocks. Any fault ends the worker.
+A request and its answer are four bytes of length, then JSON. The length is capped before anything is read,
+items and depth before anything is used, and every wait has a deadline. What the worker prints is drained
+meanwhile, so that it never blocks. Any fault ends the worker.
 """
 
 from __future__ import annotations

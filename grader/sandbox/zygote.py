@@ -173,9 +173,9 @@ class Zygote:
         except (BrokenRunError, OSError):
             self._socket.close()
             self._process.kill()
-            told = self._process.communicate()[1].decode(errors="replace").strip()
+            output = self._process.communicate()[1].decode(errors="replace").strip()
             raise BrokenRunError(
-                f"the worker process did not start: {told or 'it ended without a word'}"
+                f"the worker process did not start: {output or 'it ended without a word'}"
             ) from None
         if hello["unprotected"] is not None:
             self.close()

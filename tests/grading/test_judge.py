@@ -12,8 +12,8 @@ from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import MAX_BATCH, MAX_MESSAGE, Verdict, judge
+from grader.sandbox.decoding import decode
 from grader.sandbox.evidence import Evidence, Failure, no_facts
-from grader.sandbox.facts import decode
 
 CHECKS = '''\
 """Hidden checks."""

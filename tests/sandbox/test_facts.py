@@ -6,8 +6,7 @@ import math
 import pytest
 from fabricated import in_base64
 
-from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.sandbox.facts import (
+from grader.sandbox.decoding import (
     MAX_DEPTH,
     MAX_DIMENSIONS,
     MAX_ELEMENTS,
@@ -15,13 +14,11 @@ from grader.sandbox.facts import (
     MAX_TENSORS,
     MAX_TEXT,
     MalformedError,
-    Other,
-    Raised,
-    Rebound,
-    Tensor,
     decode,
     decode_raised,
 )
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
+from grader.sandbox.facts import Other, Raised, Rebound, Tensor
 from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey
 
 TENSOR = {

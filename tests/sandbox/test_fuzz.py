@@ -25,8 +25,9 @@ from grader.grading.preload import modules_to_preload
 from grader.notebooks.file import NotebookError
 from grader.notebooks.identify import recognise
 from grader.notebooks.reader import read_notebook
+from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.facts import MalformedError, Raised, Tensor
+from grader.sandbox.facts import Raised, Tensor
 from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey
 from grader.sandbox.wire import Wire, WireError, parse
 

@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.checks.comparison import assert_close
-from grader.sandbox import facts, replies
+from grader.sandbox import decoding, replies
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.wire import (
     MAX_FRAME,
@@ -755,8 +755,8 @@ def test_parse_gives_json_or_an_error(payload):
 def test_decoded_facts_can_be_compared(answer):
     """Whatever is decoded, it is malformed, or a fact that can be compared without any other error."""
     try:
-        fact = facts.decode(answer)
-    except facts.MalformedError:
+        fact = decoding.decode(answer)
+    except decoding.MalformedError:
         return
     with suppress(AssertionError, TypeError, ValueError):
         assert_close(fact, fact, "They differ.")
@@ -778,7 +778,7 @@ def test_what_is_readable_can_be_stored_and_decoded(answer):
     """A worker's answer about a probe is malformed, or evidence whose outcome can be had without an error."""
     try:
         found = replies.parse_answer(answer)
-    except facts.MalformedError:
+    except decoding.MalformedError:
         return
     stored = json.loads(json.dumps(Evidence(probes={"p": found}).to_json()))
     Evidence.from_json(stored).outcome("p")
@@ -797,10 +797,10 @@ def test_what_is_readable_can_be_stored_and_decoded(answer):
 )
 def test_cells_and_surveys_are_malformed_or_as_agreed(answer):
     """A worker's answer about a cell or about names is malformed, or of exactly the agreed form."""
-    with suppress(facts.MalformedError):
+    with suppress(decoding.MalformedError):
         raised = replies.parse_cell_error(answer)
-        assert raised is None or facts.decode_raised(raised).types
-    with suppress(facts.MalformedError):
+        assert raised is None or decoding.decode_raised(raised).types
+    with suppress(decoding.MalformedError):
         names, patched = replies.parse_survey(answer, {"f"})
         assert names["f"] in {"answered", "untouched", "missing"}
         assert all(type(word) is str for word in patched)

@@ -29,13 +29,13 @@ A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, writte
 noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move
 the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
 
-An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that one cell took from another is
-behind it, and ``"probe"``, [line, column] of a probe's code, where it came through one. Facts are described
-in ``sandbox/facts.py``.
+An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that a cell took from another cell
+is the cause, and ``"probe"``, [line, column] of a probe's code, where it came through a probe. How facts are
+encoded stands in ``facts.py``, and what they mean in ``sandbox/facts.py``.
 
 Decisions:
 
-* **A student's function is looked at as it returns** (``service.py``). What it did to torch is compared and
+* **A student's function is looked at as it returns** (``student_namespace.py``). What it did to torch is compared and
   undone there, because a patch could put itself back before the probe ends. ``freed`` reads saved tensors
   instead of running a backward, in which a hook could raise.
 * **What students' code can call shows nothing of ours** (``spy.py``). A Python function hands out its

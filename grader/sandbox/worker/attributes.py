@@ -80,14 +80,14 @@ class _Parts(NamedTuple):
     def put_back(self) -> list[str]:
         """Give the function its parts again; returns the names of those that were others."""
         current = [part.__get__(self.function) for part in _parts]
-        exchanged = [place for place, value in enumerate(self.values) if current[place] is not value]
-        for place in exchanged:
-            _parts[place].__set__(self.function, self.values[place])
+        exchanged = [index for index, value in enumerate(self.values) if current[index] is not value]
+        for index in exchanged:
+            _parts[index].__set__(self.function, self.values[index])
         if self.values[2] is not None and self.values[2] != self.keywords:
             self.values[2].clear()
             self.values[2].update(self.keywords)
             exchanged.append(2)
-        return [f"{self.name}.{_PARTS[place]}" for place in dict.fromkeys(exchanged)]
+        return [f"{self.name}.{_PARTS[index]}" for index in dict.fromkeys(exchanged)]
 
 
 class _Captured:
@@ -116,11 +116,11 @@ class _Captured:
                 changed += [name for parts in self.functions for name in parts.put_back()]
         writes = self.namespaces.writes()  # before the comparison: later writes are looked at again
         unchanged = []
-        for place, namespace in self.namespaces.written():
+        for index, namespace in self.namespaces.written():
             found = _put_back(namespace) + _take_away(namespace)
             changed += found
             if not found:
-                unchanged.append(place)
+                unchanged.append(index)
         if unchanged:
             self.namespaces.mark_clean(unchanged, writes)
         return changed

@@ -176,14 +176,14 @@ def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) 
 
 def _suspects(error: BaseException, names: Mapping[str, Any]) -> Iterator[str]:
     """Names that may be the cause: the missing name, or those on the line that failed."""
-    place = innermost(error)
+    trace = innermost(error)
     if type(error) is NameError:
         yield str(error.name)
-    elif type(error) is AttributeError and place:
-        yield from (n for n in place.tb_frame.f_code.co_names if names.get(n, MISSING) is error.obj)
-    elif type(error) is TypeError and place:
+    elif type(error) is AttributeError and trace:
+        yield from (n for n in trace.tb_frame.f_code.co_names if names.get(n, MISSING) is error.obj)
+    elif type(error) is TypeError and trace:
         text = error_text(error)
-        for name in _loaded(place.tb_frame.f_code, place.tb_lasti):
+        for name in _loaded(trace.tb_frame.f_code, trace.tb_lasti):
             if name in names and (f"'{kind_of(names[name])}'" in text or _complains_of(name, error)):
                 yield name
 

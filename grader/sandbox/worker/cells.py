@@ -151,8 +151,8 @@ class Notebook:
         while trace is not None and trace.tb_frame.f_code is not code:
             trace = trace.tb_next
         line = trace.tb_lineno if trace is not None else 0
-        place = next(n for n, statement in enumerate(body) if line <= (statement.end_lineno or 0))
-        failed, below = body[place], body[place + 1 :]
+        index = next(n for n, statement in enumerate(body) if line <= (statement.end_lineno or 0))
+        failed, below = body[index], body[index + 1 :]
         if isinstance(failed, ast.Raise):
             return []
         if isinstance(failed, ast.Import | ast.ImportFrom) and len(failed.names) > 1:

@@ -28,9 +28,9 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     Read past whatever a class of the student's puts over it. Where it came through a probe, the last line of
     that is reported too, for the author of a probe that fails on the reference.
     """
-    file, number, function = _place(error)
+    file, number, function = _location(error)
     types = [class_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    in_probe = _place_in_probe(error)
+    in_probe = _location_in_probe(error)
     return ({"probe": in_probe} if in_probe else {}) | {
         "types": types[:50],
         "text": error_text(error),
@@ -55,7 +55,7 @@ def _line(file: str, number: int) -> str:
     return printable(lines[number - 1].strip()[:MAX_LINE]) if 0 < number <= len(lines) else ""
 
 
-def _place(error: BaseException) -> tuple[str, int, str]:
+def _location(error: BaseException) -> tuple[str, int, str]:
     """The cell's file, the line and the function where the notebook raised, or where it does not parse."""
     place = innermost(error)
     if place is not None:
@@ -68,7 +68,7 @@ def _place(error: BaseException) -> tuple[str, int, str]:
     return "", 0, ""
 
 
-def _place_in_probe(error: BaseException) -> list[int] | None:
+def _location_in_probe(error: BaseException) -> list[int] | None:
     """Line and column of the text that travelled, of the last line of a probe or its helpers."""
     place = innermost(error, "<probe>")
     if place is None:

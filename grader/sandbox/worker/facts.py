@@ -43,7 +43,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
-        self._places: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         self._identities: dict[int, int] = {}
         self._storages: dict[int, int] = {}
         self._kept: list[Any] = []  # keeps what has an identity alive, so that no id is used twice
@@ -105,24 +105,24 @@ class Encoder:
         return ["other", self._text(class_name(kind))]
 
     def _tensor(self, tensor: Any) -> int:
-        place = self._places.get(_id(tensor))
-        if place is None:
+        index = self._indices.get(_id(tensor))
+        if index is None:
             storage = storage_of(tensor)
-            place = self._add(tensor, storage, tensor_fields(tensor))
-            self._places[_id(tensor)] = place
+            index = self._add(tensor, storage, tensor_fields(tensor))
+            self._indices[_id(tensor)] = index
             grad = read_grad(tensor)
             if grad is not None:
-                self.table[place]["grad"] = self._tensor(grad)
-        return place
+                self.table[index]["grad"] = self._tensor(grad)
+        return index
 
     def _snap(self, snap: Snap) -> int:
-        place = self._places.get(_id(snap))
-        if place is None:
+        index = self._indices.get(_id(snap))
+        if index is None:
             self._kept.append(snap)
-            place = self._places[_id(snap)] = self._add(snap.tensor, snap.storage, snap.fields)
+            index = self._indices[_id(snap)] = self._add(snap.tensor, snap.storage, snap.fields)
             if snap.grad is not None:
-                self.table[place]["grad"] = self._snap(snap.grad)
-        return place
+                self.table[index]["grad"] = self._snap(snap.grad)
+        return index
 
     def _add(self, tensor: Any, storage: Any, fields: dict[str, Any]) -> int:
         self._kept.append((tensor, storage))

@@ -69,9 +69,9 @@ class FakeShell:
         if name in _TRANSPARENT:
             self._execute(cell, f"below %%{name}")
 
-    def _execute(self, text: str, place: str) -> None:
+    def _execute(self, text: str, origin: str) -> None:
         """Run a text; report it if it stands in no cell, for then no check of the cells has read it."""
-        file = f"<{self._notebook.cell}, {place}>"
+        file = f"<{self._notebook.cell}, {origin}>"
         if not any(repr(text) in source for source in self._notebook.sources.values()):
             notice("imports at run time", file)
         self._notebook.execute(text, file)

@@ -90,7 +90,7 @@ class _Teller:
 
     def __init__(self, named: list[tuple[str, Any]]) -> None:
         self._named = named
-        self._names = {_id(tensor): place for place, (_, tensor) in reversed([*enumerate(named)])}
+        self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(named)])}
         self._storages: dict[Any, int] = {}
         self._groups = [self._group(tensor) for _, tensor in named]
         self._shown = Walk([tensor for _, tensor in named], MAX_NODES)
@@ -101,8 +101,8 @@ class _Teller:
         behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
         states = [{state for _, state, *_ in nodes.states(node)} for node in behind.nodes]
         return {
-            "tensors": [self._tensor(place) for place in range(len(self._named))],
-            "nodes": [self._node(place, node) for place, node in enumerate(self._shown.nodes)],
+            "tensors": [self._tensor(index) for index in range(len(self._named))],
+            "nodes": [self._node(index, node) for index, node in enumerate(self._shown.nodes)],
             "more": cut or wide or self._shown.is_cut,
             "total": len(behind.nodes) + behind.is_cut,
             "freed": sum("freed" in found for found in states),
@@ -113,8 +113,8 @@ class _Teller:
         """A number for a tensor's storage; what has none of its own is alone."""
         return self._storages.setdefault(_memory_of(tensor), len(self._storages))
 
-    def _tensor(self, place: int) -> dict[str, Any]:
-        name, tensor = self._named[place]
+    def _tensor(self, index: int) -> dict[str, Any]:
+        name, tensor = self._named[index]
         first = self._names[_id(tensor)]
         return {
             "name": name,
@@ -122,18 +122,18 @@ class _Teller:
             "leaf": tensors.is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.places.get(_id(tensors.made_by(tensor))),
+            "made_by": self._shown.indices.get(_id(tensors.made_by(tensor))),
             "output": _output(tensor),
-            "storage": self._groups[place],
-            "same": None if first == place else first,
+            "storage": self._groups[index],
+            "same": None if first == index else first,
             "grad": tensors.read_grad(tensor) is not None,
             "retains": _retains(tensor),
         }
 
-    def _node(self, place: int, node: Any) -> dict[str, Any]:
+    def _node(self, index: int, node: Any) -> dict[str, Any]:
         told = {
             "op": errors.class_name(_type(node)),
-            "next": _few(self._shown.after[place]),
+            "next": _few(self._shown.after[index]),
             "leaf": None,
             "named": None,
             "grad": False,
@@ -157,14 +157,14 @@ class _Teller:
         if saved is None or (state == "current" and _requires(saved)):
             return None
         group = self._storages.get(_memory_of(saved))
-        places = [place for place, its in enumerate(self._groups) if its == group]
-        constants = [place for place in places if not _requires(self._named[place][1])]
-        return next(iter(constants if state == "current" else constants + places), None)
+        indices = [index for index, its in enumerate(self._groups) if its == group]
+        constants = [index for index in indices if not _requires(self._named[index][1])]
+        return next(iter(constants if state == "current" else constants + indices), None)
 
 
-def _few(places: list[int | None]) -> list[int | None]:
+def _few(indices: list[int | None]) -> list[int | None]:
     """The first of the places; None stands for all that are left out."""
-    return places if len(places) <= MAX_NEXT else [*places[: MAX_NEXT - 1], None]
+    return indices if len(indices) <= MAX_NEXT else [*indices[: MAX_NEXT - 1], None]
 
 
 def _memory_of(tensor: Any) -> int:

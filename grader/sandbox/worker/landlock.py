@@ -113,11 +113,11 @@ def readable_paths() -> list[str]:
 def open_to_all(path: str) -> bool:
     """Tell whether a user who owns nothing can reach and read `path`, going by the permission bits."""
     named = Path(path).absolute()
-    return all(_granted(place) for place in {named, named.resolve()})
+    return all(_granted(path) for path in {named, named.resolve()})
 
 
-def _granted(place: Path) -> bool:
-    mode = place.stat().st_mode
+def _granted(path: Path) -> bool:
+    mode = path.stat().st_mode
     wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in place.parents)
+    passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
     return passable and mode & wanted == wanted

@@ -37,7 +37,7 @@ class Walk:
 
     def __init__(self, results: list[Any], most: int = sys.maxsize) -> None:
         self.nodes: list[Any] = []
-        self.places: dict[int, int] = {}
+        self.indices: dict[int, int] = {}
         self.after: list[list[int | None]] = []
         self._most = most
         for node in map(_made_by, results):
@@ -50,15 +50,15 @@ class Walk:
     @property
     def is_cut(self) -> bool:
         """Whether there are more nodes than it took."""
-        return any(place is None for after in self.after for place in after)
+        return any(index is None for after in self.after for index in after)
 
     def _meet(self, node: Any) -> int | None:
         """The place of a node; a node not met before gets a new place."""
-        place = self.places.get(_id(node))
-        if place is None and len(self.nodes) < self._most:
-            place = self.places[_id(node)] = len(self.nodes)
+        index = self.indices.get(_id(node))
+        if index is None and len(self.nodes) < self._most:
+            index = self.indices[_id(node)] = len(self.nodes)
             self.nodes.append(node)
-        return place
+        return index
 
 
 def behind(tensor: Any) -> list[Any]:
@@ -145,8 +145,8 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
         return [(name, state, saved, now, _data_of(raw[0]) if holds else None)]
     several = _type(values) is tuple or _type(values) is list
     return [
-        (f"{name}[{place}]" if several else name, "current", *_versions(value), value)
-        for place, value in enumerate(values if several else (values,))
+        (f"{name}[{index}]" if several else name, "current", *_versions(value), value)
+        for index, value in enumerate(values if several else (values,))
         if tensors.is_tensor(value)
     ]
 

@@ -163,8 +163,8 @@ def _demand(demand: Demand, refusal: int) -> list[Instruction]:
         _load(word),
         Instruction(_AND, 0, 0, demand.mask),
         *(
-            Instruction(_EQUAL, last - place + (not demand.unless), demand.unless and place == last, value)
-            for place, value in enumerate(demand.values)
+            Instruction(_EQUAL, last - index + (not demand.unless), demand.unless and index == last, value)
+            for index, value in enumerate(demand.values)
         ),
         _answer(refusal),
     ]
@@ -205,7 +205,7 @@ class Filter:
 
     def __init__(self, machine: str, *, sealed: bool) -> None:
         steps = program(machine, sealed=sealed)
-        self._pid_places = [place for place, step in enumerate(steps) if step.operand == OWN_PID]
+        self._pid_indices = [index for index, step in enumerate(steps) if step.operand == OWN_PID]
         self._instructions = (_RawInstruction * len(steps))(*(_RawInstruction(*step) for step in steps))
         self._program = _RawProgram(len(steps), self._instructions)
         self._pointer = ctypes.byref(self._program)
@@ -219,6 +219,6 @@ class Filter:
         Raises:
             OSError: the kernel refused.
         """
-        for place in self._pid_places:
-            self._instructions[place].operand = pid
+        for index in self._pid_indices:
+            self._instructions[index].operand = pid
         syscall("prctl", _PR_SET_SECCOMP, _MODE_FILTER, self._pointer, 0, 0)

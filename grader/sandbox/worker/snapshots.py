@@ -72,25 +72,25 @@ class AttributeSnapshots:
         if self._counters is None:
             yield from enumerate(self.all[: self._most])
         elif (now := self._counters.read()) != self._seen:
-            yield from ((place, self.all[place]) for place in _unequal(now, self._seen))
+            yield from ((index, self.all[index]) for index in _unequal(now, self._seen))
 
-    def mark_clean(self, places: Sequence[int], writes: bytes) -> None:
+    def mark_clean(self, indices: Sequence[int], writes: bytes) -> None:
         """From now on only later writes to these count, for until then nothing was changed."""
         if writes:
             seen = bytearray(self._seen)
-            for place in places:
-                part = slice(place * _WIDTH, (place + 1) * _WIDTH)
+            for index in indices:
+                part = slice(index * _WIDTH, (index + 1) * _WIDTH)
                 seen[part] = writes[part]
             self._seen = bytes(seen)
 
     def written_between(self, before: bytes, after: bytes) -> list[AttributeSnapshot]:
         """Those that were written to between two readings of ``writes``, whatever they hold by now."""
-        return [] if before == after else [self.all[place] for place in _unequal(before, after)]
+        return [] if before == after else [self.all[index] for index in _unequal(before, after)]
 
 
 def _unequal(one: bytes, other: bytes) -> list[int]:
     pairs = zip(memoryview(one).cast("Q"), memoryview(other).cast("Q"), strict=True)
-    return [place for place, (a, b) in enumerate(pairs) if a != b]
+    return [index for index, (a, b) in enumerate(pairs) if a != b]
 
 
 class _Counters:

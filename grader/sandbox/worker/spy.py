@@ -72,20 +72,20 @@ class _Records:
     def __init__(self, once_per: str | None) -> None:
         self.calls: list[dict[str, Any]] = []
         self._once_per = once_per
-        self._places: dict[Any, int] = {}
+        self._indices: dict[Any, int] = {}
 
     def begin(self, record: dict[str, Any]) -> dict[str, Any]:
         """Take up a call, so that it is known if it stops with an error."""
-        if self._key(record) not in self._places:
-            self._places[self._key(record)] = len(self.calls)
+        if self._key(record) not in self._indices:
+            self._indices[self._key(record)] = len(self.calls)
             self.calls.append(record)
         return record
 
     def end(self, record: dict[str, Any]) -> None:
         """A call that recorded a history takes the place of one that did not."""
-        place = self._places[self._key(record)]
-        if record["nodes"] and not self.calls[place]["nodes"]:
-            self.calls[place] = record
+        index = self._indices[self._key(record)]
+        if record["nodes"] and not self.calls[index]["nodes"]:
+            self.calls[index] = record
 
     def _key(self, record: dict[str, Any]) -> Any:
         """What is equal for calls that are one step."""
@@ -101,10 +101,10 @@ def _listen(output: Any, record: dict[str, Any]) -> None:
     node = tensors.made_by(output) if tensors.is_tensor(output) else None
     if node is None:
         return
-    place = _output_number(output)
+    index = _output_number(output)
 
     def arrived(arriving: tuple[Any, ...]) -> None:
-        gradient = arriving[place]
+        gradient = arriving[index]
         if tensors.is_tensor(gradient):
             before, now = record["gradient"], _detach(gradient)
             record["gradient"] = now if before is None else _add(before, now)
