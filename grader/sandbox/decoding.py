@@ -119,7 +119,7 @@ class _Decoder:
 
 _MALFORMED = "the facts are malformed"
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
-#: How the elements of a dtype lie in memory, in the codes of ``struct``; a complex number is two real numbers.
+#: How the elements of a dtype lie in memory, in the codes of ``struct``; a complex number is two numbers.
 _CODES = {
     "f": ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64", "complex32"),
     "d": ("float64", "complex128"),

@@ -65,7 +65,7 @@ _parts = [_Function.__dict__[name] for name in _PARTS]
 
 
 class _Parts(NamedTuple):
-    """A Python function that can be given other parts while it stays the same object."""
+    """A Python function and what makes it what it is, which can be exchanged in it."""
 
     name: str
     function: types.FunctionType
@@ -78,7 +78,7 @@ class _Parts(NamedTuple):
         return cls(name, function, values, dict(values[2] or {}))
 
     def put_back(self) -> list[str]:
-        """Give the function its parts again; returns the names of those that were others."""
+        """Give the function its parts again; returns the names of those that were exchanged."""
         current = [part.__get__(self.function) for part in _parts]
         exchanged = [index for index, value in enumerate(self.values) if current[index] is not value]
         for index in exchanged:
@@ -91,11 +91,11 @@ class _Parts(NamedTuple):
 
 
 class _Captured:
-    """Owners of attributes, and the Python functions among these.
+    """The attributes of classes and modules, and the Python functions among these.
 
     Args:
         owners: classes and modules.
-        home: only functions of the module of that name; None for all.
+        home: the module whose functions are meant; None for all.
     """
 
     def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
@@ -105,11 +105,11 @@ class _Captured:
                 state = set() if home else _state_of(namespace.owner)
                 for name in state | (_FLUCTUATING & namespace.original.keys()):
                     del namespace.original[name]
-            found = _functions_in(self.namespaces.all).items()
-            self.functions = [_Parts.of(name, f) for f, name in found if home in (None, f.__module__)]
+            functions = _functions_in(self.namespaces.all).items()
+            self.functions = [_Parts.of(name, f) for f, name in functions if home in (None, f.__module__)]
 
     def restore(self, *, exchanged: bool) -> list[str]:
-        """Put back what is not what it was; returns its names."""
+        """Put back what was changed; returns its names."""
         changed: list[str] = []
         if exchanged:
             with audit.unheard():
@@ -117,9 +117,9 @@ class _Captured:
         writes = self.namespaces.writes()  # before the comparison: later writes are looked at again
         unchanged = []
         for index, namespace in self.namespaces.written():
-            found = _put_back(namespace) + _take_away(namespace)
-            changed += found
-            if not found:
+            repaired = _put_back(namespace) + _take_away(namespace)
+            changed += repaired
+            if not repaired:
                 unchanged.append(index)
         if unchanged:
             self.namespaces.mark_clean(unchanged, writes)
@@ -127,16 +127,16 @@ class _Captured:
 
 
 def _functions_in(namespaces: Iterable[AttributeSnapshot]) -> dict[types.FunctionType, str]:
-    """Python functions, by where they were defined rather than where they were imported to."""
-    found: dict[types.FunctionType, str] = {}
+    """Python functions with their names, where they were defined rather than where they were imported to."""
+    names: dict[types.FunctionType, str] = {}
     for namespace in namespaces:
         for name, value in namespace.original.items():
             function = value.__func__ if type(value) in (staticmethod, classmethod) else value
             if type(function) is _Function:
                 at_home = function.__module__ == namespace.owner.__name__
-                if at_home or function not in found:
-                    found[function] = f"{_name(namespace.owner)}.{name}"
-    return found
+                if at_home or function not in names:
+                    names[function] = f"{_name(namespace.owner)}.{name}"
+    return names
 
 
 _captured: list[_Captured] = []  # what all probes rely on, and what the present one does
@@ -151,9 +151,9 @@ def capture() -> None:
 
 
 def capture_probe(words: types.ModuleType) -> None:
-    """What the next probe relies on besides: the module of its words, and the classes of its own in there."""
-    own = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
-    _captured[1:] = [_Captured([words, *own], words.__name__)]
+    """What the next probe relies on besides: the module of its words, and the classes defined in there."""
+    classes = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
+    _captured[1:] = [_Captured([words, *classes], words.__name__)]
 
 
 def restore(*, within_probe: bool = False) -> list[str]:
@@ -168,15 +168,15 @@ def restore(*, within_probe: bool = False) -> list[str]:
 
 
 def writes() -> list[bytes]:
-    """How often everything has been written to, for `healed`; nothing where Python does not count."""
+    """How often each was written to, for `healed`; nothing where Python does not count."""
     return [captured.namespaces.writes() for captured in _captured]
 
 
 def healed(before: list[bytes]) -> bool:
-    """Whether a class or a module that nothing but deceit writes to was written to since then.
+    """Whether a class or a module to which no honest code writes was written to since then.
 
-    What replaces a method and puts it back by itself is seen by that, also where no function of the
-    notebook's returned in between: by a method of its classes, a hook, a generator.
+    That shows code which replaces a method and puts it back by itself, also where no function of the notebook
+    returned in between (a method of its classes, a hook, a generator).
     """
     return any(
         isinstance(namespace.owner, type) or namespace.owner.__name__ in _STILL

@@ -1,8 +1,8 @@
 """Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
 
-Python raises events for some of it (PEP 578; the library's table of audit events); the outside reads the rest
-from the cells (`grading/flags.py`). A notice goes at once into a pipe of its own. It is a reason for a human
-to look, never a verdict.
+Python raises audit events for some of it (PEP 578); the outside reads the rest from the cells
+(`grading/flags.py`). A notice goes at once into its own pipe. It is a reason for a human to look, never a
+verdict.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ATTRIBUTES = {
     **dict.fromkeys(("tb_frame", "f_code", "gi_frame", "gi_code", "cr_frame", "ag_frame"), "frames"),
 }
 _OURS = ("<frozen ", "<probe>", "<__array_function__")
-_MIDDLEMAN = "/ctypes/__init__.py"  # does it for whoever called it
+_MIDDLEMAN = "/ctypes/__init__.py"  # acts for its caller
 
 _frame_of, _write = sys._getframe, os.write
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
@@ -51,14 +51,14 @@ _functions_set: list[None] = []
 
 
 def begin() -> None:
-    """Watch this process from now on; there is no end to it. Notices go into their pipe."""
+    """Watch this process until it ends."""
     sys.addaudithook(_listen)
 
 
 def functions_were_set() -> bool:
-    """Whether a function may have been given other parts since this was asked before.
+    """Whether parts of a function may have been exchanged since the last call; forgets that they were.
 
-    To compare thousands of them costs some milliseconds.
+    Only then are thousands of functions compared, which costs some milliseconds.
     """
     if not _functions_set:
         return False
@@ -68,7 +68,7 @@ def functions_were_set() -> bool:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """What happens in the block is our own doing, and an event for each part of a function takes its time."""
+    """Ignore the events of the block, which are our own doing; to handle each would take time."""
     _looking.append(None)
     try:
         yield
@@ -77,7 +77,7 @@ def unheard() -> Iterator[None]:
 
 
 def notice(what: str, file: str) -> None:
-    """Tell the outside what was found in a cell, by the name of its file."""
+    """Report what was noticed in a cell, by the name of its file."""
     digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
     cell = int(digits) if digits.isdecimal() and len(digits) < 6 else None
     cells = _noticed.setdefault(what, set())
@@ -88,12 +88,12 @@ def notice(what: str, file: str) -> None:
 
 
 def notice_author(what: str, middleman: str) -> bool:
-    """Notice it if code of the notebook does it, by itself or by the file of a middleman; whether it does."""
+    """Report it if code of the notebook does it, perhaps through the file of a middleman; whether it does."""
     file = _author(_frame_of(2), middleman)
-    found = file.startswith("<") and not file.startswith(_OURS)
-    if found:
+    is_of_notebook = file.startswith("<") and not file.startswith(_OURS)
+    if is_of_notebook:
         notice(what, file)
-    return found
+    return is_of_notebook
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
@@ -105,8 +105,8 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     if what is None:
         return
     with unheard():  # looking at frames is an event itself
-        found = notice_author(what, _MIDDLEMAN)
-    if what == "code objects" and (found or event == "object.__setattr__"):
+        is_of_notebook = notice_author(what, _MIDDLEMAN)
+    if what == "code objects" and (is_of_notebook or event == "object.__setattr__"):
         _functions_set.append(None)
 
 

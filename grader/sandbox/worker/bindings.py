@@ -1,8 +1,8 @@
 """Which cells gave a notebook's names their values.
 
-A name that a student's cell gave counts, whatever a cell below that is still as it was handed out does to it:
-demonstrations have loops and variables called ``step``, ``loss`` or ``state`` too. So what such a cell takes
-away is kept, and put back once all cells have run. Between cells a notebook is what it is in Jupyter.
+Demonstrations have loops and variables called ``step``, ``loss`` or ``state``, and so have students' cells.
+What a cell that is still as it was handed out takes from a student's cell is kept, and put back once all
+cells have run. Between cells a notebook is what it is in Jupyter.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Bindings:
                 self._taken.pop(name, None)
 
     def of(self, name: str) -> list[Binding]:
-        """The cells that gave a name its values, without what was put back; one for each time it ran."""
+        """The cells that gave a name its values, each as often as it ran, without what was put back."""
         return self._history.get(name, [])
 
     def put_back(self) -> None:
@@ -142,16 +142,16 @@ def _changed(before: Mapping[str, int], names: Mapping[str, Any]) -> set[str]:
 
 def _stored(code: types.CodeType) -> set[str]:
     """Names to which a cell gives a value at its top level; it may be the same value as before."""
-    found, high, content = set(), 0, code.co_code
+    names, high, content = set(), 0, code.co_code
     for operation, low in zip(content[::2], content[1::2], strict=True):
         argument = high | low
         high = argument << 8 if operation == _EXTENDED else 0
         if operation == _STORE:
-            found.add(code.co_names[argument])
-    return found
+            names.add(code.co_names[argument])
+    return names
 
 
-# An error that came about because one cell took a name from another.
+# Errors whose cause is that a cell took a name from another cell.
 
 _BINDING = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
 _LOADING = {"LOAD_NAME", "LOAD_GLOBAL"}
@@ -159,12 +159,10 @@ _python = dict(vars(builtins))
 
 
 def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The name behind an error, what it was and what it is now; None where no name is.
+    """The name that caused an error because a cell took it from another; None where there is none.
 
     Returns:
-        ``name``; ``was`` and ``now``, the classes of the two values, ``now`` empty where it was deleted;
-        ``given``, the cell it had the first from, None for what Python itself gives; ``cell`` and
-        ``line`` of what took it, the line None where it is not known.
+        The fields of ``grader.sandbox.facts.Rebound``.
     """
     with suppress(Exception):  # whatever a student's objects do: it is only a remark
         for name in _suspects(error, names):
@@ -197,19 +195,19 @@ def _loaded(code: types.CodeType, instruction: int) -> Iterator[str]:
     """The global names in the expression that an instruction belongs to."""
     spans = list(code.co_positions())
     first, last, begin, end = spans[instruction // 2]
-    for one in dis.get_instructions(code):
-        at = one.positions
-        if one.opname not in _LOADING or at is None or None in (at.lineno, at.end_lineno, first, last):
+    for operation in dis.get_instructions(code):
+        at = operation.positions
+        if operation.opname not in _LOADING or at is None or None in (at.lineno, at.end_lineno, first, last):
             continue
         if (first, begin) <= (at.lineno, at.col_offset) and (at.end_lineno, at.end_col_offset) <= (last, end):
-            yield one.argval
+            yield operation.argval
 
 
 def _story(name: str, history: list[Binding]) -> dict[str, Any] | None:
     if not history or not history[-1].is_own:
         return None
     taker = history[-1]
-    before = next((one for one in reversed(history) if one.kind and one.code is not taker.code), None)
+    before = next((b for b in reversed(history) if b.kind and b.code is not taker.code), None)
     was = before.kind if before else kind_of(_python[name]) if name in _python else None
     if was is None:
         return None
@@ -225,9 +223,9 @@ def _story(name: str, history: list[Binding]) -> dict[str, Any] | None:
 
 def _line_of(name: str, code: types.CodeType) -> int | None:
     """Where a cell binds a name for the last time."""
-    found = [
-        one.positions.lineno
-        for one in dis.get_instructions(code)
-        if one.opname in _BINDING and one.argval == name and one.positions
+    lines = [
+        operation.positions.lineno
+        for operation in dis.get_instructions(code)
+        if operation.opname in _BINDING and operation.argval == name and operation.positions
     ]
-    return found[-1] if found else None
+    return lines[-1] if lines else None

@@ -1,9 +1,9 @@
 """Runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
 
-IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a stranger's text, so it
-runs here, under a time limit. Of these only ``%%time`` and ``%%capture`` run their body, or a right answer in
-a timed cell would not exist. A cell that raises costs itself. A line that fails because a package, a file, a
-keyboard or a GPU is not here costs that line: it says nothing about a student.
+IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a student's text, so it
+runs here, under a time limit. Cell magics such as ``%%time`` run their body, or a right answer in a timed
+cell would not exist. A cell that raises costs itself. A line that fails because a package, a file, a keyboard
+or a GPU is not here costs that line: it says nothing about a student.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POSTPONED = __future__.annotations.compiler_flag
 _OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory", "can't allocate memory")
 
 
-# What IPython's transformer may have to do with; where nothing of it is, there is nothing to transform.
+# What the transformer may change; a cell without any of it needs no transformer.
 _MAGIC = re.compile(r"(?m)^[ \t]*(?:[%!?;,/]|>>>|\.\.\.|In ?\[)|=\s*[%!]|\?[ \t]*$|\A\s")
 
 
@@ -80,13 +80,13 @@ class Notebook:
         self.names, self.bindings = names, Bindings(names)
 
     def put_back(self, names: Mapping[str, Any]) -> None:
-        """Make the names what they were when this copy was made; what is in objects stays as it is."""
+        """Make the names what they were when this copy was made; the objects themselves stay as they are."""
         for name in self.names.keys() - names.keys():
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
 
     def begin(self, handed_out: Iterable[str]) -> None:
-        """Before the first cell: the sources of the cells that were handed out, other than stubs."""
+        """Before the first cell: the sources of the cells that were handed out besides stubs."""
         texts = []
         for source in handed_out:
             with suppress(SyntaxError, RecursionError, ValueError):
@@ -94,7 +94,7 @@ class Notebook:
         self.bindings.begin(texts)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
-        """Run one cell; returns what it raised, or None. Raises CellTimeout in the cell when time is up."""
+        """Run a cell; returns what it raised, or None. When time is up, CellTimeout is raised in the cell."""
         _set_handler(_SIGALRM, _raise_timeout)
         _alarm(_ITIMER_REAL, seconds)
         self.cell = f"cell {number}"
@@ -138,10 +138,9 @@ class Notebook:
             raise
 
     def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:
-        """What runs below the statement that raised: nothing, unless it failed because of where it runs.
+        """The statements to run below that which raised: none, unless it failed because of where it runs.
 
-        Otherwise it costs itself and what it would have defined. An import of several names is tried again,
-        one name after the other.
+        Then it costs itself and what it would have defined. An import of several names is tried name by name.
         """
         if not _is_of_this_place(error) and not (
             isinstance(error, NameError) and error.name in self._missing

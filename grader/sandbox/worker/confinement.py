@@ -1,4 +1,4 @@
-"""The cage, prepared once in the zygote and entered by every forked child, for good."""
+"""The cage: the zygote prepares it once, and every forked child enters it for good."""
 
 import contextlib
 import os
@@ -141,7 +141,7 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
 
 def _be_the_first_to_go() -> None:
     """Have the kernel end this process before any other when the machine runs out of memory."""
-    with contextlib.suppress(OSError):  # not on every system; what is promised does not hang on it
+    with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 
@@ -183,8 +183,8 @@ def _limits(
     }
     if memory_bytes is not None:
         wanted["RLIMIT_AS"] = (memory_bytes, memory_bytes)
-    known = {getattr(resource, name): pair for name, pair in wanted.items() if hasattr(resource, name)}
-    return tuple((which, _within(resource.getrlimit(which)[1], pair)) for which, pair in known.items())
+    limits = {getattr(resource, name): pair for name, pair in wanted.items() if hasattr(resource, name)}
+    return tuple((which, _within(resource.getrlimit(which)[1], pair)) for which, pair in limits.items())
 
 
 def _within(ceiling: int, pair: tuple[int, int]) -> tuple[int, int]:

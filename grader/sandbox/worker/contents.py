@@ -1,8 +1,8 @@
 """What a module or an optimizer holds, read past everything its class may define.
 
-A student's class can override ``parameters``, ``named_buffers``, ``__getattr__`` or ``state``, and put a
-dictionary of its own in the place of ``_parameters``. So attributes are taken from where Python keeps
-them, and dictionaries and lists are read as such.
+A student's class can override ``parameters``, ``__getattr__`` or ``state``, and replace ``_parameters`` by
+its own kind of dictionary. So attributes are taken from where Python keeps them, and dictionaries and lists
+are read as such.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def items_of(table: Any) -> list[tuple[Any, Any]]:
 
 
 def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """A module and all below it, in the order of ``named_modules``, each with what its names begin with.
+    """A module and all below it in the order of ``named_modules``, each with the prefix of its names.
 
-    A module that stands in several places is given for each of them.
+    A module that several modules hold comes once for each of them.
     """
     return islice(_below(module, prefix, ()), _MAX_MODULES)
 
@@ -55,7 +55,7 @@ def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[s
     yield prefix, module
     above = (*above, module)
     for name, child in members(module, "_modules"):
-        if is_module(child) and not any(child is one for one in above):
+        if is_module(child) and not any(child is parent for parent in above):
             yield from _below(child, f"{prefix}{name}.", above)
 
 
@@ -66,9 +66,11 @@ def members(module: Any, part: str) -> list[tuple[str, Any]]:
 
 
 def named(module: Any, part: str) -> dict[str, Any]:
-    """What a module and all below it registered, by its full name, shared ones under each of their names."""
+    """What a module and all below it registered, by its full names; what is shared has several."""
     return {
-        f"{prefix}{name}": value for prefix, one in modules_of(module) for name, value in members(one, part)
+        f"{prefix}{name}": value
+        for prefix, child in modules_of(module)
+        for name, value in members(child, part)
     }
 
 

@@ -1,4 +1,4 @@
-"""Exceptions as facts: class names, text and place, read past whatever a student's class puts over them."""
+"""Exceptions as facts: class names, text and location, read past whatever a student's class overrides."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ _syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("f
 def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception as its class names, its text, and the line of the notebook it came from.
 
-    Read past whatever a class of the student's puts over it. Where it came through a probe, the last line of
-    that is reported too, for the author of a probe that fails on the reference.
+    Where it came through a probe, the last line of that is reported too, for the probe's author.
     """
     file, number, function = _location(error)
     types = [class_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
@@ -57,10 +56,10 @@ def _line(file: str, number: int) -> str:
 
 def _location(error: BaseException) -> tuple[str, int, str]:
     """The cell's file, the line and the function where the notebook raised, or where it does not parse."""
-    place = innermost(error)
-    if place is not None:
-        code = place.tb_frame.f_code
-        return code.co_filename, place.tb_lineno, _function(place.tb_frame)
+    trace = innermost(error)
+    if trace is not None:
+        code = trace.tb_frame.f_code
+        return code.co_filename, trace.tb_lineno, _function(trace.tb_frame)
     if _type(error) in _SYNTAX_ERRORS:
         file, number = _syntax_file(error), _syntax_line(error)
         if _type(file) is str and _type(number) is int and file.startswith("<cell "):
@@ -69,12 +68,12 @@ def _location(error: BaseException) -> tuple[str, int, str]:
 
 
 def _location_in_probe(error: BaseException) -> list[int] | None:
-    """Line and column of the text that travelled, of the last line of a probe or its helpers."""
-    place = innermost(error, "<probe>")
-    if place is None:
+    """Line and column, in the text that was sent, of the last line of a probe or its helpers."""
+    trace = innermost(error, "<probe>")
+    if trace is None:
         return None
-    positions = [*_positions(place.tb_frame.f_code)]
-    return [place.tb_lineno or 0, positions[place.tb_lasti // 2][2] or 0]
+    positions = [*_positions(trace.tb_frame.f_code)]
+    return [trace.tb_lineno or 0, positions[trace.tb_lasti // 2][2] or 0]
 
 
 def _function(frame: FrameType | None) -> str:
@@ -86,13 +85,13 @@ def _function(frame: FrameType | None) -> str:
 
 
 def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType | None:
-    """The last place of a traceback that lies in the notebook, or in files that begin otherwise."""
-    found, trace = None, _error_trace(error)
+    """The last entry of a traceback that lies in the notebook, or in files that begin otherwise."""
+    last, trace = None, _error_trace(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith(beginning):
-            found = trace
+            last = trace
         trace = trace.tb_next
-    return found
+    return last
 
 
 def error_text(error: BaseException) -> str:

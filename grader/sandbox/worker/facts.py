@@ -1,11 +1,11 @@
 """Encodes facts: what a worker says about values and tensors.
 
-An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (a place
-in the table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item),
-``raised`` (an error's types, text and place) and ``other`` (only the type's name). Exact types only:
-a subclass of Tensor is an ``other``, whatever it claims to be. The elements of a tensor are bytes in
-base64: to write and to read decimals takes longer than most probes compute. Values that are too deep,
-too many or too long are cut off here, so that an honest answer is never refused outside.
+An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (an index of the
+table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item), ``raised`` (an error's
+types, text and location) and ``other`` (only the type's name). Only exact types count: a subclass of Tensor
+is an ``other``. The elements of a tensor are bytes in base64: to write and to read decimals takes longer than
+most probes compute. What is too deep, too much or too long is cut off here, so that no honest answer is
+refused outside.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_DEPTH = 10
 MAX_ITEMS = 3_000
 MAX_TENSORS = 500
 MAX_ALL_TEXT = 100_000  # of one answer
-CUT_OFF = "value nested too deeply or too long"  # stands in the place of what is left out
+CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
 _float64, _bool_ = np.float64, np.bool_
 _type, _id, _issubclass = type, id, issubclass
@@ -39,7 +39,7 @@ class Raised:
 
 
 class Encoder:
-    """Encodes one answer; tensors go into one table, so identities and shared storage can be compared."""
+    """Encodes an answer; its tensors go into a table, so identities and shared storage can be compared."""
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
@@ -52,7 +52,7 @@ class Encoder:
         self._characters = 0
 
     def encode(self, value: Any, depth: int = 0) -> list[Any]:
-        """The encoded form of any value; never raises for what a student returned."""
+        """The encoded form of any value; it raises for nothing that a student returned."""
         self._items += 1
         kind = _type(value)
         if value is None:
@@ -69,8 +69,8 @@ class Encoder:
 
     def _error(self, error: BaseException) -> dict[str, Any]:
         described = describe_error(error)
-        own = (described["text"], described["function"], described["line"], *described["types"])
-        self._characters += sum(map(len, own))
+        texts = (described["text"], described["function"], described["line"], *described["types"])
+        self._characters += sum(map(len, texts))
         return described
 
     def _is_full(self) -> bool:
@@ -78,7 +78,7 @@ class Encoder:
         return full or self._items > MAX_ITEMS
 
     def _text(self, text: str) -> str:
-        """Text of the answer; what comes once there is too much of it is left out."""
+        """Text of the answer, counted: once there is too much, the rest of the answer is left out."""
         self._characters += len(text)
         return printable(text)
 

@@ -1,6 +1,6 @@
 """Stand-ins for what notebooks import to talk to Jupyter and to graders; they do nothing.
 
-Every student notebook begins with ``import otter``. The real one costs a second and unpickles files.
+Notebooks for Otter begin with ``import otter``, and the real package costs a second and unpickles files.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PROGRESS_BARS = {"tqdm": "tqdm", "tqdm_notebook": "tqdm", "trange": "trange", "
 
 
 class NullObject:
-    """Whatever is asked of it, it does nothing and gives itself back."""
+    """Whatever it is asked, it does nothing and returns itself."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Also what a class derived from one becomes."""
+        """As a base class it takes what a class statement gives."""
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         return self
@@ -70,7 +70,7 @@ class FakeShell:
             self._execute(cell, f"below %%{name}")
 
     def _execute(self, text: str, origin: str) -> None:
-        """Run a text; report it if it stands in no cell, for then no check of the cells has read it."""
+        """Run a text; report it if it stands in no cell, for then flags of cells cannot have seen it."""
         file = f"<{self._notebook.cell}, {origin}>"
         if not any(repr(text) in source for source in self._notebook.sources.values()):
             notice("imports at run time", file)

@@ -31,18 +31,19 @@ def begin_probe(seed: int) -> None:
 
 
 def derived(seed: int, use: bytes) -> int:
-    """A seed for one use, from which neither the seed itself nor that for another use can be found."""
+    """A seed for a use, from which neither the seed itself nor that for another use can be found."""
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
 def vjp(output: Any, *inputs: Any) -> list[Any]:
-    """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, one per input.
+    """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, for each input.
 
     v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
     the reference. An input the output does not depend on gives None. The graph is kept, and no
     ``.grad`` is touched.
     """
-    return list(_asked(output, inputs, _next_cotangent(output)))
+    _drawn[1] += 1
+    return list(_asked(output, inputs, _cotangent(output)))
 
 
 def gradients(
@@ -65,7 +66,7 @@ def gradients(
         dict of gradients by name, None where none arrives, or the error that going back raised; and the names
         of tensors that do not require grad.
     """
-    _drawn[1] += 1  # so that what becomes of one output changes the cotangent of no other
+    _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
         if not tensors.is_tensor(output) and _callable(output):
             output = output()
@@ -107,12 +108,12 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 
 
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
-    """What backward() puts into ``.grad`` of some leaves; of all leaves that are known it is put back."""
+    """What backward() puts into ``.grad`` of some leaves; then all leaves have again what they had."""
     behind = (nodes.leaf_of(node) for node in nodes.behind(output))
-    known = [*inputs, *(leaf for leaf in behind if tensors.is_tensor(leaf))]
-    before = [(leaf, tensors.read_grad(leaf)) for leaf in known]
+    leaves = [*inputs, *(leaf for leaf in behind if tensors.is_tensor(leaf))]
+    before = [(leaf, tensors.read_grad(leaf)) for leaf in leaves]
     try:
-        for leaf in known:
+        for leaf in leaves:
             _set_grad(leaf, None)
         _run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
         return [tensors.read_grad(leaf) for leaf in inputs]
@@ -121,13 +122,8 @@ def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
             _set_grad(leaf, gradient)
 
 
-def _next_cotangent(output: Any) -> Any:
-    _drawn[1] += 1
-    return _cotangent(output)
-
-
 def _cotangent(output: Any) -> Any:
-    """Random numbers in the shape of an output, which depend on nothing but how many came before."""
+    """Random numbers in the shape of an output; they depend on the seed and on how many were drawn before."""
     _generator.manual_seed(derived(_drawn[0], b"%d" % _drawn[1]))
     return _randn(_shape(output), dtype=_dtype(output), generator=_generator)
 
@@ -158,8 +154,8 @@ class Updates:
     ``before`` has what stood in ``.grad``, zeros for None; ``steps`` for each step of the optimizer the
     ``gradient`` it was given, the names of parameters whose gradient was ``missing``, and the ``place`` to
     which they came; ``end`` where they are when the block ends, ``memory`` what the optimizer remembers of
-    them, by torch's names. Each is one tensor for all parameters, None where one of them has none, so that a
-    small one is not compared more finely than known.
+    them, by torch's names. Each is a single tensor for all parameters (None if any of them has none), so that
+    a small parameter is compared no more finely than rounding allows.
 
     Args:
         opt: an optimizer.
@@ -168,9 +164,9 @@ class Updates:
 
     def __init__(self, opt: Any, **named: Any) -> None:
         modules: set[int] = set()
-        found = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
-        names = {_id(p): name for name, p in reversed(found)}  # of several names of one parameter the first
-        self._learners = list({_id(p): p for _, p in found if tensors.requires_grad(p)}.values())
+        pairs = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
+        names = {_id(p): name for name, p in reversed(pairs)}  # of several names of a parameter the first
+        self._learners = list({_id(p): p for _, p in pairs if tensors.requires_grad(p)}.values())
         self._names = [names[_id(p)] for p in self._learners]
         self._opt = opt
         self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}

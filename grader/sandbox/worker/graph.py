@@ -1,23 +1,23 @@
 """The word ``graph``, which gives the autograd graph of named tensors as plain data.
 
-It asks torch's C++ through what was captured before any student's code, runs no backward and no hook,
-changes nothing, and is silent. The form, whose lists are cut off so that the whole fits into an answer:
+It asks torch's C++ through what was captured before any student's code, runs no backward and no hook, and
+changes nothing. The form, whose lists are cut off so that the whole fits into an answer:
 
-``tensors``  one dict a named tensor: ``name``, ``shape`` ("3x2"), ``leaf``, ``requires_grad``, ``version``
-             (None for inference tensors), ``made_by`` (a place in ``nodes``, or None), ``output`` (which of
-             the node's), ``storage`` (equal on the same memory), ``same`` (place of an earlier name of the
-             same object, or None), ``grad`` (whether there is one), ``retains``.
-``nodes``    nearest first, one dict each: ``op`` (class name), ``next`` (places the gradient travels to;
-             None for all that are left out), ``leaf`` (a leaf's sizes, None for an operation), ``named``
-             (its place in ``tensors``, or None), ``grad``, ``saved``: ``[name, state, version when saved,
-             version now, place of a named tensor on the same memory, or None]``.
+``tensors``  a dict for each named tensor: ``name``, ``shape`` ("3x2"), ``leaf``, ``requires_grad``,
+             ``version`` (None for inference tensors), ``made_by`` (index in ``nodes``, or None), ``output``
+             (which of the node's), ``storage`` (equal on the same memory), ``same`` (index of an earlier name
+             of the same object, or None), ``grad`` (whether it has a gradient), ``retains``.
+``nodes``    a dict for each, nearest first: ``op`` (class name), ``next`` (indices of the nodes to which the
+             gradient travels; None for all that are left out), ``leaf`` (a leaf's sizes, None for an
+             operation), ``named`` (index in ``tensors``, or None), ``grad``, ``saved``: ``[name, state,
+             version when saved, version now, index of a named tensor on the same memory, or None]``.
 ``more``     whether nodes, arrows or tensors are missing.
-``total``    how many nodes are behind the first tensor, the result; 5,001 where there are more than 5,000.
+``total``    how many nodes are behind the first tensor; 5,001 where there are more than 5,000.
 ``freed``, ``stale``  how many of these, up to the nearest 5,000, have saved tensors in this state.
 
 A saved tensor is ``current``, ``freed`` (a backward used it up), ``stale`` (overwritten since), ``detached``
-(in place since), ``packed`` (held by a hook, which is not called) or ``unreadable``. One that is current and
-on no named tensor's memory is left out.
+(in place since), ``packed`` (held by a hook, which is not called) or ``unreadable``. What is current and on
+no named tensor's memory is left out.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def graph(**named: Any) -> dict[str, Any]:
             items (``state[0]``). Whatever else a student returned is left out.
     """
     modules: set[int] = set()
-    every = (found for name, value in named.items() for found in tensors_of(name, value, modules))
-    found = [*islice(every, MAX_TENSORS + 1)]
-    return _Teller(found[:MAX_TENSORS]).told(cut=len(found) > MAX_TENSORS)
+    pairs = (pair for name, value in named.items() for pair in tensors_of(name, value, modules))
+    some = [*islice(pairs, MAX_TENSORS + 1)]
+    return _Graph(some[:MAX_TENSORS]).as_data(is_cut=len(some) > MAX_TENSORS)
 
 
 def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
@@ -76,17 +76,16 @@ def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, 
 
 
 def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
-    """The parameters of a module and of all below it, each module's once."""
-    for prefix, one in contents.modules_of(module, f"{name}."):
-        if _id(one) not in modules and len(modules) < _MAX_MODULES:
-            modules.add(_id(one))
-            for key, parameter in contents.members(one, "_parameters"):
+    for prefix, part in contents.modules_of(module, f"{name}."):
+        if _id(part) not in modules and len(modules) < _MAX_MODULES:
+            modules.add(_id(part))
+            for key, parameter in contents.members(part, "_parameters"):
                 if tensors.is_tensor(parameter):
                     yield f"{prefix}{key}"[:_MAX_NAME], parameter
 
 
-class _Teller:
-    """Tells the graph of some named tensors."""
+class _Graph:
+    """The graph of some named tensors."""
 
     def __init__(self, named: list[tuple[str, Any]]) -> None:
         self._named = named
@@ -95,18 +94,18 @@ class _Teller:
         self._groups = [self._group(tensor) for _, tensor in named]
         self._shown = Walk([tensor for _, tensor in named], MAX_NODES)
 
-    def told(self, *, cut: bool) -> dict[str, Any]:
-        """The graph as plain data."""
+    def as_data(self, *, is_cut: bool) -> dict[str, Any]:
+        """The graph in the form described above."""
         wide = any(len(after) > MAX_NEXT for after in self._shown.after)
         behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
         states = [{state for _, state, *_ in nodes.states(node)} for node in behind.nodes]
         return {
             "tensors": [self._tensor(index) for index in range(len(self._named))],
             "nodes": [self._node(index, node) for index, node in enumerate(self._shown.nodes)],
-            "more": cut or wide or self._shown.is_cut,
+            "more": is_cut or wide or self._shown.is_cut,
             "total": len(behind.nodes) + behind.is_cut,
-            "freed": sum("freed" in found for found in states),
-            "stale": sum(not found.isdisjoint(("stale", "detached")) for found in states),
+            "freed": sum("freed" in of_node for of_node in states),
+            "stale": sum(not of_node.isdisjoint(("stale", "detached")) for of_node in states),
         }
 
     def _group(self, tensor: Any) -> int:
@@ -131,7 +130,7 @@ class _Teller:
         }
 
     def _node(self, index: int, node: Any) -> dict[str, Any]:
-        told = {
+        entry = {
             "op": errors.class_name(_type(node)),
             "next": _few(self._shown.after[index]),
             "leaf": None,
@@ -142,18 +141,18 @@ class _Teller:
         leaf = leaf_of(node)
         if tensors.is_tensor(leaf):
             named = self._names.get(_id(leaf))
-            told.update(leaf=_sizes(leaf), named=named, grad=tensors.read_grad(leaf) is not None)
-        return told
+            entry.update(leaf=_sizes(leaf), named=named, grad=tensors.read_grad(leaf) is not None)
+        return entry
 
     def _remarkable(self, states: list[nodes.State]) -> Iterator[list[Any]]:
-        """Saved tensors that say more than that all is well."""
+        """Saved tensors that are not as usual."""
         for name, state, then, now, tensor in states:
             partner = self._partner(state, tensor)
             if state != "current" or partner is not None:
                 yield [name, state, then, now, partner]
 
     def _partner(self, state: str, saved: Any) -> int | None:
-        """The named tensor on the memory of a saved one: a constant, or what may have overwritten it."""
+        """The named tensor on a saved tensor's memory: a constant, or what may have overwritten it."""
         if saved is None or (state == "current" and _requires(saved)):
             return None
         group = self._storages.get(_memory_of(saved))
@@ -163,7 +162,7 @@ class _Teller:
 
 
 def _few(indices: list[int | None]) -> list[int | None]:
-    """The first of the places; None stands for all that are left out."""
+    """The first indices; None stands for all that are left out."""
     return indices if len(indices) <= MAX_NEXT else [*indices[: MAX_NEXT - 1], None]
 
 

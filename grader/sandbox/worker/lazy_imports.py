@@ -68,7 +68,7 @@ def _install_dynamo() -> None:
 
 
 def _make_dynamo_lazy(module: types.ModuleType) -> None:
-    """To import any part of it loads the whole, for the parts need each other in one order."""
+    """To import any part of it loads the whole, for the parts need each other in a certain order."""
     del sys.modules[_SETTINGS], module.__path__
     vars(module).update(_DYNAMO_OFFERED)
     module.__class__ = _LazyDynamo
@@ -140,7 +140,7 @@ def install() -> None:
 
 
 def _install_shapes() -> None:
-    """Put the lazy module where torch looks for the real one; nothing happens where that is imported."""
+    """Put the lazy module where torch looks for the real module; nothing happens where that is imported."""
     spec = importlib.util.find_spec(_SHAPES)
     if _SHAPES in sys.modules or spec is None:
         return
@@ -155,13 +155,13 @@ def _make_shapes_lazy(module: types.ModuleType) -> None:
 
 
 def _sym_eq(x: Any, y: Any) -> Any:
-    """Whether two shapes are equal; a symbol in one of them is the real module's affair."""
+    """Whether two shapes are equal; where there is a symbol in them, the real module answers."""
     is_plain = _type(x) is _type(y) is _Size and {*map(_type, (*x, *y))} <= {int}
     return x == y if is_plain else _load_shapes().sym_eq(x, y)
 
 
 def _expect_true(a: Any, skip: int = 0) -> Any:
-    """What is a bool already; a symbol's is the real module's affair."""
+    """What is a bool already; for a symbol the real module answers."""
     return a if _type(a) is _bool else _load_shapes().expect_true(a, skip + 1)
 
 

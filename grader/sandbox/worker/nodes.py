@@ -31,8 +31,8 @@ class Walk:
 
     Attributes:
         nodes: the nearest first.
-        places: the place of each, by its id.
-        after: the places of the nodes that a gradient travels to from each; None for a node left out.
+        indices: the index of each, by its id.
+        after: for each the indices of the nodes to which a gradient travels; None for a node left out.
     """
 
     def __init__(self, results: list[Any], most: int = sys.maxsize) -> None:
@@ -53,7 +53,7 @@ class Walk:
         return any(index is None for after in self.after for index in after)
 
     def _meet(self, node: Any) -> int | None:
-        """The place of a node; a node not met before gets a new place."""
+        """The index of a node, a new index where it was not met before."""
         index = self.indices.get(_id(node))
         if index is None and len(self.nodes) < self._most:
             index = self.indices[_id(node)] = len(self.nodes)
@@ -64,17 +64,17 @@ class Walk:
 def behind(tensor: Any) -> list[Any]:
     """All nodes behind a tensor; none behind what is no tensor.
 
-    It records less than a ``Walk``, because a probe may ask after every call of a module.
+    It records less than a ``Walk``, because a probe may call it after every call of a module.
     """
     first = _made_by(tensor) if tensors.is_tensor(tensor) else None
-    found = {} if first is None else {_id(first): first}
-    waiting = list(found.values())
+    reached = {} if first is None else {_id(first): first}
+    waiting = list(reached.values())
     while waiting:
         for node, _ in _next(waiting.pop()):
-            if node is not None and _id(node) not in found:
-                found[_id(node)] = node
+            if node is not None and _id(node) not in reached:
+                reached[_id(node)] = node
                 waiting.append(node)
-    return list(found.values())
+    return list(reached.values())
 
 
 def leaf_of(node: Any) -> Any:
@@ -83,7 +83,7 @@ def leaf_of(node: Any) -> Any:
 
 
 def register_prehook(node: Any, hook: Any) -> None:
-    """Let a hook see the gradients that arrive at a node, as a tuple with one for each of its outputs."""
+    """Let a hook see the gradients that arrive at a node, a tuple with an entry for each of its outputs."""
     kind = _PythonNode if _issubclass(_type(node), _PythonNode) else _type(node)
     getter(kind, "register_prehook")(node)(hook)
 
@@ -119,24 +119,22 @@ State = tuple[str, str, int | None, int | None, Any]
 
 
 def states(node: Any) -> list[State]:
-    """The saved tensors of a node, each with what became of it; scalars and None are none."""
+    """The saved tensors of a node, each with what became of it."""
     kind = _type(node)
     if _issubclass(kind, _PythonNode):
         return _state("saved", node, _raw_of_python, _saved_by_python)
     names = [name.removeprefix(_RAW) for name in _class_dict(kind) if name.startswith(_RAW)]
-    found: list[State] = []
-    for name in names:
-        found += _state(name, node, getter(kind, _RAW + name), getter(kind, _SAVED + name))
-    return found
+    readers = ((name, getter(kind, _RAW + name), getter(kind, _SAVED + name)) for name in names)
+    return [state for name, read_raw, read in readers for state in _state(name, node, read_raw, read)]
 
 
 def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
-    """One saved tensor, or several that torch holds under one name."""
+    """A saved tensor, or several that torch holds under the same name."""
     raw: tuple[Any, ...] = ()
     try:
         given = read_raw(node)
         raw = given if _type(given) is tuple else (given,)
-        if any(_hook_of(one) is not None for one in raw if one is not None):
+        if any(_hook_of(saved) is not None for saved in raw if saved is not None):
             return [(name, "packed", None, None, None)]  # to read it would run the hook, which is a student's
         values = read(node)
     except RuntimeError as error:

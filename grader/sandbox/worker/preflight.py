@@ -1,4 +1,4 @@
-"""The preflight attacks the cage from within before any student's code enters it."""
+"""Attacks the cage from within, before any student's code enters it."""
 
 import contextlib
 import errno
@@ -123,8 +123,8 @@ def _on_rights() -> dict[str, Attempt]:
     }
 
 
-def _writing_to(place: Path, project: bytes) -> str:
-    return f"write to {'a folder of the project' if os.fsencode(place) == project else place}"
+def _writing_to(folder: Path, project: bytes) -> str:
+    return f"write to {'a folder of the project' if os.fsencode(folder) == project else folder}"
 
 
 def _creation(path: Path) -> Attempt:
@@ -187,16 +187,9 @@ class Findings(NamedTuple):
 
 
 def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
-    """Fork a child into the cage and let it try to break out.
+    """Fork a child into the cage and let it try to break out; kill it after so many seconds.
 
-    Call it in the zygote, while that has one thread.
-
-    Args:
-        cage: the prepared cage.
-        seconds: time after which the child is killed.
-
-    Returns:
-        The outcome of every attack and every control, by name.
+    Call it in the zygote, while that has a single thread.
     """
     reading, writing = os.pipe()
     with _target(writing) as target:
@@ -224,8 +217,8 @@ def _target(pipe: int) -> Iterator[Target]:
         file.write_text("expected = 42\n", encoding="utf-8")
         file.chmod(0o644)
         folder.chmod(0o777)
-        places = dict.fromkeys((folder, Path("/tmp"), Path.cwd()))  # noqa: S108 - where an attacker writes
-        writable = tuple(place / f"{folder.name}.written" for place in places)
+        folders = dict.fromkeys((folder, Path("/tmp"), Path.cwd()))  # noqa: S108 - where an attacker writes
+        writable = tuple(parent / f"{folder.name}.written" for parent in folders)
         try:
             yield Target(folder, file, writable, pipe)
         finally:

@@ -1,7 +1,7 @@
-"""Giving up root, and every capability but the one without which nothing can be read.
+"""Giving up root, and every capability but that without which nothing can be read.
 
 A worker of root's becomes a user of its own (uid 0x70000000 + pid, where the system has so many): the kernel
-counts threads by user, and with one user for all a notebook's threads could starve every other worker. Where
+counts threads by user, and if all had the same user a notebook's threads could starve the others. Where
 that user could not read the standard library (Python may live below a folder that only root can enter), and
 Landlock bounds what can be read, the worker keeps ``CAP_DAC_READ_SEARCH`` and nothing else.
 """
@@ -29,8 +29,8 @@ _READ_SEARCH, _OVERRIDE = 1 << 2, 1 << 1
 class Privileges:
     """How to give up what the grader may and student code must not, prepared before the fork.
 
-    Python below a private home (`/root/.pyenv`, say) cannot be read by nobody. Where Landlock bounds what can
-    be read at all, one capability stays for that; elsewhere none does.
+    The user "nobody" cannot read Python below a private home (`/root/.pyenv`, say). Where Landlock bounds what
+    can be read at all, a capability stays for that; elsewhere none does.
     """
 
     def __init__(self, readable: Sequence[str], *, landlocked: bool) -> None:
@@ -47,7 +47,7 @@ class Privileges:
         return self._first_user is not None
 
     def shed(self) -> None:
-        """Become a user who owns nothing when root, and drop all capabilities but the kept one, for good.
+        """Become a user who owns nothing when root, and drop all capabilities but the kept, for good.
 
         The bounding set is left alone: nothing can be gained from it without exec.
 

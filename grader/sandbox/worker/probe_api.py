@@ -53,7 +53,7 @@ def begin_probe(seed: int) -> None:
     _marks.clear()
     gradients.begin_probe(seed)
     _calls[:] = [gradients.derived(seed, b"calls"), 0]
-    reseed(gradients.derived(seed, b"inputs"))  # torch.initial_seed() tells it to everybody
+    reseed(gradients.derived(seed, b"inputs"))  # which torch.initial_seed() tells students' code
 
 
 def end_call() -> None:
@@ -66,8 +66,8 @@ def state(thing: Any) -> dict[str, Any]:
     """Named snaps of everything a module or an optimizer holds now.
 
     A module gives ``{"parameters": {name: snap}, "buffers": {name: snap}}``; an optimizer
-    ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}`` with one entry of
-    ``state`` for each parameter in the order of the groups.
+    ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}``, where ``state`` has an
+    entry for each parameter in the order of the groups.
 
     Raises:
         TypeError: it is neither.
@@ -87,7 +87,7 @@ def state(thing: Any) -> dict[str, Any]:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the function returns, or the error it raised, as a fact. One probe, one failure domain."""
+    """What the function returns, or the error it raised, as a fact."""
     try:
         return function(*args, **kwargs)
     except Exception as error:

@@ -20,7 +20,7 @@ _EVERY_BIT = 0xFFFFFFFF
 
 
 class Demand(NamedTuple):
-    """One 32-bit half of an argument, under a mask, has to be one of the values (`unless`: none of them)."""
+    """A 32-bit half of an argument, under a mask, has to be among the values (`unless`: not among them)."""
 
     argument: int
     values: tuple[int, ...]
@@ -156,7 +156,7 @@ def _gate(machine: str) -> list[Instruction]:
 
 
 def _demand(demand: Demand, refusal: int) -> list[Instruction]:
-    """Fall through when the argument is one of the values (`unless`: none of them), else refuse."""
+    """Fall through when the argument is among the values (`unless`: not among them), else refuse."""
     word = _ARGUMENTS + 8 * demand.argument + (4 if demand.upper_half else 0)
     last = len(demand.values) - 1
     return [
@@ -171,7 +171,7 @@ def _demand(demand: Demand, refusal: int) -> list[Instruction]:
 
 
 def _rule(number: int, rule: Rule) -> list[Instruction]:
-    """Decide one system call; every other one skips these instructions."""
+    """Decide a system call; every other call skips these instructions."""
     refusal = _ERRNO | rule.refusal
     body = [step for demand in rule.demands for step in _demand(demand, refusal)]
     body.append(_answer(_ALLOW if rule.allowed else refusal))
@@ -186,8 +186,8 @@ def program(machine: str, *, sealed: bool) -> list[Instruction]:
         sealed: whether opening and looking up files is refused too.
     """
     numbers = syscalls.numbers(machine)
-    known = [rule for rule in rules(sealed=sealed) if rule.call in numbers]
-    steps = [step for rule in known for step in _rule(numbers[rule.call], rule)]
+    existing = [rule for rule in rules(sealed=sealed) if rule.call in numbers]
+    steps = [step for rule in existing for step in _rule(numbers[rule.call], rule)]
     return [*_gate(machine), *steps, _answer(_ERRNO | errno.EPERM)]
 
 

@@ -1,7 +1,4 @@
-"""The life of a worker. It enters the cage, then answers one request after the other.
-
-See the package's docstring for the protocol.
-"""
+"""The life of a worker: it enters the cage, then answers requests by the protocol of the package."""
 
 from __future__ import annotations
 
@@ -94,8 +91,8 @@ def _arrange_descriptors(request: int, answer: int, output: int, notices: int) -
     while min(high) <= NOTICES:
         high = [os.dup(d) for d in high]
     nothing = os.open("/dev/null", os.O_RDONLY)
-    places = ((nothing, 0), (high[2], 1), (high[2], 2), (high[0], REQUEST), (high[1], ANSWER))
-    for source, target in (*places, (high[3], NOTICES)):
+    outputs = ((high[2], 1), (high[2], 2), (high[1], ANSWER), (high[3], NOTICES))
+    for source, target in ((nothing, 0), (high[0], REQUEST), *outputs):
         os.dup2(source, target, inheritable=False)
     os.set_blocking(NOTICES, False)
 
@@ -173,7 +170,7 @@ class Service:
         return {"names": names, "patched": patched}
 
     def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None) -> Any:
-        """Run one probe in the modes and with the random numbers that every submission gets."""
+        """Run a probe in the modes and with the random numbers that every submission gets."""
         torch_state.restore_modes()
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)

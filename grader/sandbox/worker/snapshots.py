@@ -1,4 +1,4 @@
-"""The attributes of classes and modules as they were before any student's code, and whether they are.
+"""The attributes of classes and modules as they were before any student's code, and what was changed since.
 
 To compare thousands of values touches the reference count of each, so a forked worker has to copy the pages
 they lie on, a thousand of them. CPython up to 3.13 counts the writes to every dictionary (PEP 509), and that
@@ -64,18 +64,18 @@ class AttributeSnapshots:
         self._seen = self.writes()
 
     def writes(self) -> bytes:
-        """The numbers of writes up to now, to be compared; nothing where Python does not count."""
+        """The numbers of writes up to now; nothing where Python does not count."""
         return self._counters.read() if self._counters else b""
 
     def written(self) -> Iterator[tuple[int, AttributeSnapshot]]:
-        """Those written to since they were marked clean, by their places; all where Python does not count."""
+        """Those written to since they were marked clean, by index; all where Python does not count."""
         if self._counters is None:
             yield from enumerate(self.all[: self._most])
         elif (now := self._counters.read()) != self._seen:
             yield from ((index, self.all[index]) for index in _unequal(now, self._seen))
 
     def mark_clean(self, indices: Sequence[int], writes: bytes) -> None:
-        """From now on only later writes to these count, for until then nothing was changed."""
+        """Until these numbers nothing was changed: only later writes count."""
         if writes:
             seen = bytearray(self._seen)
             for index in indices:
@@ -84,7 +84,7 @@ class AttributeSnapshots:
             self._seen = bytes(seen)
 
     def written_between(self, before: bytes, after: bytes) -> list[AttributeSnapshot]:
-        """Those that were written to between two readings of ``writes``, whatever they hold by now."""
+        """Those that were written to between two results of ``writes``, whatever they hold by now."""
         return [] if before == after else [self.all[index] for index in _unequal(before, after)]
 
 
@@ -94,18 +94,18 @@ def _unequal(one: bytes, other: bytes) -> list[int]:
 
 
 class _Counters:
-    """The numbers of writes of several dictionaries; a class shows its own through a proxy."""
+    """The numbers of writes of several dictionaries; ``vars`` of a class is a proxy of its dictionary."""
 
     def __init__(self, namespaces: Sequence[Any]) -> None:
-        found = (n if type(n) is dict else gc.get_referents(n)[0] for n in namespaces)
-        addresses = [id(dictionary) + _WRITES_AT for dictionary in found]
+        dictionaries = (n if type(n) is dict else gc.get_referents(n)[0] for n in namespaces)
+        addresses = [id(dictionary) + _WRITES_AT for dictionary in dictionaries]
         begin = min(addresses)
         stretch = ctypes.c_uint64 * ((max(addresses) - begin) // _WIDTH + 1)
         self._memory = np.frombuffer(memoryview(stretch.from_address(begin)), np.uint64)  # only they are read
-        self._places = np.array([(address - begin) // _WIDTH for address in addresses])
+        self._positions = np.array([(address - begin) // _WIDTH for address in addresses])
 
     def read(self) -> bytes:
-        numbers: bytes = self._memory.take(self._places).tobytes()
+        numbers: bytes = self._memory.take(self._positions).tobytes()
         return numbers
 
 

@@ -29,20 +29,20 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
     """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
 
     A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
-    the names ``forward`` gives them, at call time, None for one that was left out; what it returned (a tuple
-    of snaps for a tuple); and how many autograd nodes the output reaches. It stays the real module; only its
-    ``forward`` is watched, because a hook would miss code that calls ``forward`` itself. The records cannot
-    be reached from there.
+    the names ``forward`` gives them, at call time, None where left out; what it returned (a tuple of snaps
+    for a tuple); and how many autograd nodes the output reaches. It stays the real module; only its
+    ``forward`` is watched, because a hook would miss code that calls ``forward`` itself. Nothing leads from
+    there to the records.
 
     Args:
         module: it is watched from now on.
         gradients: whether each record also has ``"gradient"``: what arrived at the output (at the first of a
             tuple) in all backward passes since, None where nothing did. A call that no loss depends on is
             no part of what was computed, whatever it shows.
-        once_per: the name of an argument whose values differ from step to step. Then the list has one record
-            for each of its values, in the order in which these came, and `steps` reads it outside. Of several
-            calls the first that recorded a history counts, else the first: to look at a loss under no_grad,
-            or to let a checkpoint compute again, is no step.
+        once_per: the name of an argument whose values differ from step to step. Then the list has a record
+            for each of its values, in their order, and `steps` reads it outside. Of several calls the first
+            that recorded a history counts, else the first: to look at a loss under no_grad, or to let a
+            checkpoint compute again, is no step.
     """
     records = _Records(once_per)
     forward = module.forward
@@ -62,12 +62,12 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
             _listen(first, record)
         return output
 
-    _module_dict(module)["forward"] = in_its_place(module, forward, watched)
+    _module_dict(module)["forward"] = replacement(module, forward, watched)
     return records.calls
 
 
 class _Records:
-    """The records of a spy: of every call, or one for each value of an argument."""
+    """The records of a spy: of every call, or of every value of an argument."""
 
     def __init__(self, once_per: str | None) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -82,13 +82,13 @@ class _Records:
         return record
 
     def end(self, record: dict[str, Any]) -> None:
-        """A call that recorded a history takes the place of one that did not."""
+        """A call that recorded a history replaces a call that did not."""
         index = self._indices[self._key(record)]
         if record["nodes"] and not self.calls[index]["nodes"]:
             self.calls[index] = record
 
     def _key(self, record: dict[str, Any]) -> Any:
-        """What is equal for calls that are one step."""
+        """What is equal for calls of the same step."""
         given = record["inputs"].get(self._once_per)
         if self._once_per is None or _type(given) is not tensors.Snap:
             return _id(record)
@@ -112,16 +112,16 @@ def _listen(output: Any, record: dict[str, Any]) -> None:
     nodes.register_prehook(node, opaque(arrived))
 
 
-def in_its_place(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
+def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
     """What stands for a module's forward; a copy of the module has its own, unwatched."""
-    standing = opaque(watched)
+    substitute = opaque(watched)
 
     def copied(memo: dict[int, Any]) -> Any:
         copy = memo.get(_id(module))
-        return standing if copy is None else _type(copy).forward.__get__(copy)
+        return substitute if copy is None else _type(copy).forward.__get__(copy)
 
-    standing.__deepcopy__, standing.__wrapped__ = opaque(copied), forward
-    return standing
+    substitute.__deepcopy__, substitute.__wrapped__ = opaque(copied), forward
+    return substitute
 
 
 def _snap_all(value: Any) -> Any:
@@ -132,9 +132,8 @@ def _is_tuple(value: Any) -> bool:
     return _issubclass(_type(value), tuple)
 
 
-# Callables of ours that students' code can call, and from which nothing leads further. A Python function
-# shows its closure and its globals to all code that holds it. If it stood where students' code finds it
-# (as a module's ``forward``, as a hook on saved tensors), it would hand out our records.
+# Our callables that students' code can call. A Python function shows its closure and its globals to all code
+# that holds it: as a module's ``forward`` or as a hook on saved tensors it would hand out our records.
 
 _wrapper: Any = functools._lru_cache_wrapper
 _cache_info = functools._CacheInfo
@@ -170,12 +169,12 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
         module: a readout, say; it is watched from now on.
         call: at which of its calls, from 1.
         steps: a cell whose states of the last steps are in the picture, the newest first: ``h2``, ``h1`` and
-            ``start``, or ``h_into_step_2`` where what enters a step is not what left the one before. Steps
+            ``start``, or ``h_into_step_2`` where what enters a step is not what left the step before. Steps
             without a history that a call of the module under no_grad follows do not count.
         after: calls of the module before so many steps do not count: a readout of several steps at once is
             called less often.
-        last: so many steps are in the picture.
-        into: what the first argument of the module is called, where that is none of these states.
+        last: how many steps are in the picture.
+        into: the name of the module's first argument, where that is none of these states.
         named: more tensors, as for ``graph``.
 
     Returns:
@@ -195,12 +194,12 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
                 drawn.append(graph(**_states(calls[-last:], given, into), **named))
         return forward(*args, **kwargs)
 
-    _module_dict(module)["forward"] = in_its_place(module, forward, watched)
+    _module_dict(module)["forward"] = replacement(module, forward, watched)
     return lambda: drawn[0] if drawn else None
 
 
 def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any]:
-    """The states of some calls, the last first; one that enters a step as it left one has one name only."""
+    """The states of some calls, the last first; a state that enters a step as it left another comes once."""
     states: list[tuple[str, Any]] = []
     before: Any = None
     for number, record in enumerate(calls, start=1):
@@ -212,8 +211,8 @@ def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any
             states.append(("start" if number == 1 else f"h_into_step_{number}", entered))
         states.append((f"h{number}", left))
         before = left
-    known = any(_are_same(state, given) for _, state in states)
-    return dict(([] if known else [(into, given)]) + states[::-1])
+    is_named = any(_are_same(state, given) for _, state in states)
+    return dict(([] if is_named else [(into, given)]) + states[::-1])
 
 
 def _tensors(fact: Any) -> Any:

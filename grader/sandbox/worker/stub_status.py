@@ -1,4 +1,4 @@
-"""Tells whether a name of the notebook is an answer, the stub or missing; nothing of it is run."""
+"""Whether a name of the notebook is an answer, the stub or missing; nothing of the notebook is run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answer_status(stub: str, name: str, notebook: Notebook) -> str:
         if type(value) is types.FunctionType and _names_in(value.__code__) not in names:
             return "answered"  # without a look at its text, which takes much longer
         definitions = _definitions_of(value, notebook)
-        untouched = bool(definitions) and all(found and _is_same(found, asked) for found in definitions)
+        untouched = bool(definitions) and all(d and _is_same(d, asked) for d in definitions)
     except Exception:  # nothing a student defined may break the survey
         return "answered"
     return "untouched" if untouched else "answered"
@@ -49,7 +49,7 @@ def _names_in(code: types.CodeType) -> _Names:
 
 
 def _definitions_of(value: Any, notebook: Notebook) -> list[ast.stmt | None]:
-    """The top-level definition of a function, or of each method of a class; None is one of no cell's."""
+    """The top-level definition of a function, or of each method of a class; None where it is in no cell."""
     is_class = issubclass(type(value), type)
     candidates = _class_dict(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]
@@ -86,7 +86,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _field(node: ast.AST, name: str) -> Any:
-    """A part of a node; of a body, what stands below its docstring."""
+    """A field of a node; a body without its docstring."""
     value: Any = getattr(node, name, None)
     if (
         name == "body"

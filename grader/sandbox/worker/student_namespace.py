@@ -27,18 +27,14 @@ _MAX_ITEMS = 3_000  # as many as an answer may have
 
 
 class Given:
-    """What a call was given, and of which classes it was.
-
-    Args:
-        values: the arguments.
-    """
+    """The arguments of a call, and their classes."""
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self._values = values
         self._kinds = [(value, _type(value)) for value in values if _is_watched(value)]
 
     def settle(self) -> list[str]:
-        """Put back exchanged classes, and make the tensors plain; what was changed, for a flag."""
+        """Put back exchanged classes, and make the tensors plain; returns what was changed, for a flag."""
         changed = []
         for value, kind in self._kinds:
             if _type(value) is not kind:
@@ -48,10 +44,10 @@ class Given:
 
 
 def make_plain(value: Any) -> list[str]:
-    """Make all tensors in a value plain ones; what their attributes had put over torch's methods, for a flag.
+    """Make all tensors in a value plain; returns which methods of torch's they had overridden, for a flag.
 
     Raises:
-        TypeError: a tensor of a class with slots, which nothing can be said about.
+        TypeError: a tensor's class has slots, so that it cannot be made plain.
     """
     changed: list[str] = []
     for tensor in _tensors(value):
@@ -82,13 +78,13 @@ def _tensors(value: Any) -> Iterator[Any]:
     """The tensors in a value: itself, or what lists, tuples and dicts hold, each of these once."""
     waiting, seen, left = [value], set[int](), _MAX_ITEMS
     while waiting:
-        found = waiting.pop()
-        kind = _type(found)
+        part = waiting.pop()
+        kind = _type(part)
         if _issubclass(kind, _Base):
-            yield found
-        elif (kind is list or kind is tuple or kind is dict) and _id(found) not in seen:
-            seen.add(_id(found))
-            items = list(islice(dict.values(found) if kind is dict else found, left))
+            yield part
+        elif (kind is list or kind is tuple or kind is dict) and _id(part) not in seen:
+            seen.add(_id(part))
+            items = list(islice(dict.values(part) if kind is dict else part, left))
             left -= len(items)
             waiting += reversed(items)
 
@@ -96,9 +92,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 class StudentNamespace:
     """What a probe sees of the notebook: its names as attributes.
 
-    Whatever a function did to torch is noticed, and undone, as it returns: what is put back only when the
-    probe calls it would not be seen afterwards. By the name of each function that was called, `values` gets
-    whether it ever returned something else than None.
+    By the name of each function that was called, `values` gets whether it ever returned anything but None.
     """
 
     def __init__(
@@ -118,12 +112,12 @@ class StudentNamespace:
         return WatchedFunction(name, value, self.__patched, self.__values)
 
 
-#: In the place of torch or of the probe, so that nothing can be believed.
+#: They answer in the place of torch or of the probe, so that nothing can be believed.
 _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
 
 class WatchedFunction:
-    """A student's function; after each call it is seen what it did to torch. Its tensors are plain."""
+    """A student's function. What a call did to torch is noticed and undone; its tensors are made plain."""
 
     def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:
         self.__name, self.__function, self.__patched, self.__values = name, function, patched, values

@@ -61,7 +61,7 @@ class Snap:
 
 
 def are_same(one: Snap | None, other: Snap | None) -> bool:
-    """Whether two snaps are of one tensor, on the same memory, and nothing about it has changed."""
+    """Whether two snaps are of the same tensor, on the same memory, and nothing about it has changed."""
     if one is None or other is None:
         return one is other
     is_in_place = memory_key(one.tensor, one.storage) == memory_key(other.tensor, other.storage)
@@ -70,7 +70,7 @@ def are_same(one: Snap | None, other: Snap | None) -> bool:
 
 
 def storage_of(tensor: Any) -> Any:
-    """Its storage; a sparse tensor has none. Of what torch.func passes around, that of its content."""
+    """Its storage; None for a sparse tensor. Of a wrapper of torch.func's, the storage of its content."""
     try:
         if _is_wrapped(tensor):
             with _without_transforms():
@@ -81,14 +81,14 @@ def storage_of(tensor: Any) -> Any:
 
 
 def memory_key(tensor: Any, storage: Any) -> int:
-    """What is equal for tensors on the same memory, as long as they live; one without storage is alone."""
+    """A number that is equal for tensors on the same memory, as long as they live."""
     return -_id(tensor) if storage is None else _cdata(storage)
 
 
 def made_by(tensor: Any) -> Any:
     """The node that made a tensor, or None.
 
-    None too where torch refuses: for one of several views that an operation gave at once, if their base or
+    None too where torch refuses: for a view that an operation gave together with others, if their base or
     another of them was written to since.
     """
     try:
@@ -98,7 +98,7 @@ def made_by(tensor: Any) -> Any:
 
 
 def is_leaf(tensor: Any) -> bool:
-    """Whether no recorded operation made it; torch refuses to tell of what is none."""
+    """Whether no recorded operation made it; where torch refuses to answer, an operation did."""
     try:
         return bool(_is_leaf(tensor))
     except RuntimeError:
@@ -106,7 +106,7 @@ def is_leaf(tensor: Any) -> bool:
 
 
 def read_grad(tensor: Any) -> Any:
-    """``.grad`` where there can be one; elsewhere torch would warn, and a warning is not ours to cause."""
+    """``.grad`` where there can be a gradient; elsewhere torch would warn, and a check may count warnings."""
     if is_leaf(tensor) or _retains_grad(tensor):
         grad = _grad(tensor)
         return grad if is_tensor(grad) else None
@@ -116,7 +116,7 @@ def read_grad(tensor: Any) -> Any:
 def tensor_fields(tensor: Any) -> dict[str, Any]:
     """All facts of a tensor that do not refer to other tensors.
 
-    Within torch.func, shape and value are those of what is in all contents.
+    Within torch.func, shape and value are those of the content of all wrappers.
     """
     if _interpreter() is not None or _is_wrapped(tensor):
         return _fields_in_transform(tensor)
@@ -149,7 +149,7 @@ def _fields(tensor: Any) -> dict[str, Any]:
 
 
 def _elements(tensor: Any) -> str | None:
-    """The elements' bytes in row-major order, in base64; a complex number is two real ones.
+    """The elements' bytes in row-major order, in base64; a complex number is two real numbers.
 
     None where there are no numbers to read.
     """
@@ -187,7 +187,7 @@ _permute, _dim = _base.permute, _base.dim
 def _content(tensor: Any) -> Any:
     """The tensor in all wrappers, detached; every dimension over which vmap maps comes first.
 
-    To be called outside of transforms.
+    The transforms have to be switched off.
     """
     return _content_and_batches(tensor)[0]
 

@@ -1,7 +1,7 @@
-"""Keeps one question's code from reaching another's through torch's own state.
+"""Keeps a question's code from reaching another question through torch's own state.
 
-Before every probe the modes a student's code may have left changed are put back, and whatever listens or
-answers in torch's place is ended as a student's function returns.
+Before every probe the modes that a student's code may have changed are put back. What listens to torch or
+answers in its place is ended as a student's function returns.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def restore_modes() -> None:
 def intercepting_modes() -> list[str]:
     """Kinds of modes that are called in the place of torch's functions and could answer for them.
 
-    The default device is such a mode too, a harmless one; it is put back.
+    The default device is such a mode too, but harmless; it is put back.
     """
     if _function_modes():
         _set_device(None)
-    found = {"torch function modes": _function_modes(), "torch dispatch modes": _dispatch_modes()}
-    return [kind for kind, number in found.items() if number]
+    modes_in_force = {"torch function modes": _function_modes(), "torch dispatch modes": _dispatch_modes()}
+    return [kind for kind, number in modes_in_force.items() if number]
 
 
 def _is_tracing() -> bool:
@@ -105,7 +105,7 @@ def _leave_intercepting_modes() -> None:
 
 
 def listeners() -> dict[str, int]:
-    """How many of what is called while torch works are in force; a default device is not meant."""
+    """How many of each kind are called while torch works; a default device does not count."""
     foreign = [n for n in range(_function_modes()) if type(_function_mode_at(n)) is not DeviceContext]
     return {
         "torch function modes": len(foreign),
@@ -117,10 +117,10 @@ def listeners() -> dict[str, int]:
 
 
 def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
-    """End what a student's function left in torch's way, as soon as it returns and before it can heal.
+    """End what a student's function left in torch's way, as it returns and before it can be put back.
 
     Args:
-        before: the listeners before it was called; a probe may have some of its own.
+        before: the listeners before it was called; a probe may have its own.
 
     Returns:
         What was left listening, and what had been replaced.
@@ -133,7 +133,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 
 
 def modes() -> dict[str, Any]:
-    """What one question's code could leave changed for another's, as comparable values."""
+    """What a question's code could leave changed for another question, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
@@ -154,11 +154,11 @@ def modes() -> dict[str, Any]:
 
 
 def threads() -> int:
-    """How many threads there are besides the first: what one question leaves running may reach another."""
+    """How many threads there are besides the first: a thread that runs on may reach another question."""
     return _count_threads()
 
 
-# Modes that last until they are left: a cell or a function may enter a mode and never leave it.
+# Modes that a cell or a function may enter and never leave.
 
 _KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a probe
 _Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
@@ -195,8 +195,8 @@ def _restore_lasting_modes() -> None:
 
 
 def _leave_autocast() -> None:
-    """Leave every region: within one, weights that were cast before stay in the cache, old as they may be."""
-    depth = _enter()  # one more than there were; torch counts below zero too
+    """Leave every region, in which the cache would keep weights that were cast before."""
+    depth = _enter()  # that makes 1 where there was no region; torch counts below zero too
     if depth != 1:
         _clear_cache()
     while depth != 0:
@@ -220,7 +220,7 @@ def watch_kernels() -> None:
 
 
 def _watch_libraries() -> None:
-    """Note when a library of kernels for torch's own operations is made: which passes every list."""
+    """Note when a library of kernels for torch's own operations is made, which `_impls` may not list."""
     make: Callable[..., Any] = torch._C._dispatch_library
 
     @functools.wraps(make)
@@ -233,7 +233,7 @@ def _watch_libraries() -> None:
 
 
 def exchanged_kernels() -> list[str]:
-    """Operations of torch that were given another kernel (``torch.library``), which nothing can put back."""
+    """Operations of torch that were given another kernel."""
     if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
         return [*_libraries]
     return [*_libraries, *(f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name))]

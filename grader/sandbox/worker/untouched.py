@@ -1,17 +1,16 @@
 """The word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. Of two records only the things that were named leave the worker,
-and what differs: a model has many parts, and a call that keeps its promise changes none of them. Objects are
-told apart by numbers that count from 0. What is on a path says its ``kind``:
+whatever a class of the student's defines. Of two records only what was named and what differs leaves the
+worker: a model has many parts, and most calls change none of them. Objects have numbers that count from 0.
+An entry says its ``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
 ``optimizer``  ``class``, ``hooks``.
 ``container``  ``type`` (list, tuple, dict), ``length``, ``entries`` (numbers of the objects in it).
 ``value``      ``value``: a number, a text or None.
-``object``     ``object``: the number of any other object, or of one that has a path already.
-
+``object``     ``object``: the number of any other object, or of an object that has a path already.
 ``gone``       nothing: it was there before.
 
 The path ``torch`` holds the modes of torch, of Python, and the number of global hooks.
@@ -126,7 +125,7 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether two entries tell the same; of two snaps everything counts, whether it can be seen or not."""
+    """Whether two entries are the same; of two snaps also what does not leave the worker counts."""
     if then["kind"] != "tensor" or now["kind"] != "tensor":
         return then == now
     rest = ("hooks", "attributes")
@@ -188,6 +187,6 @@ def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
 
 
 def _hooks(tables: list[Any], objects: _Numbers) -> list[int]:
-    """The hooks in some tables, each by its number; several tables name a hook that has options."""
+    """The numbers of the hooks in some tables; a hook with options stands in several of them."""
     hooks = (hook for table in tables for _, hook in items_of(table))
     return sorted(objects.of(hook) for hook in hooks if not isinstance(hook, bool))

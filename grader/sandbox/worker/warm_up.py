@@ -108,7 +108,7 @@ def _look_at_modules(torch: Any) -> None:
 
 
 def forget_locks_of_logs() -> None:
-    """Torch's forty loggers would each be given a new lock in every worker; no lock is held here."""
+    """Keep every worker from giving torch's forty loggers new locks; no lock is held here."""
     locks = getattr(logging, "_at_fork_reinit_lock_weakset", None)
     if locks is not None:
         locks.clear()
