@@ -105,7 +105,8 @@ def _serve():
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
     from worker import landlock, privileges  # noqa: PLC0415 - exists only in the zygote
-    from worker.confinement import Sandbox, readable_paths  # noqa: PLC0415
+    from worker.confinement import Sandbox  # noqa: PLC0415
+    from worker.landlock import readable_paths  # noqa: PLC0415
     from worker.preflight import preflight  # noqa: PLC0415
 
     readable_paths()  # loads what it needs while this process may still read it

@@ -29,21 +29,21 @@ def decode(answer: Any) -> Any:
     Raises:
         MalformedError: some part breaks the schema.
     """
-    _need(type(answer) is dict and set(answer) == {"value", "tensors"})
+    require(type(answer) is dict and set(answer) == {"value", "tensors"})
     table = answer["tensors"]
-    _need(type(table) is list and len(table) <= MAX_TENSORS)
+    require(type(table) is list and len(table) <= MAX_TENSORS)
     return _Decoder(table).value(answer["value"], 0)
 
 
 def decode_raised(fields: Any) -> Raised:
     """An error of the wire as a fact: ``{"types", "text", "where"}``, and what else is known of it."""
     more = {"rebound", "function", "line", "probe"}
-    _need(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
+    require(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
     types = fields["types"]
-    _need(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
-    _need(_is_text(fields["text"]) and _is_text(fields["where"]))
+    require(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
+    require(_is_text(fields["text"]) and _is_text(fields["where"]))
     function, line = fields.get("function", ""), fields.get("line", "")
-    _need(_is_text(function) and _is_text(line))
+    require(_is_text(function) and _is_text(line))
     rebound = _decode_rebound(fields.get("rebound"))
     probe = _decode_location(fields.get("probe"))
     return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line, probe)
@@ -52,18 +52,18 @@ def decode_raised(fields: Any) -> Raised:
 def _decode_location(fields: Any) -> tuple[int, int] | None:
     if fields is None:
         return None
-    _need(type(fields) is list and len(fields) == 2)
-    _need(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
+    require(type(fields) is list and len(fields) == 2)
+    require(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
     return fields[0], fields[1]
 
 
 def _decode_rebound(fields: Any) -> Rebound | None:
     if fields is None:
         return None
-    _need(type(fields) is dict and set(fields) == set(Rebound.__slots__))
-    _need(all(_is_text(fields[key]) for key in ("name", "was", "now")))
+    require(type(fields) is dict and set(fields) == set(Rebound.__slots__))
+    require(all(_is_text(fields[key]) for key in ("name", "was", "now")))
     numbers = [fields[key] for key in ("given", "cell", "line")]
-    _need(all(number is None or (type(number) is int and _is_bounded(number)) for number in numbers))
+    require(all(number is None or (type(number) is int and _is_bounded(number)) for number in numbers))
     return Rebound(**fields)
 
 
@@ -77,36 +77,36 @@ class _Decoder:
 
     def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - a return for each kind
         self._values += 1
-        _need(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
+        require(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
         if len(encoded) != 2:
-            _need(encoded == ["none"])
+            require(encoded == ["none"])
             return None
         kind, content = encoded
-        _need(type(kind) is str)
+        require(type(kind) is str)
         if kind == "tensor":
             return self._tensor(content, 0)
         if kind in _SCALARS:
-            _need(type(content) in _SCALARS[kind] and _is_bounded(content))
+            require(type(content) in _SCALARS[kind] and _is_bounded(content))
             return float(content) if kind == "float" else content
         if kind in ("list", "tuple"):
-            _need(type(content) is list)
+            require(type(content) is list)
             items = [self.value(item, depth + 1) for item in content]
             return items if kind == "list" else tuple(items)
         if kind == "dict":
             return self._dict(content, depth)
         if kind == "raised":
             return decode_raised(content)
-        _need(kind == "other" and _is_text(content))
+        require(kind == "other" and _is_text(content))
         return Other(content)
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
-        _need(type(content) is list)
-        _need(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
+        require(type(content) is list)
+        require(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
         return {key: self.value(item, depth + 1) for key, item in content}
 
     def _tensor(self, index: Any, depth: int) -> Tensor:
         """The tensor at an index of the table; its gradient is another tensor there, perhaps with its own."""
-        _need(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
+        require(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
         if index not in self._done:
             fields = self._table[index]
             _check_tensor(fields)
@@ -117,7 +117,7 @@ class _Decoder:
         return self._done[index]
 
 
-_MALFORMED = "the facts are malformed"
+_MALFORMED = "the answer is malformed"
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
 #: How the elements of a dtype lie in memory, in the codes of ``struct``; a complex number is two numbers.
 _CODES = {
@@ -150,12 +150,12 @@ _KINDS = frozenset(product(*_FIELDS.values()))
 
 
 def _check_tensor(fields: Any) -> None:
-    _need(type(fields) is dict and fields.keys() == _FIELDS.keys())
+    require(type(fields) is dict and fields.keys() == _FIELDS.keys())
     parts = _in_order(fields)
-    _need(tuple(map(type, parts)) in _KINDS)
-    _need(all(map(_is_bounded, _all_but_value(fields))))
+    require(tuple(map(type, parts)) in _KINDS)
+    require(all(map(_is_bounded, _all_but_value(fields))))
     shape = fields["shape"]
-    _need(len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape))
+    require(len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape))
 
 
 def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
@@ -166,7 +166,7 @@ def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
         elements = memoryview(binascii.a2b_base64(fields["value"], strict_mode=True)).cast(code)  # type: ignore[call-overload]
     except (ValueError, TypeError):  # no base64, no whole number of elements, or a dtype without a code
         raise MalformedError(_MALFORMED) from None
-    _need(len(elements) == count <= MAX_ELEMENTS)
+    require(len(elements) == count <= MAX_ELEMENTS)
     return tuple(elements)
 
 
@@ -181,6 +181,7 @@ def _is_text(field: Any) -> bool:
     return type(field) is str and _is_bounded(field)
 
 
-def _need(condition: bool) -> None:
+def require(condition: bool) -> None:
+    """Refuse what breaks the schema."""
     if not condition:
         raise MalformedError(_MALFORMED)

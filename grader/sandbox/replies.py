@@ -1,4 +1,7 @@
-"""A worker's replies and notices, checked field by field before anything of them is used."""
+"""A worker's replies and notices, checked field by field before anything of them is used.
+
+A reply that breaks the schema raises ``MalformedError``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from grader.sandbox.decoding import MalformedError, decode, decode_raised
+from grader.sandbox.decoding import decode, decode_raised, require
 
 #: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
 Notice = tuple[str, int | None]
@@ -23,18 +26,9 @@ _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
 
 
 def parse_answer(answer: Any) -> dict[str, Any]:
-    """A worker's answer to a probe, in the form that evidence stores.
-
-    Raises:
-        MalformedError: it breaks the schema.
-    """
-    keys = {"raised", "facts", "changed", "patched"}
-    if (
-        type(answer) is not dict
-        or set(answer) - {"none"} != keys
-        or not all(map(is_words, (answer["changed"], answer["patched"], answer.get("none", []))))
-    ):
-        raise MalformedError("the answer is malformed")
+    """A worker's answer to a probe, in the form that evidence stores."""
+    require(type(answer) is dict and set(answer) - {"none"} == {"raised", "facts", "changed", "patched"})
+    require(all(map(is_words, (answer["changed"], answer["patched"], answer.get("none", [])))))
     none = {"none": answer["none"]} if answer.get("none") else {}
     if answer["raised"] is not None:
         decode_raised(answer["raised"])
@@ -44,34 +38,20 @@ def parse_answer(answer: Any) -> dict[str, Any]:
 
 
 def parse_cell_error(answer: Any) -> Any:
-    """A worker's answer about a cell: None or an error's fields.
-
-    Raises:
-        MalformedError: it breaks the schema.
-    """
-    if type(answer) is not dict or set(answer) != {"raised"}:
-        raise MalformedError("the answer is malformed")
+    """A worker's answer about a cell: None or an error's fields."""
+    require(type(answer) is dict and set(answer) == {"raised"})
     if answer["raised"] is not None:
         decode_raised(answer["raised"])
     return answer["raised"]
 
 
 def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
-    """A worker's survey: which of the functions are there, and what was patched.
-
-    Raises:
-        MalformedError: it breaks the schema.
-    """
-    if type(answer) is not dict or set(answer) != {"names", "patched"}:
-        raise MalformedError("the answer is malformed")
+    """A worker's survey: the status of each function, and what was patched."""
+    require(type(answer) is dict and set(answer) == {"names", "patched"})
     names = answer["names"]
-    is_good = (
-        type(names) is dict
-        and set(names) == functions
-        and all(type(status) is str and status in STATUSES for status in names.values())
-    )
-    if not is_good or not is_words(answer["patched"]):
-        raise MalformedError("the answer is malformed")
+    require(type(names) is dict and set(names) == functions)
+    require(all(type(status) is str and status in STATUSES for status in names.values()))
+    require(is_words(answer["patched"]))
     return names, answer["patched"]
 
 

@@ -24,7 +24,8 @@ import pytest
 from caged import order_to_call, run_in_cage, run_preflight, start_zygote
 
 from grader.sandbox.worker import landlock, seccomp, syscalls
-from grader.sandbox.worker.confinement import Sandbox, SandboxError, readable_paths
+from grader.sandbox.worker.confinement import Sandbox, SandboxError
+from grader.sandbox.worker.landlock import readable_paths
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the cage needs 64-bit Linux")
 needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="this kernel or container has no Landlock")

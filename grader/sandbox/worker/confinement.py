@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from . import landlock, seccomp, syscalls
-from .landlock import readable_paths
 from .privileges import Privileges
 from .syscalls import syscall
-
-__all__ = ["Protection", "Sandbox", "SandboxError", "readable_paths"]
 
 Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
 
@@ -68,7 +65,7 @@ class Sandbox:
         """Make the cage in the zygote, as strong as this system allows.
 
         Args:
-            readable: existing folders and files that children may read; see `readable_paths`.
+            readable: existing folders and files that children may read; see `landlock.readable_paths`.
             cpu_seconds: processor time after which a child is killed.
             memory_bytes: the largest address space of a child, the zygote's own included; None is unbounded.
             sandbox: False leaves only the closing of descriptors and the limits.
@@ -85,7 +82,7 @@ class Sandbox:
         return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
 
     def describe(self) -> dict[str, Any]:
-        """Tell what is in force, as plain data for a report: versions, user, and limits in numbers."""
+        """What is in force, as plain data for a report: versions, user, and limits in numbers."""
         limits = {which: soft for which, (soft, _) in self._limits}
         return {
             "landlock": landlock.abi() if self._walls and self._walls.ruleset else 0,
@@ -97,12 +94,10 @@ class Sandbox:
         }
 
     def enter(self, keep: Collection[int]) -> None:
-        """Confine this freshly forked, single-threaded process irrevocably.
-
-        It dies with the process that forked it.
+        """Confine this freshly forked, single-threaded process irrevocably; it dies with its parent.
 
         Args:
-            keep: the descriptors that stay open; all others are closed.
+            keep: the descriptors that stay open.
 
         Raises:
             SandboxError: a step failed. The process is half confined then and must end.
@@ -174,7 +169,7 @@ def _close_all_but(keep: set[int]) -> None:
 def _limits(
     cpu_seconds: int, memory_bytes: int | None, most_tasks: int
 ) -> tuple[tuple[int, tuple[int, int]], ...]:
-    """List the limits as setrlimit takes them, none above what this process may have itself."""
+    """The limits as setrlimit takes them, none above what this process may have itself."""
     wanted = {
         "RLIMIT_CPU": (cpu_seconds, cpu_seconds + 1),  # a signal first, then death
         "RLIMIT_NOFILE": (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),

@@ -25,14 +25,14 @@ _FIRST_DESCRIPTOR = 200
 
 
 def abi() -> int:
-    """Give the version of Landlock this kernel offers, 0 where there is none (or a container forbids it)."""
+    """The version of Landlock this kernel offers, 0 where there is none (or a container forbids it)."""
     with contextlib.suppress(OSError):
         return syscall("landlock_create_ruleset", None, 0, _VERSION)
     return 0
 
 
 def handled(version: int) -> tuple[int, int, int]:
-    """Give every right that `version` can take away: on files, on the network, and across the border."""
+    """Every right that `version` can take away: on files, on the network, and across the border."""
     file_rights = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
     network = 0b11 if version >= 4 else 0  # bind and connect TCP
     scopes = 0b11 if version >= 6 else 0  # abstract Unix sockets, signals
@@ -46,14 +46,7 @@ class Ruleset:
     """
 
     def __init__(self, readable: Sequence[str]) -> None:
-        """Open the ruleset.
-
-        Args:
-            readable: folders (with all below them) and files that exist.
-
-        Raises:
-            OSError: no Landlock here, or a path cannot be opened.
-        """
+        """Open the ruleset for folders (with all below them) and files; OSError where that fails."""
         self._flags = _QUIET if abi() >= 7 else 0
         # The kernel takes a longer structure than it knows as long as the rest is zero.
         attributes = struct.pack("=QQQ", *handled(abi()))
@@ -76,11 +69,7 @@ class Ruleset:
             os.close(descriptor)
 
     def enforce(self) -> None:
-        """Confine this process and all it will ever start; wants no_new_privs first.
-
-        Raises:
-            OSError: the kernel refused.
-        """
+        """Confine this process and all it will ever start; wants no_new_privs first. OSError if refused."""
         syscall("landlock_restrict_self", self.descriptor, self._flags)
         os.close(self.descriptor)
 
@@ -94,7 +83,7 @@ _SYSTEM = (
 
 
 def readable_paths() -> list[str]:
-    """List what there is of Python's library, its installed packages and the system's shared libraries.
+    """What there is of Python's library, its installed packages and the system's shared libraries.
 
     A virtual environment lies inside a project, so only its `site-packages` is named, never the folder
     itself; what an editable install points at is not named either.
@@ -111,7 +100,7 @@ def readable_paths() -> list[str]:
 
 
 def open_to_all(path: str) -> bool:
-    """Tell whether a user who owns nothing can reach and read `path`, going by the permission bits."""
+    """Whether a user who owns nothing can reach and read `path`, by the permission bits."""
     named = Path(path).absolute()
     return all(_granted(path) for path in {named, named.resolve()})
 

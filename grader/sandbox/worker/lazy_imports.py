@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ _DYNAMO = "torch._dynamo"
 _SETTINGS = f"{_DYNAMO}.config"
 _MARK = "__dynamo_disable"  # where torch keeps what `disable` gave it for one of its functions
 _marked: list[Any] = []  # the functions that hold our answer there
+_Step = Callable[[types.ModuleType], None]
 
 
 class _LazyDynamo(types.ModuleType):
@@ -89,14 +91,18 @@ def _disable(function: Any = None, recursive: bool = True, **options: Any) -> An
 _DYNAMO_OFFERED = {"disable": _disable, "graph_break": _graph_break, "compiled_autograd": _CompiledAutograd()}
 
 
-def _load_dynamo() -> types.ModuleType:
-    """The real package; where it cannot be loaded, the next question tries it again."""
-    module = sys.modules[_DYNAMO]
-    if isinstance(module, _LazyDynamo):
+def _load_dynamo() -> Any:
+    return _loaded(_DYNAMO, _execute_dynamo, _make_dynamo_lazy)
+
+
+def _loaded(name: str, execute: _Step, make_lazy: _Step) -> Any:
+    """The real module; where it cannot be loaded, the next question tries it again."""
+    module = sys.modules[name]
+    if isinstance(module, _LazyDynamo | _LazyShapes):
         try:
-            _execute_dynamo(module)
+            execute(module)
         except BaseException:
-            _make_dynamo_lazy(module)
+            make_lazy(module)
             raise
     return module
 
@@ -169,19 +175,10 @@ _SHAPES_OFFERED = {"sym_eq": _sym_eq, "expect_true": _expect_true}
 
 
 def _load_shapes() -> Any:
-    """The real module; where it cannot be loaded, the next question tries it again."""
-    module: Any = sys.modules[_SHAPES]
-    if isinstance(module, _LazyShapes):
-        try:
-            _execute_shapes(module)
-        except BaseException:
-            _make_shapes_lazy(module)
-            raise
-    return module
+    return _loaded(_SHAPES, _execute_shapes, _make_shapes_lazy)
 
 
 def _execute_shapes(module: Any) -> None:
-    """What an import would have done, in a module that is not lazy any more: its parts ask for each other."""
     module.__class__ = types.ModuleType
     for name in _SHAPES_OFFERED:
         vars(module).pop(name, None)

@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def refused(attempt: Attempt) -> bool:
-    """Tell whether the cage stopped it; a failure for another reason means that the cage let it pass."""
+    """Whether the cage stopped it; a failure for another reason means that the cage let it pass."""
     try:
         attempt()
     except OSError as error:
@@ -51,7 +51,7 @@ def refused(attempt: Attempt) -> bool:
 
 
 def works(control: Attempt) -> bool:
-    """Tell whether something ordinary succeeds."""
+    """Whether something ordinary succeeds."""
     try:
         control()
     except BaseException:
@@ -60,13 +60,13 @@ def works(control: Attempt) -> bool:
 
 
 def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
-    """Give every attack by its name, for the process that is to attack."""
+    """Every attack by its name, for the process that is to attack."""
     looking_up = {"look up a file": target.file.stat} if sealed else {}
     return {**_on_files(target), **looking_up, **_on_the_network(), **_on_processes(target), **_on_rights()}
 
 
 def controls(*, sealed: bool) -> dict[str, Attempt]:
-    """Give what has to work by its name."""
+    """What has to work, by its name."""
     on_files = {"import a module": _import_a_module, "write to /dev/null": _write_to_null}
     return {
         "allocate memory": lambda: bytearray(16 << 20),

@@ -29,7 +29,7 @@ _READ_SEARCH, _OVERRIDE = 1 << 2, 1 << 1
 class Privileges:
     """How to give up what the grader may and student code must not, prepared before the fork.
 
-    The user "nobody" cannot read Python below a private home (`/root/.pyenv`, say). Where Landlock bounds what
+    The user "nobody" cannot read Python below a private home (`/root/.pyenv`). Where Landlock bounds what
     can be read at all, a capability stays for that; elsewhere none does.
     """
 
@@ -70,14 +70,14 @@ class Privileges:
         os.setresuid(user, user, user)
 
     def describe(self) -> dict[str, Any]:
-        """Tell as plain data as whom children run and what they keep."""
+        """As plain data: as whom children run and what they keep."""
         user = "another" if self.user_of_its_own else "nobody" if self._is_root else "same"
         kept = {_READ_SEARCH: "CAP_DAC_READ_SEARCH", _OVERRIDE: "CAP_DAC_OVERRIDE"}
         return {"user": user, "uid": os.getuid(), "kept": kept.get(self._kept)}
 
 
 def _exist(users: range) -> bool:
-    """Tell whether these numbers are users and groups here: a container may have some thousands only."""
+    """Whether these numbers are users and groups here: a container may have some thousands only."""
     return all(
         any(first <= users.start and users.stop <= first + count for first, _, count in _mapped(kind))
         for kind in ("uid", "gid")

@@ -96,7 +96,7 @@ _OPENING = Rule(
 
 
 def rules(*, sealed: bool) -> list[Rule]:
-    """List all rules: with Landlock files can be opened and looked up, sealed they cannot."""
+    """All rules: with Landlock files can be opened and looked up, sealed they cannot."""
     free = (*_MEMORY, *_THREADS, *_ENDING, *_SIGNALS, *_TIMERS, *_CLOCKS, *_DESCRIPTORS, *_WAITING, *_SELF)
     files = () if sealed else (_OPENING, *(Rule(call) for call in _LOOKING_UP))
     return [*_CONDITIONAL, *files, *(Rule(call) for call in free)]
@@ -179,11 +179,9 @@ def _rule(number: int, rule: Rule) -> list[Instruction]:
 
 
 def program(machine: str, *, sealed: bool) -> list[Instruction]:
-    """Write the filter, with OWN_PID where the pid of the process has to stand.
+    """The filter for one of `syscalls.MACHINES`, with OWN_PID for the pid of the process.
 
-    Args:
-        machine: one of `syscalls.MACHINES`.
-        sealed: whether opening and looking up files is refused too.
+    A sealed filter refuses to open and to look up files too.
     """
     numbers = syscalls.numbers(machine)
     existing = [rule for rule in rules(sealed=sealed) if rule.call in numbers]
@@ -192,7 +190,7 @@ def program(machine: str, *, sealed: bool) -> list[Instruction]:
 
 
 def available() -> bool:
-    """Tell whether this kernel takes filters: a kernel that does answers a null pointer with EFAULT."""
+    """Whether this kernel takes filters: then it answers a null pointer with EFAULT."""
     try:
         syscall("prctl", _PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
     except OSError as error:
@@ -211,13 +209,10 @@ class Filter:
         self._pointer = ctypes.byref(self._program)
 
     def install(self, pid: int) -> None:
-        """Filter every system call of this process from now on; wants no_new_privs first.
+        """Filter every system call of this process from now on; wants no_new_privs first. OSError if refused.
 
         Args:
-            pid: the process itself, the only one it may signal.
-
-        Raises:
-            OSError: the kernel refused.
+            pid: the process itself; it may signal no other.
         """
         for index in self._pid_indices:
             self._instructions[index].operand = pid

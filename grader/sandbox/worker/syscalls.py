@@ -101,14 +101,14 @@ MACHINES = ("x86_64", "aarch64")
 
 
 def machine() -> str | None:
-    """Name the architecture the cage can be built for: one of MACHINES, or None on any other system."""
+    """The architecture of this machine if the cage can be built for it, else None."""
     name = platform.machine()
     is_64_bit = sys.maxsize > 2**32
     return name if sys.platform == "linux" and is_64_bit and name in MACHINES else None
 
 
 def numbers(name: str) -> dict[str, int]:
-    """Give the numbers of all calls that exist on the architecture `name`."""
+    """The numbers of all calls that exist on an architecture."""
     column = MACHINES.index(name)
     return {call: number for call, row in TABLE.items() if (number := row[column]) is not None}
 
@@ -123,17 +123,9 @@ _NUMBERS = numbers(_MACHINE) if _MACHINE else {}
 
 
 def syscall(name: str, *arguments: object) -> int:
-    """Make the system call `name` past every wrapper.
+    """Make a system call of `TABLE` past every wrapper; OSError with the kernel's errno where it fails.
 
-    Args:
-        name: a call in `syscalls.TABLE`.
-        arguments: integers, bytes, None (a null pointer) or ctypes pointers.
-
-    Returns:
-        What the kernel answered.
-
-    Raises:
-        OSError: with the kernel's errno.
+    Arguments are integers, bytes, None (a null pointer) or ctypes pointers.
     """
     words = (ctypes.c_long(word) if isinstance(word, int) else word for word in arguments)
     answer = int(_LIBC.syscall(ctypes.c_long(_NUMBERS[name]), *words))
