@@ -79,11 +79,7 @@ class NotebookRun:
         self._killers = 0
 
     def load(self, stack: ExitStack) -> WorkerProcess | NoFacts:
-        """A worker in which the cells have run, until the stack ends; or why there is nothing to observe.
-
-        Raises:
-            GraderError: no worker could be had.
-        """
+        """A worker in which the cells have run, until the stack ends; or why there is nothing to observe."""
         while True:
             with ExitStack() as attempt:
                 worker = attempt.enter_context(self._workers.worker())

@@ -28,11 +28,7 @@ _IGNORED = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
 class Executor(ABC):
-    """Where notebooks are observed: entered before its first use, and used from several threads.
-
-    Attributes:
-        max_workers: how many notebooks are observed at a time, at most.
-    """
+    """Where notebooks are observed, at most `max_workers` at a time; used from several threads."""
 
     max_workers: int
 
@@ -72,11 +68,7 @@ class Executor(ABC):
 
     @abstractmethod
     def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
-        """What ``grader.sandbox.observer.observe`` sees; it starts the workers if they are not started.
-
-        Raises:
-            GraderError: there is no worker.
-        """
+        """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
 
     def cancel(self) -> None:
         """Give up what is under way; callers that wait for evidence get an error."""
@@ -84,12 +76,7 @@ class Executor(ABC):
 
 
 class LocalExecutor(Executor):
-    """Workers of this machine, forked from one zygote.
-
-    Args:
-        settings: what the zygote is started with.
-        jobs: workers at a time.
-    """
+    """Workers of this machine, as many at a time as there are jobs, forked from one zygote."""
 
     def __init__(self, settings: Settings, jobs: int) -> None:
         super().__init__()

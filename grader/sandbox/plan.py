@@ -32,12 +32,9 @@ class PlannedProbe:
 
 @dataclass(frozen=True)
 class ProbePlan:
-    """What to ask of a notebook.
+    """What to ask of a notebook: the stubs of its functions by name, and the probes of each function.
 
-    Attributes:
-        stubs: of its functions, by name.
-        probes: of each function.
-        handed_out: the cells that students get besides stubs; unchanged, these take no name from a student.
+    Of the cells that were `handed_out` besides stubs, those that are unchanged take no name from a student's.
     """
 
     stubs: dict[str, str]

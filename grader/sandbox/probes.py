@@ -54,8 +54,7 @@ class ProbeRun:
     def ask_in_one_worker(self, worker: WorkerProcess) -> Answers | None:
         """All probes but those that need a worker alone.
 
-        Returns:
-            None where something went wrong, or was left behind that could reach other questions.
+        None where something went wrong, or was left behind that could reach other questions.
         """
         answers: Answers = {}
         for question in self._questions():

@@ -43,12 +43,7 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class SelfTestReport:
-    """What the self-test found on this machine.
-
-    Attributes:
-        hello: the zygote's first message; see ``grader.sandbox.zygote.Protection``.
-        refusal: the sentence with which ``grade`` would refuse; None when the cage holds.
-    """
+    """What the self-test found: the zygote's first message, and the sentence with which `grade` refuses."""
 
     hello: Mapping[str, Any]
     refusal: str | None
@@ -105,11 +100,7 @@ class SelfTestReport:
 
 
 def run_self_test() -> SelfTestReport:
-    """Start a zygote, which attacks its own sandbox, and report the outcome.
-
-    Raises:
-        BrokenRunError: it could not even be started.
-    """
+    """Start a zygote, which attacks its own sandbox; BrokenRunError where it could not even be started."""
     try:
         with Zygote() as zygote:
             return SelfTestReport(zygote.protection.hello, None)

@@ -49,14 +49,10 @@ class CpuTimes:
 
 
 class WorkerProcess:
-    """A confined process with one notebook's names in it; killed, by pidfd, when the block ends.
+    """A confined process with a notebook's names in it; killed, by pidfd, when the block ends.
 
-    Args:
-        wire: for requests and answers.
-        noticed: the pipe of its notices.
-        pidfd: what it is killed by.
-        pid: its number.
-        status: returns the wait status of a process that has ended.
+    `wire` is for requests and answers, `noticed` the pipe of its notices; `status` returns the wait status of
+    a process that has ended.
     """
 
     def __init__(
@@ -93,11 +89,7 @@ class WorkerProcess:
         return noticed, False
 
     def was_killed(self) -> bool:
-        """Whether SIGKILL ended it, and not from here: the system needed its memory, or it killed itself.
-
-        Raises:
-            BrokenRunError: the zygote, which knows, has ended too.
-        """
+        """Whether SIGKILL ended it, and not from here: the system needed its memory, or it killed itself."""
         if not is_readable(self._pidfd, _END_SECONDS):
             return False  # it lives, and has only closed its end of the wire
         status = self._status(self.pid)

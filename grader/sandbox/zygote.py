@@ -59,7 +59,7 @@ class Zygote:
         cpu_seconds: CPU time after which the kernel ends a worker.
 
     Raises:
-        ProtectionError: the cage cannot be had, or one of the preflight's attacks got through.
+        ProtectionError: the cage cannot be had, or an attack of the preflight got through.
         BrokenRunError: the zygote could not be started.
     """
 
@@ -154,11 +154,7 @@ class Zygote:
         return status
 
     def _ask(self, request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
-        """One request, with descriptors for the zygote, and its reply, with descriptors from it.
-
-        Raises:
-            BrokenRunError: the zygote is gone.
-        """
+        """A request, with descriptors for the zygote, and its reply, with descriptors from it."""
         try:
             with self._lock:
                 socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)

@@ -91,12 +91,7 @@ class _Parts(NamedTuple):
 
 
 class _Captured:
-    """The attributes of classes and modules, and the Python functions among these.
-
-    Args:
-        owners: classes and modules.
-        home: the module whose functions are meant; None for all.
-    """
+    """The attributes of classes and modules, and the functions among these, perhaps only a module's."""
 
     def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
         with audit.unheard():
@@ -157,11 +152,7 @@ def capture_probe(words: types.ModuleType) -> None:
 
 
 def restore(*, within_probe: bool = False) -> list[str]:
-    """Put back every attribute that was replaced, removed, or put over an inherited one.
-
-    Returns:
-        What had been changed, such as ``torch.Tensor.backward``.
-    """
+    """Put back every attribute that was replaced, removed, or put over an inherited; returns their names."""
     exchanged = audit.functions_were_set()
     looked_at = _captured if within_probe else [*_captured, *_after_probes]
     return [name for captured in looked_at for name in captured.restore(exchanged=exchanged)]

@@ -22,13 +22,7 @@ _class_name = type.__dict__["__name__"].__get__
 
 
 class Binding(NamedTuple):
-    """A cell that gave a name a value.
-
-    Attributes:
-        code: the cell, compiled.
-        kind: the class of the value; nothing where the cell deleted the name.
-        is_own: whether it is a student's cell.
-    """
+    """A cell (its code) that gave a name a value of a class; no class where the cell deleted the name."""
 
     code: types.CodeType
     kind: str
@@ -36,11 +30,7 @@ class Binding(NamedTuple):
 
 
 class Bindings:
-    """The bindings of one notebook.
-
-    Args:
-        names: of the notebook.
-    """
+    """The bindings of a notebook."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
@@ -55,12 +45,9 @@ class Bindings:
         self._handed_out = frozenset(handed_out)
 
     def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
-        """Run a cell and follow what it does to names; a piece of a cell, below a magic, is part of that.
+        """Run a cell and follow what it does to names; a piece of it, below a magic, is part of the cell.
 
-        Args:
-            code: the cell, compiled.
-            text: of that code, as ``text_of`` gives it.
-            run: runs it.
+        The text is that of the code, as ``text_of`` gives it.
         """
         if self._is_following:
             run()

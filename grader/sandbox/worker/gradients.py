@@ -39,8 +39,7 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
     """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, for each input.
 
     v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
-    the reference. An input the output does not depend on gives None. The graph is kept, and no
-    ``.grad`` is touched.
+    the reference. The graph is kept, and no ``.grad`` is touched.
     """
     _drawn[1] += 1
     return list(_asked(output, inputs, _cotangent(output)))
@@ -51,20 +50,8 @@ def gradients(
 ) -> dict[str, Any]:
     """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
 
-    It raises no error of a student's code: `assert_gradients` reports what became of it.
-
-    Args:
-        output: what goes back, or a function that computes it.
-        others: more tensors, by names that are no Python names.
-        by: "grad" asks as torch.autograd.grad does; "backward" fills ``.grad`` as backward() does, for what
-            refuses the former (a reentrant checkpoint), and puts back what all leaves that it knows of held.
-        named: tensors; a module stands for its parameters (``model.fc.weight``), a list or a tuple for its
-            items (``losses[0]``).
-
-    Returns:
-        ``{"output", "gradients", "frozen"}``: a snap of the output, or the error that computing it raised; a
-        dict of gradients by name, None where none arrives, or the error that going back raised; and the names
-        of tensors that do not require grad.
+    It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses the way of
+    torch.autograd.grad, and puts back what all leaves that it knows of held.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -149,17 +136,10 @@ _MEMORY = (
 
 
 class Updates:
-    """The word: ``with updates(opt, model=model) as made`` fills ``made``.
+    """The word ``updates``: what an optimizer is given at each step, and where the parameters come to.
 
-    ``before`` has what stood in ``.grad``, zeros for None; ``steps`` for each step of the optimizer the
-    ``gradient`` it was given, the names of parameters whose gradient was ``missing``, and the ``place`` to
-    which they came; ``end`` where they are when the block ends, ``memory`` what the optimizer remembers of
-    them, by torch's names. Each is a single tensor for all parameters (None if any of them has none), so that
-    a small parameter is compared no more finely than rounding allows.
-
-    Args:
-        opt: an optimizer.
-        named: parameters, or modules, which stand for theirs; what requires no grad is left out.
+    Each entry is a single tensor for all parameters (None if any of them has none), so that a small parameter
+    is compared no more finely than rounding allows.
     """
 
     def __init__(self, opt: Any, **named: Any) -> None:

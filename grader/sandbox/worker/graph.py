@@ -51,12 +51,7 @@ _type, _id = type, id
 
 
 def graph(**named: Any) -> dict[str, Any]:
-    """The autograd graph behind named tensors, as plain data that ``grader.drawing.picture`` draws.
-
-    Args:
-        named: tensors; a module stands for its parameters (``cell.weight_hh``), a list or a tuple for its
-            items (``state[0]``). Whatever else a student returned is left out.
-    """
+    """The autograd graph behind named tensors; what else a student returned is left out."""
     modules: set[int] = set()
     pairs = (pair for name, value in named.items() for pair in tensors_of(name, value, modules))
     some = [*islice(pairs, MAX_TENSORS + 1)]

@@ -27,12 +27,10 @@ _type, _id, _issubclass = type, id, issubclass
 
 
 class Walk:
-    """The nearest nodes behind some tensors; holds all nodes, so that no id is used twice.
+    """The nodes behind some tensors, the nearest first; it holds them, so that no id is used twice.
 
-    Attributes:
-        nodes: the nearest first.
-        indices: the index of each, by its id.
-        after: for each the indices of the nodes to which a gradient travels; None for a node left out.
+    ``indices`` has the index of each by its id; ``after`` for each the indices of the nodes to which a
+    gradient travels, None for a node that was left out.
     """
 
     def __init__(self, results: list[Any], most: int = sys.maxsize) -> None:

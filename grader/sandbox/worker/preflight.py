@@ -167,13 +167,7 @@ def _start_a_thread() -> None:
 
 
 class Findings(NamedTuple):
-    """What the preflight found.
-
-    Attributes:
-        attacks: for each attack, whether it was stopped.
-        controls: for each ordinary thing, whether it works.
-        trouble: why nothing could be tried; None when it could.
-    """
+    """For each attack whether it was stopped, for each control whether it works; or why none was tried."""
 
     attacks: dict[str, bool]
     controls: dict[str, bool]

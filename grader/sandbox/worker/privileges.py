@@ -49,10 +49,8 @@ class Privileges:
     def shed(self) -> None:
         """Become a user who owns nothing when root, and drop all capabilities but the kept, for good.
 
-        The bounding set is left alone: nothing can be gained from it without exec.
-
-        Raises:
-            OSError: this root may not change its uid (a container without CAP_SETUID, say).
+        The bounding set is left alone: nothing can be gained from it without exec. OSError where this root
+        may not change its uid (a container without CAP_SETUID, say).
         """
         if self._is_root:
             syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)

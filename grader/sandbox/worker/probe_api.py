@@ -1,7 +1,6 @@
 """The words a probe may use, bound before any student's code ran.
 
-``grader/inside.py`` names the same words outside; what an author needs to know about each stands
-in its docstring here and in docs/authoring.md.
+``grader/inside.py`` names them outside; what they take, give and do not see stands in ``grader/inside.pyi``.
 """
 
 from __future__ import annotations
@@ -63,15 +62,7 @@ def end_call() -> None:
 
 
 def state(thing: Any) -> dict[str, Any]:
-    """Named snaps of everything a module or an optimizer holds now.
-
-    A module gives ``{"parameters": {name: snap}, "buffers": {name: snap}}``; an optimizer
-    ``{"groups": [[snap, ...], ...], "state": [{key: snap or number}, ...]}``, where ``state`` has an
-    entry for each parameter in the order of the groups.
-
-    Raises:
-        TypeError: it is neither.
-    """
+    """Snaps of everything a module or an optimizer holds now; TypeError where it is neither."""
     if contents.is_module(thing):
         parts = {part: contents.named(thing, f"_{part}") for part in ("parameters", "buffers")}
         return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}
@@ -190,13 +181,7 @@ class _Ledger:
 
 
 def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """What the function returns, and what it saved for backward.
-
-    Returns:
-        ``{"value", "bytes", "peak"}``: the function's own result; the bytes of all distinct storages
-        saved while it ran; and the most of them that were held at the same time. torch does not compare
-        versions of tensors saved under such hooks, so look at a stale graph in another probe.
-    """
+    """What the function returns, and what it saved for backward."""
     ledger = _Ledger()
     with _saved_tensors_hooks(opaque(ledger.held), opaque(lambda held: held.tensor)):
         value = function(*args)

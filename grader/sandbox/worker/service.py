@@ -138,11 +138,7 @@ class Service:
         return operations[operation](**arguments) if operation in operations else "end"
 
     def _anew(self) -> int:
-        """Begin another notebook, in which no name of the last is left.
-
-        Returns:
-            How many threads the last notebook left running.
-        """
+        """Begin another notebook without the names of the last; returns how many threads the last left."""
         torch_state.restore_modes()
         probe_api.begin_probe(0)
         self._notebook = cells.Notebook()

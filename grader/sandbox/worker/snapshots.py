@@ -26,13 +26,7 @@ MISSING = object()
 
 
 class AttributeSnapshot:
-    """What ``vars()`` of a class or a module was when this was made.
-
-    Attributes:
-        owner: the class or module.
-        original: those of its attributes that have to stay.
-        names: the names of all it had.
-    """
+    """The attributes of a class or a module when this was made; `original` are those that have to stay."""
 
     __slots__ = ("names", "original", "owner")
 

@@ -26,23 +26,11 @@ def snap(tensor: Any) -> Any:
 
 
 def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
-    """A list that fills with a record of every call, ``module(x)`` and ``module.forward(x)`` alike.
+    """A list that fills with a record of every call, of ``module(x)`` and ``module.forward(x)`` alike.
 
-    A record is ``{"inputs": {parameter name: snap}, "output": snap, "nodes": int}``: its arguments by
-    the names ``forward`` gives them, at call time, None where left out; what it returned (a tuple of snaps
-    for a tuple); and how many autograd nodes the output reaches. It stays the real module; only its
-    ``forward`` is watched, because a hook would miss code that calls ``forward`` itself. Nothing leads from
-    there to the records.
-
-    Args:
-        module: it is watched from now on.
-        gradients: whether each record also has ``"gradient"``: what arrived at the output (at the first of a
-            tuple) in all backward passes since, None where nothing did. A call that no loss depends on is
-            no part of what was computed, whatever it shows.
-        once_per: the name of an argument whose values differ from step to step. Then the list has a record
-            for each of its values, in their order, and `steps` reads it outside. Of several calls the first
-            that recorded a history counts, else the first: to look at a loss under no_grad, or to let a
-            checkpoint compute again, is no step.
+    It stays the real module; only its ``forward`` is watched, because a hook would miss code that calls
+    ``forward`` itself. Nothing leads from there to the records. With ``once_per``, of several calls with the
+    same value the first that recorded a history counts, else the first.
     """
     records = _Records(once_per)
     forward = module.forward
@@ -163,23 +151,7 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
     into: str = "entering",
     **named: Any,
 ) -> Callable[[], Any]:
-    """The graph as it is when a module is called for the n-th time while gradients are recorded.
-
-    Args:
-        module: a readout, say; it is watched from now on.
-        call: at which of its calls, from 1.
-        steps: a cell whose states of the last steps are in the picture, the newest first: ``h2``, ``h1`` and
-            ``start``, or ``h_into_step_2`` where what enters a step is not what left the step before. Steps
-            without a history that a call of the module under no_grad follows do not count.
-        after: calls of the module before so many steps do not count: a readout of several steps at once is
-            called less often.
-        last: how many steps are in the picture.
-        into: the name of the module's first argument, where that is none of these states.
-        named: more tensors, as for ``graph``.
-
-    Returns:
-        A function that gives the graph, or None where the module was not called so often.
-    """
+    """The graph as it is when a module is called for the n-th time while gradients are recorded."""
     calls: list[dict[str, Any]] = [] if steps is None else spy(steps)
     drawn: list[Any] = []
     forward, counted = module.forward, [0, 0]  # calls of the module, and steps that were known at the last

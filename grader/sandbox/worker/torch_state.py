@@ -119,11 +119,8 @@ def listeners() -> dict[str, int]:
 def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
     """End what a student's function left in torch's way, as it returns and before it can be put back.
 
-    Args:
-        before: the listeners before it was called; a probe may have its own.
-
     Returns:
-        What was left listening, and what had been replaced.
+        What listens besides the listeners of before, which may be the probe's, and what had been replaced.
     """
     now = listeners()
     left = [kind for kind, number in now.items() if number > before[kind]]

@@ -45,9 +45,6 @@ class Untouched:
     """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
 
     ``after`` has the paths on which something is other by then, ``before`` these and all that are named.
-
-    Args:
-        named: tensors, modules, optimizers, and lists, tuples and dicts of these, to any depth.
     """
 
     def __init__(self, **named: Any) -> None:
