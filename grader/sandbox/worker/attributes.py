@@ -94,7 +94,7 @@ class _Captured:
     """The attributes of classes and modules, and the functions among these, perhaps only a module's."""
 
     def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
-        with audit.unheard():
+        with audit.ignoring_events():
             self.namespaces = AttributeSnapshots([*owners], most=len(_FIRST), few=home is not None)
             for namespace in self.namespaces.all:
                 state = set() if home else _state_of(namespace.owner)
@@ -107,7 +107,7 @@ class _Captured:
         """Put back what was changed; returns its names."""
         changed: list[str] = []
         if exchanged:
-            with audit.unheard():
+            with audit.ignoring_events():
                 changed += [name for parts in self.functions for name in parts.put_back()]
         writes = self.namespaces.writes()  # before the comparison: later writes are looked at again
         unchanged = []
@@ -159,11 +159,11 @@ def restore(*, within_probe: bool = False) -> list[str]:
 
 
 def writes() -> list[bytes]:
-    """How often each was written to, for `healed`; nothing where Python does not count."""
+    """How often each was written to, for `has_suspicious_writes`; nothing where Python does not count."""
     return [captured.namespaces.writes() for captured in _captured]
 
 
-def healed(before: list[bytes]) -> bool:
+def has_suspicious_writes(before: list[bytes]) -> bool:
     """Whether a class or a module to which no honest code writes was written to since then.
 
     That shows code which replaces a method and puts it back by itself, also where no function of the notebook

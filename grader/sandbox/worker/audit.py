@@ -46,7 +46,7 @@ _MIDDLEMAN = "/ctypes/__init__.py"  # acts for its caller
 
 _frame_of, _write = sys._getframe, os.write
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
-_looking: list[None] = []  # while nothing is heard
+_ignoring: list[None] = []  # not empty while events are ignored
 _functions_set: list[None] = []
 
 
@@ -67,13 +67,13 @@ def functions_were_set() -> bool:
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def ignoring_events() -> Iterator[None]:
     """Ignore the events of the block, which are our own doing; to handle each would take time."""
-    _looking.append(None)
+    _ignoring.append(None)
     try:
         yield
     finally:
-        _looking.clear()
+        _ignoring.clear()
 
 
 def notice(what: str, file: str) -> None:
@@ -97,14 +97,14 @@ def notice_author(what: str, middleman: str) -> bool:
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "builtins.id" or _looking:  # which our own code asks for thousands of times
+    if event == "builtins.id" or _ignoring:  # which our own code asks for thousands of times
         return
     what = _EVENTS.get(event) or ("ctypes" if event.startswith("ctypes.") else None)
     if event in ("object.__getattr__", "object.__setattr__"):
         what = _ATTRIBUTES.get(arguments[1])
     if what is None:
         return
-    with unheard():  # looking at frames is an event itself
+    with ignoring_events():  # looking at frames is an event itself
         is_of_notebook = notice_author(what, _MIDDLEMAN)
     if what == "code objects" and (is_of_notebook or event == "object.__setattr__"):
         _functions_set.append(None)

@@ -153,9 +153,9 @@ def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) 
     """
     with suppress(Exception):  # whatever a student's objects do: it is only a remark
         for name in _suspects(error, names):
-            story = _story(name, bindings.of(name))
-            if story and (story["was"] != story["now"] or _complains_of(name, error)):
-                return story
+            rebinding = _rebinding(name, bindings.of(name))
+            if rebinding and (rebinding["was"] != rebinding["now"] or _complains_of(name, error)):
+                return rebinding
     return None
 
 
@@ -190,7 +190,7 @@ def _loaded(code: types.CodeType, instruction: int) -> Iterator[str]:
             yield operation.argval
 
 
-def _story(name: str, history: list[Binding]) -> dict[str, Any] | None:
+def _rebinding(name: str, history: list[Binding]) -> dict[str, Any] | None:
     if not history or not history[-1].is_own:
         return None
     taker = history[-1]

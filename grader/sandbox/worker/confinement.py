@@ -103,7 +103,7 @@ class Sandbox:
             SandboxError: a step failed. The process is half confined then and must end.
         """
         ruleset = self._walls.ruleset if self._walls else None
-        _be_the_first_to_go()
+        _be_killed_first()
         try:
             _close_all_but({*keep, ruleset.descriptor} if ruleset else {*keep})
             for which, pair in self._limits:
@@ -134,7 +134,7 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
         raise SandboxError(f"the cage could not be prepared: {error}") from error
 
 
-def _be_the_first_to_go() -> None:
+def _be_killed_first() -> None:
     """Have the kernel end this process before any other when the machine runs out of memory."""
     with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")

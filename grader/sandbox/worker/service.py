@@ -151,9 +151,9 @@ class Service:
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
-        return {"raised": None if error is None else self._told(error)}
+        return {"raised": None if error is None else self._described(error)}
 
-    def _told(self, error: BaseException) -> dict[str, Any]:
+    def _described(self, error: BaseException) -> dict[str, Any]:
         """An error, with the name behind it that a cell took from another."""
         behind = rebound(error, self._notebook.bindings, self._notebook.names)
         return errors.describe_error(error) | ({"rebound": behind} if behind else {})
@@ -177,7 +177,7 @@ class Service:
         student = StudentNamespace(self._notebook.names, oracles, patched, values)
         writes = attributes.writes()
         value, raised = _call(words[name], student)
-        if attributes.healed(writes):
+        if attributes.has_suspicious_writes(writes):
             audit.notice("patched", "")
         self._notebook.put_back(names)  # another question may need what they were
         patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
@@ -214,7 +214,7 @@ class Service:
         except BaseException as error:  # a tensor torch itself cannot read
             raised, encoded = error, None
         if raised is not None or encoded is None:
-            return {"raised": self._told(raised or RuntimeError()), "facts": None}
+            return {"raised": self._described(raised or RuntimeError()), "facts": None}
         return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
 
 

@@ -40,8 +40,8 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
     def watched(*args: Any, **kwargs: Any) -> Any:
         given = {**dict.fromkeys(names), **dict(zip(names, args, strict=False)), **kwargs}
         inputs = {name: _snap_all(value) for name, value in given.items()}
-        heard = {"gradient": None} if gradients else {}
-        record = records.begin({"inputs": inputs, "output": None, "nodes": 0, **heard})
+        gradient = {"gradient": None} if gradients else {}
+        record = records.begin({"inputs": inputs, "output": None, "nodes": 0, **gradient})
         output = forward(*args, **kwargs)
         first = next(tuple.__iter__(output), None) if _is_tuple(output) else output
         record.update(output=_snap_all(output), nodes=len(nodes.behind(first)))

@@ -26,14 +26,14 @@ _type, _id, _issubclass = type, id, issubclass
 _MAX_ITEMS = 3_000  # as many as an answer may have
 
 
-class Given:
+class Arguments:
     """The arguments of a call, and their classes."""
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self._values = values
         self._kinds = [(value, _type(value)) for value in values if _is_watched(value)]
 
-    def settle(self) -> list[str]:
+    def restore(self) -> list[str]:
         """Put back exchanged classes, and make the tensors plain; returns what was changed, for a flag."""
         changed = []
         for value, kind in self._kinds:
@@ -123,13 +123,13 @@ class WatchedFunction:
         self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before, given = torch_state.listeners(), Given((*args, *kwargs.values()))
+        before, arguments = torch_state.listeners(), Arguments((*args, *kwargs.values()))
         try:
             result = self.__function(*args, **kwargs)
         finally:
             left, patched = torch_state.interceptions(before)
             probe_api.end_call()  # by then nothing of a student's answers for a generator
-            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *given.settle()]
+            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *arguments.restore()]
         self.__patched += make_plain(result)
         self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
         return result
