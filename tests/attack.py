@@ -1,4 +1,4 @@
-"""Outside: an attack, read from its file below tests/attacks/, and the notebook it becomes."""
+"""An attack, read from its file below tests/attacks/, and the notebook it becomes."""
 
 import re
 from collections.abc import Mapping

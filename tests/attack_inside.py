@@ -1,4 +1,4 @@
-"""Inside: switches off one layer in the zygote, for the matrix of attacks only.
+"""Switches off one layer in the zygote, for the matrix of attacks only.
 
 Imported by the zygote in the place of nothing else: the production code knows no switches. Every switch
 is thrown after torch has warmed up, at the moment at which the zygote imports the rest itself.

@@ -1,4 +1,4 @@
-"""Outside: every layer of the protection, and how a test takes it away; the grader itself has no switches."""
+"""Every layer of the protection, and how a test takes it away; the grader itself has no switches."""
 
 import os
 import re

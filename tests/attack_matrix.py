@@ -1,4 +1,4 @@
-"""Outside: prints which attack is stopped by which layer, and what happens when that layer is taken away.
+"""Prints which attack is stopped by which layer, and what happens when that layer is taken away.
 
 ``.venv/bin/python tests/attack_matrix.py [ATTACK.py ...]``. Every layer is switched off in a process of its
 own, which is killed when it takes too long. Exit status 1 where a row is not explained.

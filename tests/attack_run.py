@@ -1,4 +1,4 @@
-"""Outside: grades one class of attackers and honest neighbours, and says what harm each attack did."""
+"""Grades one class of attackers and honest neighbours, and says what harm each attack did."""
 
 import contextlib
 import io

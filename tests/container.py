@@ -1,4 +1,4 @@
-"""Outside: as a program, runs a command as root in a container with Docker's default rules.
+"""As a program, runs a command as root in a container with Docker's default rules.
 
 There need be no container engine: what such a container takes away is a set of capabilities and a list of
 system calls, and both can be taken away without one.

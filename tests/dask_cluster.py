@@ -1,4 +1,4 @@
-"""Outside: a Dask scheduler and its workers, as processes of this machine."""
+"""A Dask scheduler and its workers, as processes of this machine."""
 
 import json
 import os

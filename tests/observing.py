@@ -1,4 +1,4 @@
-"""Outside: observes cells that a test made up, with probes it made up."""
+"""Observes cells that a test made up, with probes it made up."""
 
 from dataclasses import dataclass
 from textwrap import dedent, indent

@@ -1,4 +1,4 @@
-"""Outside: attackers and honest students in one class; the attackers gain nothing, the honest lose nothing.
+"""Attackers and honest students in one class; the attackers gain nothing, the honest lose nothing.
 
 Every file below tests/attacks/ is an attack in its author's words; tests/attack_matrix.py shows what becomes
 of each when the layer that stops it is taken away.

@@ -1,4 +1,4 @@
-"""Outside: what students' code tries to have of the outside, and that it gets nothing."""
+"""What students' code tries to have of the outside, and that it gets nothing."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Outside: a busy or a full machine costs nobody points, and large answers cost the grader little memory."""
+"""A busy or a full machine costs nobody points, and large answers cost the grader little memory."""
 
 import os
 import subprocess

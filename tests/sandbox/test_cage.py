@@ -1,4 +1,4 @@
-"""Outside: what the cage holds back and what it lets through, tried in forked children of fresh processes."""
+"""What the cage holds back and what it lets through, tried in forked children of fresh processes."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Outside: a notebook's cells mean in a worker what they mean in Jupyter, and cost nothing but themselves."""
+"""A notebook's cells mean in a worker what they mean in Jupyter, and cost nothing but themselves."""
 
 import pytest
 from observing import QUICK, look

@@ -1,4 +1,4 @@
-"""Outside: grading on a Dask cluster gives the same results, whichever of its machines is lost."""
+"""Grading on a Dask cluster gives the same results, whichever of its machines is lost."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Outside: whole grading runs in the surroundings a grader meets: each gives the same points, or refuses.
+"""Whole grading runs in the surroundings a grader meets: each gives the same points, or refuses.
 
 Every run is `python -m grader grade` in a process of its own, as an instructor would start it.
 """

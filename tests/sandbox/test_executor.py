@@ -1,4 +1,4 @@
-"""Outside: what is known of the place where notebooks are observed."""
+"""What is known of the place where notebooks are observed."""
 
 import sys
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""Outside: whose worker the system kills, as it does where memory runs out, is not blamed the first time."""
+"""A worker that the system kills, as it does where memory runs out, costs nothing the first time."""
 
 import os
 import signal

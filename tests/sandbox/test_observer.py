@@ -1,4 +1,4 @@
-"""Outside: one question's code cannot spoil another's facts, and no answer of a worker spoils the grader."""
+"""One question's code cannot spoil another's facts, and no answer of a worker spoils the grader."""
 
 import json
 import math

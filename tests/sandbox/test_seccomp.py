@@ -1,4 +1,4 @@
-"""Outside: what the filter answers on both architectures, computed by a small interpreter of BPF."""
+"""What the filter answers on both architectures, computed by a small interpreter of BPF."""
 
 import errno
 import fcntl

@@ -1,4 +1,4 @@
-"""Outside: what `doctor --cage` says about this machine's cage, and about cages of other machines."""
+"""What `doctor --cage` says about this machine's cage, and about cages of other machines."""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""Outside: no tensor of a student's answers for itself when a probe works with it."""
+"""No tensor of a student's answers for itself when a probe works with it."""
 
 import pytest
 from observing import look, probe
