@@ -24,10 +24,10 @@ Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
 
 
 class Case(Sides):
-    """What was seen and what is expected in a case; `name`, if there is one, begins a failure."""
+    """The seen and the expected facts of a case; its `name`, perhaps empty, begins a failure."""
 
     def __init__(self, name: str, seen: Any, expected: Any) -> None:
-        self.name, self._came, self.expected = name, seen, expected
+        self.name, self._any_form, self.expected = name, seen, expected
         self.is_over = False
 
     @cached_property
@@ -38,15 +38,15 @@ class Case(Sides):
             StoppedError: they are an error, and none is expected.
             NothingSeenError: they have another form.
         """
-        if isinstance(self._came, Raised) and not isinstance(self.expected, Raised):
-            raise StoppedError(ProbeRaised(self._came))
-        if mismatch := other_form(self._came, self.expected):
+        if isinstance(self._any_form, Raised) and not isinstance(self.expected, Raised):
+            raise StoppedError(ProbeRaised(self._any_form))
+        if mismatch := other_form(self._any_form, self.expected):
             raise NothingSeenError(sentence(mismatch))
-        return self._came
+        return self._any_form
 
 
 def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
-    """The cases of some probes; an assert that fails in the loop over them is told with the case's name.
+    """The cases of some probes; a failure in the loop over them begins with the name of its case.
 
     ``for case in cases(masked):`` needs no name in any message: a failure reads ``With an empty batch: f is
     not ...``. A case whose facts are an error that ``attempt`` caught fails as soon as its facts are used.
@@ -70,7 +70,7 @@ def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
         yield from (Case(name, *sides) for name, sides in probe.items())
         return
     sides = Case("", *probe) if isinstance(probe, tuple) else probe
-    expected, seen = sides.expected, _came(sides)
+    expected, seen = sides.expected, _seen_cases(sides)
     if isinstance(expected, dict):
         yield from (Case(name, seen.get(name), right) for name, right in expected.items())
     elif isinstance(expected, list | tuple):
@@ -80,18 +80,18 @@ def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
         raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
 
 
-def _came(probe: Sides) -> Any:
-    """What came back, in any form, since the form of a case says nothing of the others."""
-    came: Any = probe.came if isinstance(probe, Observation) else None
-    is_alike = isinstance(came, dict | list | tuple) and type(came) is type(probe.expected)
-    return came if is_alike and len(came) == len(probe.expected) else probe.seen
+def _seen_cases(probe: Sides) -> Any:
+    """The seen facts; where there are all cases, each in any form, because each case checks its own form."""
+    seen: Any = probe.in_any_form if isinstance(probe, Observation) else None
+    is_alike = isinstance(seen, dict | list | tuple) and type(seen) is type(probe.expected)
+    return seen if is_alike and len(seen) == len(probe.expected) else probe.seen
 
 
 def names_of(trace: TracebackType | None) -> str:
     """The names of the cases in use where an error was raised, as a beginning: ``k = 3: ``."""
-    found: list[Case] = []
+    used: list[Case] = []
     while trace is not None:
-        local = trace.tb_frame.f_locals.values()
-        found += [case for case in local if isinstance(case, Case) and not case.is_over and case not in found]
+        values = trace.tb_frame.f_locals.values()
+        used += [case for case in values if isinstance(case, Case) and not case.is_over and case not in used]
         trace = trace.tb_next
-    return "".join(f"{case.name}: " for case in found if case.name)
+    return "".join(f"{case.name}: " for case in used if case.name)

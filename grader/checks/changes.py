@@ -1,4 +1,4 @@
-"""What changed of a tensor, a module, an optimizer, a container or a mode, in sentences for students."""
+"""Sentences for students about what changed of a tensor, a module, an optimizer, a container or a mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.sandbox.facts import Tensor
 
-#: What is told of each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
+#: A sentence about each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
     "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
@@ -17,13 +17,11 @@ _MODES = {
 
 
 _HELD = "an optimizer or a second name that held the old one still does."
-
-
 _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
 
 
 def changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What changed between two records of the object at a path, and a sentence about each change."""
+    """Each part that changed between two records of the object at a path, and a sentence about the change."""
     if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
     elif then["kind"] != now["kind"]:
@@ -50,13 +48,13 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
     if new.requires_grad != old.requires_grad:
-        so = "" if new.requires_grad else ": no gradient arrives there any more"
-        told = f"was {old.requires_grad} and is {new.requires_grad} now{so}."
-        yield "requires_grad", f"requires_grad of the caller's {path} {told}"
+        effect = "" if new.requires_grad else ": no gradient arrives there any more"
+        change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
+        yield "requires_grad", f"requires_grad of the caller's {path} {change}"
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
         recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
-        told = recorded if new.grad_fn else "no history any more: it was changed in place."
-        yield "history", f"The caller's {path} has {told}"
+        history = recorded if new.grad_fn else "no history any more: it was changed in place."
+        yield "history", f"The caller's {path} has {history}"
     if new.retains_grad != old.retains_grad:
         yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
     yield from _grad(path, old.grad, new.grad)
@@ -65,7 +63,7 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
 
 
 def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
-    """What a tensor holds, and where."""
+    """Changes of a tensor's shape, dtype, values, memory and version."""
     if new.shape != old.shape:
         yield "shape", f"The caller's {path} had the shape {old.shape} and has the shape {new.shape} now."
     if new.dtype != old.dtype:
@@ -78,12 +76,15 @@ def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
             f"The caller's {path} lies in other memory now: a view that was made before shows other values.",
         )
     if new.version != old.version:
-        told = f"its version counter went from {old.version} to {new.version}"
-        yield "version", f"The caller's {path} was written to: {told}, so no loss that saved it can go back."
+        counter = f"its version counter went from {old.version} to {new.version}"
+        yield (
+            "version",
+            f"The caller's {path} was written to: {counter}, so no loss that saved it can go back.",
+        )
 
 
 def _same_values(old: Tensor, new: Tensor) -> bool:
-    """Whether the elements are the same; NaN is what it was."""
+    """Whether the elements are the same; NaN equals NaN."""
     if old.value is None or new.value is None:
         return old.value is new.value
     pairs = zip(old.value, new.value, strict=False)
@@ -91,7 +92,7 @@ def _same_values(old: Tensor, new: Tensor) -> bool:
 
 
 def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[str, str]]:
-    """What became of ``.grad``; another object of the same values is the same gradient."""
+    """Changes of ``.grad``; another object of the same values is the same gradient."""
     if old is None and new is not None:
         yield "grad", f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
     elif old is not None and new is None:
@@ -99,8 +100,11 @@ def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[s
     elif old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
         yield "grad", f"{path}.grad has another shape or dtype now."
     elif old is not None and new is not None and not _same_values(old, new):
-        told = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
-        yield "grad", f"{told} (backward() adds in place, so a second name for the same .grad changes along.)"
+        change = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
+        yield (
+            "grad",
+            f"{change} (backward() adds in place, so a second name for the same .grad changes along.)",
+        )
 
 
 def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:
@@ -108,8 +112,8 @@ def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str
         yield "hooks", f"A hook on the caller's {path} is gone, which was there before: remove only your own."
     elif len(new) > len(old):
         more = len(new) - len(old)
-        told = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
-        yield "hooks", f"After your call {told} still registered on the caller's {path}."
+        yours = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
+        yield "hooks", f"After your call {yours} still registered on the caller's {path}."
 
 
 def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
@@ -128,8 +132,8 @@ def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         mode, other = ("training", "eval") if then["training"] else ("eval", "training")
         yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
     for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
-        told = "no longer has" if name in then["persistent"] else "has"
-        yield "persistent", f"The state_dict of the caller's {path} {told} {name} among its buffers now."
+        verb = "no longer has" if name in then["persistent"] else "has"
+        yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 

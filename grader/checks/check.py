@@ -1,4 +1,4 @@
-"""A check, and what its author says of it: points, title and hint; and how facts are described in words."""
+"""A check with its author's points, title and hint; and facts described in words."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ class Check:
     Attributes:
         id: the name of the test function.
         title: the first line of its docstring, which students read.
-        hint: the rest of the docstring, which students read if its last statement fails, or None.
-        points: what it is worth.
-        question: the id of the question its probes belong to.
-        probes: the names of the probes it judges.
-        last_line: where in its file its last statement begins.
+        hint: the rest of the docstring, which students read if its last statement fails.
+        question: the id of its probes' question.
+        probes: the names of its probes.
+        last_line: the line of its file at which its last statement begins.
     """
 
     id: str
@@ -44,7 +43,7 @@ class Check:
 
 
 class WithoutHintError(AssertionError):
-    """A failure that the check's hint is not about: the sentence says all that is known."""
+    """A failure that the check's hint does not fit: the sentence says all."""
 
 
 def points(number: float) -> pytest.MarkDecorator:
@@ -61,7 +60,7 @@ def points(number: float) -> pytest.MarkDecorator:
 
 
 def points_of(function: Callable[..., Any]) -> float:
-    """What a check is worth; 1 where its author said nothing."""
+    """The points of a check; 1 where its author set none."""
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "points"]
     return float(marks[0].args[0]) if marks else 1.0
 
@@ -70,7 +69,7 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
     """The first line of a check's docstring, and the rest with a line for each paragraph.
 
     Raises:
-        CourseError: there is no docstring, so a student could not read what the check is about.
+        CourseError: there is no docstring.
     """
     text = inspect.getdoc(function)
     if not text:

@@ -1,6 +1,6 @@
-"""Turns torch's error texts into what a student should look for.
+"""Diagnoses of torch's errors, by fragments of their texts.
 
-It looks for fragments that stayed the same over many releases of torch, never for names of nodes.
+The fragments stayed the same over many releases of torch; names of nodes are not among them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from grader.sandbox.facts import Raised, Rebound
 from grader.text import printable
 
 _MAX_TEXT = 200
-_SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # torch forgets a blank here and there
+_SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
 _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
-#: Diagnoses by a fragment of the text; the first that matches counts. Two numbers, where torch gives
-#: them, are the version of the overwritten tensor now and when it was saved.
+#: Diagnoses by a fragment of the text; the first that matches counts. `{versions}` are the versions of an
+#: overwritten tensor, if torch gives them.
 _DIAGNOSES = {
     "backward through the graph a second time": (
         "a part of this graph was already back-propagated, which freed its saved tensors. Is a state, a "
@@ -151,40 +151,41 @@ def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
-    own = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
+    text = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
     if error.line:
-        told = f"{_in(error)}: {quoted(error.line)} stopped with {own}"
+        event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
     elif error.where:
-        told = f"your code stopped in code {error.where}, with {own}"
+        event = f"your code stopped in code {error.where}, with {text}"
     else:
-        told = f"what your code returned could not be used as the exercise says: {own}"
+        event = f"what your code returned could not be used as the exercise says: {text}"
     meaning = rebinding(error.rebound) if error.rebound else _meaning(error)
-    sentence = f"{told} — {meaning}" if meaning else told
+    sentence = f"{event} — {meaning}" if meaning else event
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
 
-def _in(error: Raised) -> str:
-    """Where it happened, as a student finds it: by the function, or by the line of a cell."""
+def _place(error: Raised) -> str:
+    """Where the error happened, as a student finds it: the function, or the line of a cell."""
     if error.function:
         return f"in {printable(error.function)} (code {error.cell})"
     return f"in code {error.where}"
 
 
 def quoted(line: str) -> str:
-    """A line of a student's, between backticks and without any of its own."""
+    """A line of a student's code between backticks, its own backticks replaced."""
     return f"`{printable(line).replace('`', chr(39))}`"
 
 
 def rebinding(rebound: Rebound) -> str:
-    """That a cell rebound the name of another cell, and which."""
-    given = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
+    """A clause: which cell rebound which name of another cell."""
+    origin = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
     line = "" if rebound.line is None else f", line {rebound.line},"
-    now = "another one" if rebound.was == rebound.now else _a(rebound.now)
-    did = f"has made it {now}" if rebound.now else "has deleted it"
-    return f"`{printable(rebound.name)}` {given} {_a(rebound.was)}, but code cell {rebound.cell}{line} {did}"
+    new = "another one" if rebound.was == rebound.now else _kind(rebound.now)
+    change = f"has made it {new}" if rebound.now else "has deleted it"
+    was = f"`{printable(rebound.name)}` {origin} {_kind(rebound.was)}"
+    return f"{was}, but code cell {rebound.cell}{line} {change}"
 
 
-def _a(kind: str) -> str:
+def _kind(kind: str) -> str:
     """A kind of value with its article."""
     if kind == "NoneType":
         return "None"
@@ -198,7 +199,7 @@ def with_article(noun: str) -> str:
 
 
 def _beginning(text: str) -> str:
-    """The first line without torch's advice, cut where a sentence ends if it has to be cut."""
+    """The first line without torch's advice; a long line is cut where a sentence ends."""
     line = printable(text.strip().partition("\n")[0].partition(" Hint:")[0])
     if len(line) > _MAX_TEXT:
         ends = [end.start() for end in _SENTENCE_END.finditer(line, 0, _MAX_TEXT)]
@@ -207,21 +208,21 @@ def _beginning(text: str) -> str:
 
 
 def _meaning(error: Raised) -> str | None:
-    """What is certain first; what may be the cause is asked, unless the line itself decides."""
+    """The meaning of an error: what is certain, else a question about a likely cause."""
     if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:
         return _NO_NAME
     for fragment, diagnosis in _DIAGNOSES.items():
         if fragment in error.text:
-            found = _VERSIONS.search(error.text)
-            versions = f" (saved at version {found[2]}, now at {found[1]})" if found else ""
+            match = _VERSIONS.search(error.text)
+            versions = f" (saved at version {match[2]}, now at {match[1]})" if match else ""
             return diagnosis.format(versions=versions)
     return None
 
 
 def _meaning_of_none(error: Raised) -> str:
-    """The line decides what it can: `.grad.zero_()` leaves no choice, `lr * w.grad` leaves one."""
+    """The meaning of a None: `.grad.zero_()` leaves no choice, `lr * w.grad` leaves one."""
     attribute = _ATTRIBUTE.search(error.text)
     if attribute and f".grad.{attribute[1]}" in error.line:
         return f"this .grad is None: {_NO_GRAD}"

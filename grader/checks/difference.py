@@ -1,4 +1,4 @@
-"""The kind of difference between two facts, said without showing what was expected."""
+"""The kind of difference between two facts, in a clause that shows no expected value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from grader.sandbox.facts import Tensor
 def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
     """Say what kind of difference there is, as a clause that fits behind a message: ``it is 0 everywhere``.
 
-    It is certain, because it is read off the numbers; it does not say what the student did. Expected values
-    are never printed.
+    The clause is certain, because it follows from the numbers; it does not say what the student did.
 
     Args:
         seen: a tensor, a number, or a list or tuple of numbers.
         expected: the same of the reference.
-        others: what it may have been taken for, by a name that goes on after "it is", as in
+        others: facts that the student may have taken instead, by a name that fits behind "it is", as in
             ``{"the gradient of the last step": t}``.
 
     Returns:
@@ -38,7 +37,7 @@ class Difference:
     Attributes:
         clause: as ``how_it_differs`` returns it.
         kind: its name: ``zero``, ``multiple``, ``shape`` ...
-        says_all: whether it explains the values, whatever the idea behind them was.
+        says_all: whether it explains the values without the check's hint.
     """
 
     clause: str
@@ -47,18 +46,18 @@ class Difference:
 
 
 def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
-    """The same as ``how_it_differs``, and whether the clause needs no hint."""
-    one, other = _values(seen), _values(expected)
-    if one is None or other is None:
+    """The difference that ``how_it_differs`` describes."""
+    values, right = _values(seen), _values(expected)
+    if values is None or right is None:
         return None
-    known = {name: values for name, fact in others.items() if (values := _values(fact))}
-    if one.shape != other.shape:
-        clause = _taken_for(one, known) or _other_shape(one, other)
+    candidates = {name: other for name, fact in others.items() if (other := _values(fact))}
+    if values.shape != right.shape:
+        clause = _taken_for(values, candidates) or _other_shape(values, right)
         return Difference(clause, "shape", says_all=True) if clause else None
-    pair = Pair(one.numbers, other.numbers, other.shape, other.tolerance)
+    pair = Pair(values.numbers, right.numbers, right.shape, right.tolerance)
     if all(pair.right):
         return None
-    alike = {name: values.numbers for name, values in known.items() if len(values.numbers) == len(pair.seen)}
+    alike = {name: c.numbers for name, c in candidates.items() if len(c.numbers) == len(pair.seen)}
     for kind in KINDS:
         clause = kind(pair, alike)
         if clause:
@@ -87,7 +86,7 @@ def _values(fact: Any) -> _Values | None:
 
 
 def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
-    """What else it is, shape and all."""
+    """The other fact that was seen instead, shape included."""
     for name, other in others.items():
         if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
             return f"it is {name}"
@@ -95,7 +94,7 @@ def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
 
 
 def _other_shape(seen: _Values, expected: _Values) -> str | None:
-    """What can be said where the shapes differ."""
+    """A clause where the shapes differ."""
     same = len(seen.numbers) == len(expected.numbers)
     if len(seen.shape) == len(expected.shape) == 2 and seen.shape == expected.shape[::-1]:
         rows, columns = expected.shape
@@ -116,15 +115,15 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
-    """The dimensions in which it is larger, if it becomes right when it is summed over these."""
+    """The dimensions that are too large, if a sum over these gives what is expected."""
     shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
     if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
         return None
     sums = [0.0] * len(expected.numbers)
-    for number, place in zip(seen.numbers, product(*map(range, seen.shape)), strict=False):
+    for number, index in zip(seen.numbers, product(*map(range, seen.shape)), strict=False):
         flat = 0
-        for where, size in zip(place, shape, strict=True):
-            flat = flat * size + where % size
+        for i, size in zip(index, shape, strict=True):
+            flat = flat * size + i % size
         sums[flat] += number
     if not all(are_close(sums, expected.numbers, expected.tolerance)):
         return None

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from grader.checks.closeness import Pair, are_close, to_decimals
 
-_MOST_TIMES = 64  # a larger whole factor is nothing that a student counted up to
+_MAX_FACTOR = 64  # a larger whole factor is a coincidence
 _NEARLY = 1e-2
-_MOST_ROWS = 64
-_MOST_DECIMALS = 6
-
+_MAX_ROWS = 64
+_MAX_DECIMALS = 6
 
 Others = Mapping[str, Sequence[float]]
 
@@ -22,13 +21,13 @@ def _part(number: int, pair: Pair) -> str:
 
 
 def _not_finite(pair: Pair, _: Others) -> str | None:
-    strange = [s for s, e in pair.wrong if not math.isfinite(s) and math.isfinite(e)]
-    if not strange:
+    not_finite = [s for s, e in pair.wrong if not math.isfinite(s) and math.isfinite(e)]
+    if not not_finite:
         return None
-    word = "nan" if any(map(math.isnan, strange)) else "infinite"
+    word = "nan" if any(map(math.isnan, not_finite)) else "infinite"
     if len(pair.seen) == 1:
         return f"it is {word}"
-    return f"{_part(len(strange), pair)} nan or infinite"
+    return f"{_part(len(not_finite), pair)} nan or infinite"
 
 
 def _another(pair: Pair, others: Others) -> str | None:
@@ -58,11 +57,11 @@ def _length(pair: Pair, _: Others) -> str | None:
 
 
 def _factor(pair: Pair) -> float | None:
-    """By what all that is expected was multiplied, or None."""
-    place = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
-    if not pair.expected[place] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
+    """The factor between all seen and expected elements, or None."""
+    largest = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
+    if not pair.expected[largest] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
         return None
-    factor = pair.seen[place] / pair.expected[place]
+    factor = pair.seen[largest] / pair.expected[largest]
     return factor if pair.is_seen([factor * e for e in pair.expected]) else None
 
 
@@ -72,8 +71,8 @@ def _named(factor: float, tolerance: float) -> str | None:
         return "its sign is wrong"
     sign = " and has the wrong sign" if factor < 0 else ""
     for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
-        whole = round(min(times, 2 * _MOST_TIMES))  # 1 divided by next to nothing is infinite
-        if 2 <= whole <= _MOST_TIMES and abs(times - whole) <= 2 * tolerance * whole:
+        whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
+        if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * tolerance * whole:
             return f"it is {form.format(whole)} what it should be{sign}"
     return None
 
@@ -90,7 +89,7 @@ def _sum_with_another(pair: Pair, others: Others) -> str | None:
 
 
 def _partly_another(pair: Pair, others: Others) -> str | None:
-    """All entries that are not right are those of something else."""
+    """All wrong entries are those of another fact."""
     for name, numbers in others.items():
         same = are_close(pair.seen, numbers, pair.tolerance)
         if all(good or equal for good, equal in zip(pair.right, same, strict=True)):
@@ -101,7 +100,7 @@ def _partly_another(pair: Pair, others: Others) -> str | None:
 def _in_another_order(pair: Pair, _: Others) -> str | None:
     if len(pair.seen) == 1:
         return None
-    rows = [pair.row(pair.expected, place) for place in range(pair.rows)]
+    rows = [pair.row(pair.expected, number) for number in range(pair.rows)]
     entries = "entries" if len(pair.shape) == 1 else "rows"
     if pair.rows > 1 and pair.is_seen(_flat(reversed(rows))):
         return f"its {entries} are in reverse order"
@@ -128,8 +127,8 @@ def _same_everywhere(pair: Pair, _: Others) -> str | None:
         return "all its entries are the same number" + (", right for the first one only" if is_first else "")
     if len(pair.shape) != 2:
         return None
-    rows = [tuple(pair.row(pair.seen, place)) for place in range(pair.rows)]
-    expected = [tuple(pair.row(pair.expected, place)) for place in range(pair.rows)]
+    rows = [tuple(pair.row(pair.seen, number)) for number in range(pair.rows)]
+    expected = [tuple(pair.row(pair.expected, number)) for number in range(pair.rows)]
     if len(rows) > 1 and len(set(rows)) == 1 < len(set(expected)):
         is_first = all(are_close(rows[0], expected[0], pair.tolerance))
         return "all its rows are the same" + (", right for the first one only" if is_first else "")
@@ -138,7 +137,7 @@ def _same_everywhere(pair: Pair, _: Others) -> str | None:
 
 
 def _cut_off(pair: Pair, _: Others) -> str | None:
-    """What ``clamp`` does to the larger entries."""
+    """The effect of ``clamp`` on the larger entries."""
     most = max(map(abs, pair.seen))
     if len(pair.wrong) < 2 or not all(abs(s) == most < abs(e) and s * e > 0 for s, e in pair.wrong):
         return None
@@ -146,7 +145,7 @@ def _cut_off(pair: Pair, _: Others) -> str | None:
 
 
 def _wrong_alike(pair: Pair, _: Others) -> str | None:
-    """What all wrong entries have in common, while others are right."""
+    """All wrong entries are 0, or of the wrong sign, and others are right."""
     if len(pair.wrong) == len(pair.seen):
         return None
     share = _part(len(pair.wrong), pair)
@@ -167,10 +166,10 @@ def _offset(pair: Pair, _: Others) -> str | None:
 
 def _rounded(pair: Pair, _: Others) -> str | None:
     numbers = list(zip(pair.seen, pair.expected, strict=True))
-    for places in range(1, _MOST_DECIMALS + 1):
-        off = 0.51 * 10**-places
-        if all(abs(s - round(s, places)) <= 1e-6 * abs(s) and abs(s - e) <= off for s, e in numbers):
-            return f"it is right{to_decimals(places, len(numbers)) or ' to a few decimals'} only"
+    for decimals in range(1, _MAX_DECIMALS + 1):
+        error = 0.51 * 10**-decimals
+        if all(abs(s - round(s, decimals)) <= 1e-6 * abs(s) and abs(s - e) <= error for s, e in numbers):
+            return f"it is right{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
     return None
 
 
@@ -180,23 +179,23 @@ def _nearly(pair: Pair, _: Others) -> str | None:
 
 def _up_to_here(pair: Pair, _: Others) -> str | None:
     """The first entries are right and all others wrong, or the other way round; of few entries only."""
-    if not 3 <= pair.rows <= _MOST_ROWS:
+    if not 3 <= pair.rows <= _MAX_ROWS:
         return None
-    good = [all(pair.row(pair.right, place)) for place in range(pair.rows)]
+    good = [all(pair.row(pair.right, row)) for row in range(pair.rows)]
     number, entries = sum(good), "entries" if len(pair.shape) == 1 else "rows"
-    for which, place in (("first", good[:number]), ("last", good[pair.rows - number :])):
-        if number and all(place):
+    for which, part in (("first", good[:number]), ("last", good[pair.rows - number :])):
+        if number and all(part):
             those = f"{which} {number}" if number > 1 else which
             return f"only the {those} of its {pair.rows} {entries} {'are' if number > 1 else 'is'} right"
     return None
 
 
 def _share(pair: Pair, _: Others) -> str | None:
-    """Where most are wrong, a number of them tells nothing."""
+    """The number of wrong entries, unless most are wrong."""
     return f"{_part(len(pair.wrong), pair)} wrong" if 2 * len(pair.wrong) <= len(pair.seen) else None
 
 
-#: What is looked for, the most telling first.
+#: The kinds, the most specific first.
 KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _not_finite,
     _zero,
@@ -216,7 +215,7 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _share,
 )
 
-#: Kinds that say by themselves what became of the numbers: a hint about the idea behind them would mislead.
+#: Kinds that explain the numbers by themselves: a hint about the student's idea would mislead.
 SAY_ALL: frozenset[Callable[[Pair, Others], str | None]] = frozenset(
     {_not_finite, _in_another_order, _cut_off, _rounded, _nearly}
 )

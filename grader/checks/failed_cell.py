@@ -1,4 +1,4 @@
-"""A failed cell of a notebook that did not run to its end, and how it ended."""
+"""A failed cell of a notebook, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.sandbox.facts import Raised
 from grader.text import encodable
 
 MAX_FOREIGN_TEXT = 200
-MAX_TOLD = 20  # of very many a person reads no more
+MAX_TOLD = 20  # of each way to end
 
 RAISED = "raised"
 STOPPED = "stopped"
@@ -28,7 +28,7 @@ class FailedCell:
         cell: its number among the code cells, from 1.
         ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
             process, or the notebook's time ran out before it).
-        text: the error and its line, which is a student's text, or why the cell was left out; else empty.
+        text: the error and its line, which is a student's text, or why the cell was left out.
     """
 
     cell: int
@@ -45,8 +45,8 @@ class FailedCell:
             return cls(observed["cell"], STOPPED)
         text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
         kind = error.type[:MAX_FOREIGN_TEXT]
-        said = f"{kind}: {text}" if text else kind
-        return cls(observed["cell"], RAISED, encodable(f"{said}{_at(error, observed['cell'])}"))
+        message = f"{kind}: {text}" if text else kind
+        return cls(observed["cell"], RAISED, encodable(f"{message}{_at(error, observed['cell'])}"))
 
     @property
     def sentence(self) -> str:
@@ -68,19 +68,19 @@ def _at(error: Raised, cell: int) -> str:
 def stopped_cells(cells: Iterable[object], text: str) -> str:
     """A sentence about cells, by number, that were stopped or left out for the same reason."""
     numbers = [str(cell) for cell in cells]
-    one = len(numbers) == 1
-    which = f"Code cell{'' if one else 's'} {', '.join(numbers)} {'was' if one else 'were'}"
+    is_single = len(numbers) == 1
+    which = f"Code cell{'' if is_single else 's'} {', '.join(numbers)} {'was' if is_single else 'were'}"
     if text:
         return f"{which} left out: {text}."
-    return f"{which} stopped, because {'it' if one else 'they'} took too long."
+    return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
 
 
 def first_of_each_kind(cells: Iterable[Mapping[str, Any]]) -> tuple[FailedCell, ...]:
     """Entries of ``Evidence.cells`` as failed cells, the first of each way to end."""
-    kept: Counter[str] = Counter()
-    found = []
+    counts: Counter[str] = Counter()
+    kept = []
     for cell in map(FailedCell.of, cells):
-        kept[cell.ended] += 1
-        if kept[cell.ended] <= MAX_TOLD:
-            found.append(cell)
-    return tuple(found)
+        counts[cell.ended] += 1
+        if counts[cell.ended] <= MAX_TOLD:
+            kept.append(cell)
+    return tuple(kept)

@@ -1,4 +1,4 @@
-"""What a student is told about gradients, by rung; and what an author adds."""
+"""The sentences about gradients, by rung, and an author's explanations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from grader.sandbox.facts import Tensor
 
 _WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
 
-#: The rungs, the lowest first, and what is said on each; of several names with the verbs of ``_OF_MANY``. The
-#: last seven are about numbers: behind the sentence stands how they differ. Where the values that go back
-#: are wrong, ``_OF_WRONG_VALUES`` is said of numbers, for the gradient may well be theirs.
+#: The rungs, the lowest first, and the sentence of each; for several names with the verbs of ``_OF_MANY``.
+#: The last seven are about numbers: behind the sentence stands how they differ. Where the values that go back
+#: are wrong, too, ``_OF_WRONG_VALUES`` takes their place, for the gradient may be right for these values.
 RUNGS = {
     "none": "{Of} is None: no gradient can be asked for.",
     "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
@@ -32,7 +32,7 @@ RUNGS = {
 _OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
 _OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
 _OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
-#: Where what explains any wrong number is true, too; of nan, and of digits that are lost, it need not be.
+#: The rungs on which the explanation of "wrong" holds, too; for nan and lost digits it may be false.
 _WRONG_TOO = {"zero", "multiple", "length", "shape"}
 
 Explanation = str | Callable[[Any, Any], str]
@@ -40,22 +40,21 @@ Explanation = str | Callable[[Any, Any], str]
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of an ``assert_gradients``, with its `of` and `because`."""
+    """The sentences of an ``assert_gradients``, with its arguments `of` and `because`."""
 
     of: str
     because: Mapping[str, Explanation]
 
     def of_rung(self, rung: str, *names: str, **words: Any) -> str:
-        """What is said on a rung about some names, or about what goes back."""
+        """The sentence of a rung about some names, or about what goes back."""
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        told = {"of": self.of, "name": listed(names)}
-        told |= {"Of": _capital(told["of"]), "Name": told["name"]}
-        if told["name"].startswith("the "):  # code is told as it is written
-            told["Name"] = _capital(told["name"])
-        return RUNGS[rung].format(**told, **verbs, **words)
+        name = listed(names)
+        capital = _capital(name) if name.startswith("the ") else name  # code stays as it is
+        nouns = {"of": self.of, "Of": _capital(self.of), "name": name, "Name": capital}
+        return RUNGS[rung].format(**nouns, **verbs, **words)
 
     def of_wrong_values(self, output: Tensor, names: Sequence[str]) -> str:
-        """What is said of wrong gradients where the values that go back are wrong, too."""
+        """The sentence about wrong gradients where the values that go back are wrong, too."""
         values = f"values of {self.of} are" if output.shape else f"value of {self.of} is"
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
         return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
@@ -88,7 +87,7 @@ def joined(sentence: str, text: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a text: ``a, b and c``; of many the first."""
+    """Names as a text: ``a, b and c``; of many names the first five and the number of the others."""
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -34,23 +34,23 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     none_is_zero: bool = True,
     all_digits: bool = False,
 ) -> None:
-    """Fail unless the gradients that the word ``gradients`` told are those of the reference.
+    """Fail unless the gradients that the word ``gradients`` returned are those of the reference.
 
     Args:
-        seen: what ``gradients`` gave, or gradients by name in a dict; or a probe or a case of such, and then
-            nothing is given for `expected`.
+        seen: the facts of ``gradients``, or gradients by name in a dict; or a probe or a case of such, and
+            then `expected` is left out.
         expected: the same of the reference.
         of: what goes back, as a student knows it: "the penalty".
-        only: the names that are looked at, with ``*`` as in file names.
-        but: names that are not.
-        because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, that is said behind the
-            sentence of this rung: a text, or a function of the gradient that was seen, a tensor, and the
-            right one, which gives the text. It may end with a blank line and a hint, or begin with the blank
-            line. That of "wrong" is also said on other rungs of wrong numbers that have none, but for "nan"
-            and "digits". Names that got no gradient (or should have got none) and have the same text
-            are told together: it must fit them all.
-        others: what a gradient may have been taken for, by name, as for ``assert_close``.
-        none_is_zero: where a gradient of zeros is expected none is as good, and the other way round.
+        only: the names that are compared, with ``*`` as in file names.
+        but: names that are not compared.
+        because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, which stands behind the
+            sentence of this rung: a text, or a function that returns it, of the seen gradient, a tensor, and
+            the right one. It may end with a blank line and a hint, or begin with the blank line. That of
+            "wrong" also stands on other rungs of wrong numbers that have none, but for "nan" and "digits".
+            Names that got no gradient (or should have got none) and have the same text share a sentence: the
+            text must fit them all.
+        others: other facts that a gradient may be, by name, as for ``assert_close``.
+        none_is_zero: where a gradient of zeros is expected, none is as good, and the other way round.
         all_digits: gradients of float64 are right to more digits than a float32 holds.
 
     Raises:
@@ -60,28 +60,31 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     if expected is None and isinstance(seen, Sides):
         seen, expected = seen
     require_facts(others or {})
-    right = _Told.of_fact(expected)
+    right = _Gradients.of_fact(expected)
     if right is None or isinstance(right.gradients, Raised):
         raise TypeError(
             f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
         )
     ladder = _Ladder(of, because or {}, others or {}, none_is_zero=none_is_zero, all_digits=all_digits)
-    asked = {name: gradient for name, gradient in right.gradients.items() if name not in right.frozen}
-    wanted = {name: gradient for name, gradient in asked.items() if _is_named(name, only, but)}
-    told = _Told.of_fact(seen)
-    if told is None:
+    wanted = {
+        name: gradient
+        for name, gradient in right.gradients.items()
+        if name not in right.frozen and _is_named(name, only, but)
+    }
+    gradients = _Gradients.of_fact(seen)
+    if gradients is None:
         ladder.fail("none" if seen is None else "type", kind=describe(seen))
     else:
-        ladder.climb(told, right, wanted)
+        ladder.climb(gradients, right, wanted)
 
 
 def _is_named(name: str, only: Iterable[str], but: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, one) for one in only) and not any(fnmatchcase(name, one) for one in but)
+    return any(fnmatchcase(name, p) for p in only) and not any(fnmatchcase(name, p) for p in but)
 
 
 @dataclass(frozen=True)
-class _Told:
-    """Gradients by name, or why there are none; and what went back, where that is known."""
+class _Gradients:
+    """Gradients by name, or the error instead; and the output that went back, if it `is_known`."""
 
     gradients: Any
     output: Any = None
@@ -89,7 +92,7 @@ class _Told:
     frozen: tuple[str, ...] = ()
 
     @classmethod
-    def of_fact(cls, fact: Any) -> _Told | None:
+    def of_fact(cls, fact: Any) -> _Gradients | None:
         if is_gradients(fact):
             gradients = fact["gradients"] if isinstance(fact["gradients"], dict | Raised) else {}
             frozen = fact["frozen"] if isinstance(fact["frozen"], list) else ()
@@ -98,7 +101,7 @@ class _Told:
 
 
 class _Ladder:
-    """The rungs, and what is said on them."""
+    """Compares gradients rung by rung, and fails with the sentence of the first rung that does not hold."""
 
     def __init__(
         self,
@@ -112,12 +115,12 @@ class _Ladder:
         self._sentences, self._others = Sentences(of, because), others
         self._none_is_zero, self._all_digits = none_is_zero, all_digits
 
-    def climb(self, seen: _Told, right: _Told, wanted: Mapping[str, Any]) -> None:
+    def climb(self, seen: _Gradients, right: _Gradients, wanted: Mapping[str, Any]) -> None:
         """Fail on the first rung that does not hold."""
         if seen.is_known:
-            self._look_at_output(seen.output, right.output, wanted)
+            self._compare_output(seen.output, right.output, wanted)
         if isinstance(seen.gradients, Raised):
-            self._tell_error(seen.gradients)
+            self._fail_with_error(seen.gradients)
         wrong = [
             name
             for name, gradient in wanted.items()
@@ -125,12 +128,12 @@ class _Ladder:
         ]
         if not wrong:
             return
-        self._look_whether_they_arrived(wrong, seen, wanted)
-        self._look_at_all(wrong, seen, right, len(wanted))
+        self._compare_arrival(wrong, seen, wanted)
+        self._compare_all(wrong, seen, right, len(wanted))
         for name in wrong:
-            self._look_at_numbers(name, seen, right)
+            self._compare_numbers(name, seen, right)
 
-    def _look_at_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
+    def _compare_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
         if output is None:
             self.fail("none")
         if isinstance(output, Raised):
@@ -143,16 +146,14 @@ class _Ladder:
         if isinstance(right, Tensor) and output.shape != right.shape:
             self.fail("shape of output", shape=output.shape)
 
-    def _tell_error(self, error: Raised) -> None:
+    def _fail_with_error(self, error: Raised) -> None:
         if raised(error, RuntimeError, OVERWRITTEN):
             self.fail("overwritten")
         if raised(error, RuntimeError, FREED):
             self.fail("freed")
         self.fail("raised", why=diagnose(error))
 
-    def _look_whether_they_arrived(
-        self, names: Iterable[str], seen: _Told, wanted: Mapping[str, Any]
-    ) -> None:
+    def _compare_arrival(self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]) -> None:
         """Fail for the first name that got no gradient, or should get none, with all names like it."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
@@ -162,30 +163,28 @@ class _Ladder:
             elif wanted[name] is None:
                 rung = "connected"
             if rung:
-                alike.setdefault((rung, self._sentences.explained(name, rung, (gradient, None))), []).append(
-                    name
-                )
+                text = self._sentences.explained(name, rung, (gradient, None))
+                alike.setdefault((rung, text), []).append(name)
         for (rung, text), those in alike.items():
             raise AssertionError(joined(self._sentences.of_rung(rung, *those), text))
 
-    def _look_at_all(self, names: list[str], seen: _Told, right: _Told, number: int) -> None:
-        """Whether all gradients are wrong by the same factor: then it is what goes back that is wrong."""
-        one, other = (_together([side.gradients[name] for name in names]) for side in (seen, right))
-        if len(names) < max(2, number) or one is None or other is None:
+    def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
+        """Fail if all gradients are wrong by the same factor: then what goes back is wrong."""
+        numbers, expected = (_numbers([side.gradients[name] for name in names]) for side in (seen, right))
+        if len(names) < max(2, number) or numbers is None or expected is None:
             return
-        difference = difference_of(one, other, {})
+        difference = difference_of(numbers, expected, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
             sentence = self._of_wrong_numbers(difference.kind, names, seen, right)
-            told, first = because(sentence, f"of each, {difference.clause}"), names[0]
-            pair = seen.gradients[first], right.gradients[first]
+            pair = seen.gradients[names[0]], right.gradients[names[0]]
             text = self._sentences.explained("*", difference.kind, pair)
-            raise AssertionError(joined(told, text))
+            raise AssertionError(joined(because(sentence, f"of each, {difference.clause}"), text))
 
-    def _look_at_numbers(self, name: str, seen: _Told, right: _Told) -> None:
+    def _compare_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> None:
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = difference_of(gradient, expected, self._others)
         if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
-            self._tell_shape(name, pair, difference.clause if difference else "")
+            self._fail_with_shape(name, pair, difference.clause if difference else "")
         rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
         sentence = self._of_wrong_numbers(rung, [name], seen, right)
         text = self._sentences.explained(name, rung, pair)
@@ -198,19 +197,19 @@ class _Ladder:
             fits = rung == "nan" and "\n\n" in text  # this hint was written for just this
             raise (AssertionError if fits else type(error))(joined(str(error), text)) from None
 
-    def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Told, right: _Told) -> str:
-        """The sentence about wrong gradients, which says of wrong values that these are."""
-        one, other = seen.output, right.output
-        are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (one, other))
-        if not are_known or is_close(replace(one, dtype=other.dtype), other):
+    def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
+        """The sentence about wrong gradients; it also says whether the values that go back are wrong."""
+        output, expected = seen.output, right.output
+        are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
+        if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
             return self._sentences.of_rung(rung, *names)
-        return self._sentences.of_wrong_values(one, names)
+        return self._sentences.of_wrong_values(output, names)
 
-    def _tell_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
-        """Each is as large as what it is the gradient of, whose shape the student knows."""
+    def _fail_with_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
+        """The expected shape is that of the differentiated tensor, which the student knows."""
         sentence = self._sentences.of_rung("shape", name, shape=pair[0].shape, right=pair[1].shape)
-        told = f"{sentence[:-1]}: {clause}." if clause else sentence
-        raise WithoutHintError(joined(told, self._sentences.explained(name, "shape", pair)))
+        message = f"{sentence[:-1]}: {clause}." if clause else sentence
+        raise WithoutHintError(joined(message, self._sentences.explained(name, "shape", pair)))
 
     def _is_right(self, gradient: Any, right: Any) -> bool:
         if self._none_is_zero and (gradient is None or right is None):
@@ -233,8 +232,8 @@ def _is_nothing(gradient: Any) -> bool:
     )
 
 
-def _together(gradients: list[Any]) -> list[float] | None:
-    """The numbers of some gradients in a row; None if some cannot be read."""
+def _numbers(gradients: list[Any]) -> list[float] | None:
+    """The numbers of some gradients, one gradient after the other; None if some cannot be read."""
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]

@@ -1,4 +1,4 @@
-"""An observation: what a probe saw of a submission beside what it saw of the reference."""
+"""An observation: the facts of a probe for a submission beside those for the reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
 class NothingSeenError(WithoutHintError):
-    """There is nothing that a check could judge; the text is the diagnosis and says all that is known."""
+    """There is nothing that a check can judge; the text is the diagnosis and says all."""
 
 
 class StoppedError(NothingSeenError):
@@ -34,11 +34,9 @@ def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:
 
 
 class Sides:
-    """What was seen beside what is expected; ``seen, expected = sides``, and ``sides[key]`` an entry of both.
+    """The facts of the submission beside those of the reference, which are expected.
 
-    Attributes:
-        seen: the facts of the submission.
-        expected: the facts of the reference.
+    ``seen, expected = sides`` unpacks them, and ``sides[key]`` is an entry of both.
     """
 
     seen: Any
@@ -74,13 +72,13 @@ class Observation(Sides):
             StoppedError: there are none.
             NothingSeenError: they have another form.
         """
-        came = self.came
+        facts = self.in_any_form
         if self._other_form:
             raise NothingSeenError(sentence(self._other_form))
-        return came
+        return facts
 
     @property
-    def came(self) -> Any:
+    def in_any_form(self) -> Any:
         """The facts of the submission in any form; StoppedError if there are none."""
         _ = self.expected
         if isinstance(self._seen, ProbeRaised | NoFacts):
@@ -89,7 +87,6 @@ class Observation(Sides):
 
     @cached_property
     def _other_form(self) -> str | None:
-        """Looked for once, however many checks ask for what was seen."""
         return other_form(self._seen, self._expected)
 
     @property
@@ -104,16 +101,16 @@ def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
 
     If a part of them was left out, nothing is said of what is missing.
     """
-    told = _other_form(seen, expected, (), strict=strict)
+    mismatch = _other_form(seen, expected, (), strict=strict)
     left_out = "of what came back a part was left out: there is too much to look at"
-    return left_out if told and is_cut_off(seen) else told
+    return left_out if mismatch and is_cut_off(seen) else mismatch
 
 
 def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
     """Say where a value is of another kind than the reference's, or None.
 
     Unless strict, None and a raised error may stand for anything and lengths may differ, because checks ask
-    for these. If both a length and a kind differ, the length is told: a missing part moves all behind it. A
+    for these. If both a length and a kind differ, the length counts: a missing part moves all behind it. A
     list and a tuple, or two kinds of number, are always alike.
     """
     if not strict and _stands_for_anything(seen, expected):
@@ -123,8 +120,8 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str |
     if isinstance(expected, dict):
         missing = [key for key in expected if key not in seen]
         pairs = ((seen[key], value, key) for key, value in expected.items() if key in seen)
-        told = f"{_place(path)} has no entry {missing[0]!r}" if missing else None
-        return told or _other_form_of_parts(pairs, path, strict=strict)
+        lack = f"{_place(path)} has no entry {missing[0]!r}" if missing else None
+        return lack or _other_form_of_parts(pairs, path, strict=strict)
     if isinstance(expected, list | tuple):
         parts = zip(seen, expected, range(len(expected)), strict=False)
         mismatch = _other_form_of_parts(parts, path, strict=strict)
@@ -141,16 +138,16 @@ def _entries(number: int) -> str:
 def _other_form_of_parts(
     parts: Iterable[tuple[Any, Any, str | int]], path: _Path, *, strict: bool
 ) -> str | None:
-    """What is said of the first part that is of another kind."""
-    found = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
-    return next(filter(None, found), None)
+    """The mismatch of the first part that is of another kind."""
+    mismatches = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
+    return next(filter(None, mismatches), None)
 
 
 def _stands_for_anything(seen: Any, expected: Any) -> bool:
-    """Whether a fact is None or an error, or both have a form that follows what a word found."""
+    """Whether a fact is None or an error, or both are facts of a word whose form varies."""
     if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
         return True
-    return any(is_one(seen) and is_one(expected) for is_one in (is_gradients, is_kept))
+    return any(is_form(seen) and is_form(expected) for is_form in (is_gradients, is_kept))
 
 
 def is_kept(fact: Any) -> bool:
@@ -173,7 +170,7 @@ def _kind(value: Any) -> str:
 
 
 def _place(path: _Path) -> str:
-    """How a student knows an entry: the author's key at the top, a lookup below."""
+    """An entry as a student knows it: the author's key at the top, a lookup below."""
     if not path:
         return "what came back"
     top, *below = path

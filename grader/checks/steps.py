@@ -1,4 +1,4 @@
-"""``steps``: what entered and left a module at each call; ``assert_updates``: the steps of an optimizer."""
+"""``steps``: the calls of a module; ``assert_updates``: the steps of an optimizer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Step:
     Attributes:
         entered: the state, which is the argument beside that of ``once_per``: None if it was left out, a dict
             by name if there are several.
-        left: what came out.
-        nodes: how many nodes of the autograd graph that reaches.
-        gradient: what arrived at it in all backward passes; None if nothing did, or it was not asked for.
+        left: the output.
+        nodes: the number of nodes of the autograd graph that the output reaches.
+        gradient: what arrived at the output in all backward passes; None if nothing did, or ``spy`` did not
+            ask for it.
     """
 
     entered: Any
@@ -38,18 +39,13 @@ class Step:
 
     @property
     def has_history(self) -> bool:
-        """Whether what entered was computed; None, from which a cell starts with zeros, was not."""
+        """Whether the state was computed; None, from which a cell starts with zeros, was not."""
         parts = self.entered if isinstance(self.entered, list | tuple) else [self.entered]
         return any(isinstance(part, Tensor) and part.grad_fn is not None for part in parts)
 
 
 def steps(calls: Sequence[Mapping[str, Any]], once_per: str = "input") -> list[Step]:
-    """What a ``spy(module, once_per="input")`` recorded.
-
-    Args:
-        calls: its facts.
-        once_per: the argument that does not count as the state.
-    """
+    """The facts of a ``spy(module, once_per="input")`` as steps; `once_per` does not count as the state."""
     return [_step(call, once_per) for call in calls]
 
 
@@ -60,22 +56,22 @@ def _step(call: Mapping[str, Any], once_per: str) -> Step:
 
 
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """The items, so many at a time, as the steps of equally long minibatches; the last may be fewer."""
+    """The items in groups of `size`, as the steps of equally long minibatches; the last may be smaller."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def assert_updates(
     seen: Any, expected: Any = None, *, each: str = "step", of: str = "", hint: str = ""
 ) -> None:
-    """Fail unless an optimizer was given the right gradients, one after the other, and nothing else happened.
+    """Fail unless an optimizer was given the right gradients, in order, and nothing else happened.
 
     Args:
         seen: what ``with updates(...) as made`` filled; or a case of such, without `expected`.
         expected: the same of the reference.
         each: what each step belongs to, as a student knows it: "minibatch".
         of: the name of what learns, if that is a single tensor: "h0". If no gradient is expected, 0 is as
-            good. The number of steps is not checked here, only that there is a step.
-        hint: what helps if a gradient is missing or wrong.
+            good. The number of steps is not checked then, only that there is a step.
+        hint: behind the sentence about a missing or wrong gradient.
 
     Raises:
         WithoutHintError: the number of steps is wrong, and that says all.
@@ -90,9 +86,9 @@ def assert_updates(
         assert made, "opt.step() was never called."
     elif made != number:
         raise WithoutHintError(f"opt.step() was {times}; one call for each {each} makes {number}.")
-    others, first = {"what stood in .grad before your call": expected["before"]}, min(made, number)
-    numbered = each.capitalize() if number > 1 else ""  # of a single step no number need be told
-    for step in cases((seen["steps"][:first], expected["steps"][:first]), each=numbered):
+    others, both = {"what stood in .grad before your call": expected["before"]}, min(made, number)
+    numbered = each.capitalize() if number > 1 else ""  # a single step needs no number
+    for step in cases((seen["steps"][:both], expected["steps"][:both]), each=numbered):
         _assert_gradient(step, each, of, behind, others)
         elsewhere = (f"{of} is", "it") if of else ("the parameters are", "them")
         assert_close(*step["place"], _ELSEWHERE.format(*elsewhere))

@@ -1,4 +1,4 @@
-"""``assert_untouched``: says what a student's function changed although it had to stay."""
+"""``assert_untouched``: the sentences about what a student's function must not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from grader.checks.changes import changes_of
 
 _ROOT = re.compile(r"[.\[]")
-#: What may change of a path, as ``_compared`` tells it.
+#: The parts of an object that may change, as ``changes_of`` names them.
 _PARTS = {
     *("attributes", "class", "dtype", "entries", "grad", "history", "hooks", "identity", "persistent"),
     *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
@@ -38,22 +38,22 @@ def assert_untouched(
         only: what is compared: a path (``"opt"`` with all below it), or a path and a part of it, with ``*``
             as in file names (``"model.*:grad"``, ``"*:version"``).
         but: what of that may change, written in the same way. A name that was not watched is refused.
-        case: when it happened, said before the sentence: ``"Under no_grad"``.
-        hint: what helps with every change that is compared.
+        case: when it happened, before the sentence: ``"Under no_grad"``.
+        hint: behind every sentence.
 
     Raises:
         ValueError: a rule names what was not watched, or a part that nothing has.
         AssertionError: the first thing that changed, in a sentence for the student, and the hint behind it.
     """
     for change in changes(kept, only=only, but=but):
-        told = f"{case}: {change}" if case else change
-        raise AssertionError(f"{told}\n\n{hint}" if hint else told)
+        sentence = f"{case}: {change}" if case else change
+        raise AssertionError(f"{sentence}\n\n{hint}" if hint else sentence)
 
 
 def assert_changed(
     kept: Mapping[str, Any], message: str, *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> None:
-    """Fail where nothing changed, so that no check praises what did nothing for harming nobody.
+    """Fail where nothing changed, so that no check passes code that does nothing.
 
     Args:
         kept: what ``with untouched(...) as kept`` filled.
@@ -72,7 +72,7 @@ def assert_changed(
 def blaming_changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[None]:
-    """Where a check fails inside and something changed that had to stay, tell that instead: it is the cause.
+    """Replace a check's failure by what changed although it had to stay: that is the cause.
 
     Its arguments are those of ``assert_untouched``.
 
@@ -89,7 +89,7 @@ def blaming_changes(
 def changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[str]:
-    """All that ``assert_untouched`` would complain about, a sentence each, the gravest of a path first."""
+    """The sentences of ``assert_untouched``, for each path the gravest change first."""
     only, but = list(only), list(but)
     _require_meant([*only, *but], kept["before"])
     for path, what, sentence in _all_changes(kept):
@@ -98,21 +98,21 @@ def changes(
 
 
 def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
-    """The sentences about all that changed, by what ``only`` and ``but`` call it: ``w:version``."""
+    """The sentences about all changes, by the names of ``only`` and ``but``: ``w:version``."""
     return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(kept)}
 
 
 def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Where something changed, what of it, and the sentence about it."""
+    """The path and the part of each change, and the sentence about it."""
     for path, then in kept["before"].items():
         for what, sentence in changes_of(path, then, kept["after"].get(path, then)):
             yield path, what, sentence
 
 
 def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
-    """Refuse a rule without meaning: of a name that was not watched, or a part that nothing has.
+    """Refuse a rule about a name that was not watched, or a part that nothing has.
 
-    It breaks the check of a single submission, because a student's process says what was watched.
+    The error breaks the check of a single submission, because a student's process says what was watched.
     """
     watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
     for rule in rules:

@@ -55,7 +55,7 @@ def _mutants_are_those_of_the_page(course, page):
     answers = answers_of(course, "09_branches")
     sources = [course.assignments["09_branches"].questions[0].answer]
     sources += [answer.cells[1].source for answer in answers if answer.fails is None]
-    made = {f"    ✗ {one.place}": one for source in sources for one in mutants(source)}
+    made = {f"    ✗ {one.edit}": one for source in sources for one in mutants(source)}
     told = [line for line in shown.splitlines() if "✗" in line]
     for edit in told:
         before, after = made[edit].change
