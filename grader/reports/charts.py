@@ -1,6 +1,6 @@
 """The numbers of the report's two kinds of charts; ``templates/charts.html`` draws them with CSS alone.
 
-Widths, heights and places are percent of the area that is drawn on.
+Widths, heights and positions are percent of the drawing area.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 @dataclass(frozen=True)
 class Mark:
-    """A bar of a histogram, or a tick of an axis: where it begins or stands, and what it says."""
+    """A bar of a histogram, or a tick of an axis: where it begins or stands, and what it shows."""
 
     place: float
     value: float

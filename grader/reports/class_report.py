@@ -1,4 +1,4 @@
-"""The report, what an instructor reads about the class."""
+"""The report, a page about the class for its instructor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.results.review import Case, cases
 from grader.results.statistics import summarise
 from grader.scores import total
 
-_FEW = 1  # submission has no distribution
+_FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
 _MOST = 10  # further diagnoses of a check
 _NOTHING: Mapping[str, Mapping[str, float]] = MappingProxyType({})
@@ -34,27 +34,27 @@ class _Script:
 
 
 def report_html(
-    rows: Sequence[Result],
+    results: Sequence[Result],
     absent: Sequence[tuple[str, str]],
     protection: str,
     points: Mapping[str, Mapping[str, float]] = _NOTHING,
 ) -> str:
-    """What an instructor reads about the class, as one HTML file that needs nothing else.
+    """The report as an HTML file that needs nothing else.
 
     Args:
-        rows: of every submission.
+        results: of every submission.
         absent: (student, stem) of those who handed in nothing.
         protection: what confined students' code.
-        points: what each question of an assignment somebody is absent from is worth.
+        points: what each question is worth, of the assignments that a student is absent from.
     """
-    looked_at = cases(rows)
+    found = cases(results)
     return HTML.get_template("report.html").render(
-        figures=_figures(rows, absent, protection),
-        rows=_with_remarks(rows, looked_at),
+        figures=_figures(results, absent, protection),
+        rows=_with_remarks(results, found),
         absent=[(student, stem, _worth(points.get(stem))) for student, stem in absent],
         protection=protection,
-        assignments=summarise(rows),
-        cases=looked_at,
+        assignments=summarise(results),
+        cases=found,
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
@@ -66,32 +66,32 @@ def report_html(
 
 
 def _figures(
-    rows: Sequence[Result], absent: Sequence[tuple[str, str]], protection: str
+    results: Sequence[Result], absent: Sequence[tuple[str, str]], protection: str
 ) -> list[tuple[str, object]]:
     """The head of the page: name and value."""
-    graded_at = max((row.provenance.graded_at or "" for row in rows), default="")
+    graded_at = max((result.provenance.graded_at or "" for result in results), default="")
     return [
-        ("submissions", len(rows)),
+        ("submissions", len(results)),
         ("not handed in", len(absent)),
-        ("in error", sum(row.status == "error" for row in rows)),
-        ("flagged", sum(bool(row.flags) for row in rows)),
+        ("in error", sum(result.status == "error" for result in results)),
+        ("flagged", sum(bool(result.flags) for result in results)),
         ("protection in force", protection),
         ("last graded", graded_at.replace("T", " ").replace("Z", " UTC") or "never"),
     ]
 
 
-def _with_remarks(rows: Sequence[Result], looked_at: Sequence[Case]) -> list[tuple[Result, str]]:
-    """Each row with what a human should know at a glance, and may search for."""
-    noticed = {id(case.result) for case in looked_at}
-    return [(row, _remark(row, needs_a_look=id(row) in noticed)) for row in rows]
+def _with_remarks(results: Sequence[Result], found: Sequence[Case]) -> list[tuple[Result, str]]:
+    """Each result with what a human should know at a glance, and may search for."""
+    needing = {id(case.result) for case in found}
+    return [(result, _remark(result, needs_a_look=id(result) in needing)) for result in results]
 
 
-def _remark(row: Result, *, needs_a_look: bool) -> str:
-    if row.error:
+def _remark(result: Result, *, needs_a_look: bool) -> str:
+    if result.error:
         return ""
-    remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []
-    remarks += ["flagged"] if row.flags else []
-    remarks += ["look at it" for _ in range(needs_a_look and not row.flags)]
+    remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
+    remarks += ["flagged"] if result.flags else []
+    remarks += ["look at it"] if needs_a_look and not result.flags else []
     return "; ".join(remarks)
 
 

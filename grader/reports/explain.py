@@ -1,4 +1,4 @@
-"""an explanation, everything that an appeal against one result needs, for the instructor's eyes."""
+"""What an appeal against a result needs, for the instructor's eyes: facts, checks and code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader.checks.check import Check
 from grader.course.rubric import Rubric
 from grader.notebooks.definitions import find_definitions
 from grader.notebooks.file import NotebookError
@@ -18,29 +17,30 @@ from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.decoding import MalformedError
-from grader.sandbox.evidence import Evidence, ProbeOutcome
+from grader.sandbox.evidence import Evidence
 from grader.scores import format_points, is_capped, total
 from grader.text import some
 
-_MAX_LINE = 2_000  # characters; what a student chose may be longer than anybody reads
+_MAX_LINE = 2_000  # characters; what a student chose may be longer
 _MOST_NAMED = 10
+_SAME_FILE = "the file is still the same"
 
 
 @dataclass(frozen=True)
 class Regrade:
-    """A stored result, and what judging it now gives.
+    """A stored result, and what judging it now gives; None stands for what is not known.
 
     Attributes:
         result: as it is stored.
         run: what is known of the last run.
-        evidence: what was observed of the notebook; None where that is not stored.
-        reference: what was observed of the reference on the same inputs; None where nobody knows.
+        evidence: what was observed of the notebook.
+        reference: what was observed of the reference on the same inputs.
         rubric: the checks as they are now; None where the course has no such assignment.
-        seed: of the inputs; None where nobody knows.
-        now: the result that judging gives now, or None.
+        seed: of the inputs.
+        now: the result that judging gives now.
         causes: by check, where and why it broke now.
         differences: where judging now says something else than what is stored, in a line each.
-        remarks: what stands in the way of a faithful replay, in sentences.
+        remarks: why judging now may not be as it was then, in sentences.
     """
 
     result: Result
@@ -55,76 +55,82 @@ class Regrade:
     differences: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line; ``style`` is what the terminal makes of it, in the words of rich."""
+
+    text: str = ""
+    style: str = ""
+
+
+def entry(name: str, text: str, style: str = "") -> Line:
+    """A line that begins with what it is about; with an empty name it continues the line above."""
+    return Line(f"  {name:<10}  {text}", style)
+
+
 @dataclass
 class Explanation:
-    """Makes the lines.
+    """Makes the lines of an explanation; of a single question where its id is given."""
 
-    Args:
-        replay: what is explained.
-        question: the id of the only question of interest, or None.
-    """
-
-    replay: Regrade
+    regrade: Regrade
     question: str | None = None
     _shown: set[str] = field(default_factory=set)  # probes and causes that stand above
 
     def lines(self) -> Iterator[Line]:
-        """All lines, in the order in which they are read; a stranger's texts in them are cut, no more."""
+        """All lines; a student's texts in them are cut, and nothing else is done to them."""
         return (replace(line, text=line.text[:_MAX_LINE]) for line in self._all())
 
     def _all(self) -> Iterator[Line]:
         yield from self._head()
-        for question in self.replay.result.all_questions:
+        for question in self.regrade.result.all_questions:
             if self.question in {None, question.id}:
                 yield Line()
                 yield from self._question(question)
 
     def _head(self) -> Iterator[Line]:
-        result, told = self.replay.result, self.replay.result.provenance
+        result, provenance = self.regrade.result, self.regrade.result.provenance
         score = f"{format_points(result.score)} of {format_points(result.max_score)}"
         what = result.assignment or result.notebook
         yield Line(f"{result.student}, {what}: {score}, {result.status}", "bold")
-        yield entry("notebook", f"{self._own.path} ({self._own.standing})")
-        yield entry("sha256", told.notebook_sha256 or "the file could not be read")
+        yield entry("notebook", f"{self._own_code.path} ({self._own_code.file_status})")
+        yield entry("sha256", provenance.notebook_sha256 or "the file could not be read")
         why = "an older notebook" if result.assignment else "of no known assignment either"
         older = [f"{other} ({why})" for other in result.superseded]
         yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
-        yield entry("graded", f"{told.graded_at}, grader {told.grader}, torch {told.torch}")
-        yield entry("protection", told.protection or "none")
-        yield entry(
-            "inputs",
-            "of a seed that is not known" if self.replay.seed is None else f"seed {self.replay.seed}",
-        )
+        yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
+        yield entry("protection", provenance.protection or "none")
+        seed = self.regrade.seed
+        yield entry("inputs", "of a seed that is not known" if seed is None else f"seed {seed}")
         for flag in result.flags:
-            place = f" in code cell {flag.cell}" if flag.cell else ""
-            yield entry("flag", f"{flag.what}{place}; flags never touch the score")
-        yield from (entry("cell", sentence) for sentence in failed_cells(self.replay.evidence))
-        yield from (entry("note", remark) for remark in self.replay.remarks)
+            cell = f" in code cell {flag.cell}" if flag.cell else ""
+            yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
+        yield from (entry("cell", sentence) for sentence in failed_cells(self.regrade.evidence))
+        yield from (entry("note", remark) for remark in self.regrade.remarks)
         if result.error:
             yield entry("error", result.error, "red")
             yield entry("", "Nothing was judged: each check failed for this reason.")
         yield from self._agreement()
 
     def _agreement(self) -> Iterator[Line]:
-        if self.replay.now is None:
+        if self.regrade.now is None:
             return
-        if not self.replay.differences:
+        if self.regrade.differences:
+            yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
+            yield from (entry("", difference) for difference in self.regrade.differences)
+        else:
             yield entry("judged now", "the same, check by check", "green")
-            return
-        yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
-        yield from (entry("", difference) for difference in self.replay.differences)
 
     @cached_property
-    def _own(self) -> OwnCode:
-        folder = self.replay.run.get("submissions")
-        path = Path(folder if isinstance(folder, str) else ".", self.replay.result.notebook)
-        return OwnCode(path, self.replay.result.provenance.notebook_sha256, self.replay.evidence)
+    def _own_code(self) -> OwnCode:
+        folder = self.regrade.run.get("submissions")
+        path = Path(folder if isinstance(folder, str) else ".", self.regrade.result.notebook)
+        return OwnCode(path, self.regrade.result.provenance.notebook_sha256, self.regrade.evidence)
 
     def _question(self, question: QuestionResult) -> Iterator[Line]:
-        head = f"{question.id} · {question.title}: {_of(question)}, {question.status}"
-        yield Line(head, "bold cyan")
-        yield entry("score", _how(question))
-        yield from self._own.lines(question.function)
+        score = f"{format_points(question.score)} of {format_points(question.max_score)}"
+        yield Line(f"{question.id} · {question.title}: {score}, {question.status}", "bold cyan")
+        yield entry("score", _how_scored(question))
+        yield from self._own_code.lines(question.function)
         if question.status != "answered":
             yield entry("reason", question.checks[0].message or "")
             return
@@ -140,52 +146,41 @@ class Explanation:
             yield entry("diagnosis", stored.message)
         if stored.hint:
             yield entry("hint", " ".join(stored.hint.split()))
-        cause = self.replay.causes.get(stored.id)
+        cause = self.regrade.causes.get(stored.id)
         if cause and cause not in self._shown:
             self._shown.add(cause)
             yield entry("broke", cause, "red")
-        check = self._check_now(stored.id)
-        if check is None or self.replay.rubric is None:
+        rubric = self.regrade.rubric
+        check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
+        if check is None or rubric is None:
             yield entry("facts", "the course does not have this check any more, so they are not known")
             return
         for probe in check.probes:
-            yield from self._probe(probe)
-        yield entry("check", f"{self.replay.rubric.path}, as it is now")
-        yield from _source(self.replay.rubric, check.id)
+            yield from self._probe(probe, rubric)
+        yield entry("check", f"{rubric.path}, as it is now")
+        yield from _source(rubric, check.id)
 
-    def _check_now(self, identity: str) -> Check | None:
-        checks = self.replay.rubric.checks if self.replay.rubric else ()
-        return next((check for check in checks if check.id == identity), None)
-
-    def _probe(self, probe: str) -> Iterator[Line]:
+    def _probe(self, probe: str, rubric: Rubric) -> Iterator[Line]:
         if probe in self._shown:
             yield entry("facts", f"those of {probe}, above")
             return
         self._shown.add(probe)
-        if self.replay.evidence is None:
+        evidence, reference = self.regrade.evidence, self.regrade.reference
+        if evidence is None:
             yield entry("facts", f"those of {probe} are not stored")
             return
-        known = "" if self.replay.reference else " (what was expected is not known)"
-        yield entry("facts", f"of {probe}, as seen by the probe below{known}")
+        unknown = "" if reference else " (what was expected is not known)"
+        yield entry("facts", f"of {probe}, as seen by the probe below{unknown}")
         try:
-            seen, expected = _outcome(self.replay.evidence, probe), _outcome(self.replay.reference, probe)
-            yield from (Line(f"      {line}") for line in compared(seen, expected))
+            expected = reference.outcome(probe) if reference else None
+            yield from (Line(f"      {line}") for line in compared(evidence.outcome(probe), expected))
         except MalformedError as error:
             yield Line(f"      {error}")
-        if self.replay.rubric:
-            yield entry("probe", probe)
-            yield from _source(self.replay.rubric, probe)
+        yield entry("probe", probe)
+        yield from _source(rubric, probe)
 
 
-def _outcome(evidence: Evidence | None, probe: str) -> ProbeOutcome | None:
-    return None if evidence is None else evidence.outcome(probe)
-
-
-def _of(question: QuestionResult) -> str:
-    return f"{format_points(question.score)} of {format_points(question.max_score)}"
-
-
-def _how(question: QuestionResult) -> str:
+def _how_scored(question: QuestionResult) -> str:
     """How a score came about, by the stored figures alone."""
     passed = [check for check in question.checks if check.outcome == "passed"]
     if len(passed) == len(question.checks):
@@ -211,15 +206,11 @@ def _source(rubric: Rubric, name: str) -> Iterator[Line]:
             yield from (Line(f"      {line}", "dim") for line in lines[first - 1 : node.end_lineno])
 
 
-_SAME = "the file is still the same"
-
-
 @dataclass
 class OwnCode:
-    """Reads a notebook once, and runs nothing of it.
+    """The code of a student's notebook, which is read once; nothing of it is run.
 
     Args:
-        path: the notebook.
         sha256: of the file that was graded; None where it could not be read then.
         evidence: what was observed of it then, or None.
     """
@@ -229,28 +220,28 @@ class OwnCode:
     evidence: Evidence | None
 
     @property
-    def standing(self) -> str:
-        """Whether the file is the one that was graded, in words."""
+    def file_status(self) -> str:
+        """Whether the file is still what was graded, in words."""
         return self._notebook[1]
 
     def lines(self, function: str) -> Iterator[Line]:
-        """Every place that seems to define a function; none where the notebook cannot be read."""
-        cells, standing = self._notebook
+        """What seems to define a function; nothing where the notebook cannot be read."""
+        cells, status = self._notebook
         if not cells:
             return
-        found, count = find_definitions(cells, function)
-        if not found:
-            yield entry("own code", f"no line of the notebook seems to define {function} ({standing})")
+        definitions, count = find_definitions(cells, function)
+        if not definitions:
+            yield entry("own code", f"no line of the notebook seems to define {function} ({status})")
         elif count == 1:
-            yield entry("own code", f"code cell {self._cell(found[0].cell)} ({standing})")
+            yield entry("own code", f"code cell {self._cell(definitions[0].cell)} ({status})")
         else:
-            shown = f", of which the last {len(found)} follow" if len(found) < count else ""
+            shown = f", of which the last {len(definitions)} follow" if len(definitions) < count else ""
             which = "found as text; which one counted is not known"
-            yield entry("own code", f"{count} places{shown}, {which} ({standing})")
-        for place in found:
+            yield entry("own code", f"{count} places{shown}, {which} ({status})")
+        for definition in definitions:
             if count > 1:
-                yield Line(f"      code cell {self._cell(place.cell)}:")
-            yield from (Line(f"      {line}", "dim") for line in place.lines)
+                yield Line(f"      code cell {self._cell(definition.cell)}:")
+            yield from (Line(f"      {line}", "dim") for line in definition.lines)
 
     @cached_property
     def _notebook(self) -> tuple[tuple[Cell, ...], str]:
@@ -258,25 +249,12 @@ class OwnCode:
             notebook = read_notebook(self.path)
         except NotebookError as error:
             same = error.sha256 and error.sha256 == self.sha256
-            return (), _SAME if same else "it is not there any more, or cannot be read"
+            return (), _SAME_FILE if same else "it is not there any more, or cannot be read"
         same = notebook.sha256 == self.sha256
-        return notebook.cells, _SAME if same else "the file is ANOTHER now"
+        return notebook.cells, _SAME_FILE if same else "the file is ANOTHER now"
 
     def _cell(self, number: int) -> str:
         """A code cell by its number; one that failed then may have defined nothing."""
-        evidence = self.evidence if self.standing == _SAME else None
+        evidence = self.evidence if self.file_status == _SAME_FILE else None
         failed = {cell["cell"] for cell in evidence.cells} if evidence else set()
         return f"{number}, which did not run to its end" if number in failed else str(number)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line; ``style`` is what the terminal makes of it, in the words of rich."""
-
-    text: str = ""
-    style: str = ""
-
-
-def entry(name: str, text: str, style: str = "") -> Line:
-    """A line that begins with what it is about; an empty name goes on with the line above."""
-    return Line(f"  {name:<10}  {text}", style)

@@ -1,4 +1,4 @@
-"""feedback, the pages a student reads; everything of a student's is escaped where it is put in."""
+"""Feedback, the pages a student reads; each text of a student's is escaped where it is put in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, Evidence
 from grader.scores import format_points
 from grader.text import coded, some, straight
 
-_MOST_NAMED = 20  # notebooks that were left aside; of more nobody reads each
+_MOST_NAMED = 20  # notebooks that were left aside
 
 _STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
@@ -40,7 +40,7 @@ def feedback_markdown(
         result: of the submission.
         cells: a sentence for each cell that did not run to its end, see `failed_cells`.
         pictures: by the id of their question.
-        shows: what is shown besides titles, outcomes and points; everything, unless told otherwise.
+        shows: what is shown besides titles, outcomes and points; None for everything.
     """
     return MARKDOWN.get_template("feedback.md").render(_content(result, cells, pictures, shows))
 
@@ -97,25 +97,20 @@ def _points(check: CheckResult, question: QuestionResult) -> str:
     return f"{format_points(check.points)} of {format_points(check.max_points)}"
 
 
-def _remarks(question: QuestionResult) -> str:
-    """Why a question earned less than its passed checks are worth; nothing where it did not."""
-    return " ".join(question.remarks)
-
-
-def _diagnoses(question: QuestionResult, told: bool) -> list[Diagnosis]:
-    """The failed checks of a question by their cause; one by one where causes are not told."""
+def _diagnoses(question: QuestionResult, shows_diagnoses: bool) -> list[Diagnosis]:
+    """The failed checks of a question by their cause; each by itself where diagnoses are not shown."""
     failed = [check for check in question.checks if check.outcome != "passed"]
-    return diagnoses_of(failed) if told else [Diagnosis(check) for check in failed]
+    return diagnoses_of(failed) if shows_diagnoses else [Diagnosis(check) for check in failed]
 
 
 @dataclass
 class Diagnosis:
-    """What was found out, and the checks that failed because of it.
+    """A diagnosis, and the checks that failed because of it.
 
     Attributes:
-        check: the first of them, as in a result.
-        same: the others that were told the same.
-        follows: those that could not be looked at because of something before them.
+        check: the first check with this diagnosis.
+        same: the other checks with the same message.
+        follows: checks that were not reached because of it.
     """
 
     check: CheckResult
@@ -124,13 +119,10 @@ class Diagnosis:
 
 
 def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
-    """Failed checks by what they were told: the root cause first, and what follows from it below.
+    """The failed checks of a question by their messages: the root cause first.
 
-    Code that was stopped or stopped itself comes first, for it may be why other checks failed; then what most
-    checks were told. What was not reached has no cause of its own, and belongs to the first.
-
-    Args:
-        checks: of one question, as in a result.
+    Code that was stopped or stopped itself comes first, for it may be why other checks failed; then the
+    message of most checks. A check that was not reached has no cause of its own, and belongs to the first.
     """
     by_message: dict[str, Diagnosis] = {}
     unreached: list[CheckResult] = []
@@ -144,10 +136,10 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
             by_message[message].same.append(check)
         else:
             by_message[message or check.id] = Diagnosis(check)
-    found = sorted(by_message.values(), key=_rank)
-    if found:
-        found[0].follows = unreached
-        return found
+    diagnoses = sorted(by_message.values(), key=_rank)
+    if diagnoses:
+        diagnoses[0].follows = unreached
+        return diagnoses
     return [Diagnosis(unreached[0], unreached[1:])] if unreached else []
 
 
@@ -163,7 +155,7 @@ def _coded(text: str) -> Markup:
 
 
 def _fenced(text: str) -> str:
-    """Mermaid that does not close the fence in which it stands; it needs no backticks."""
+    """Mermaid, which needs no backticks, without any: it cannot close its fence."""
     return straight(text).replace("`", "'")
 
 
@@ -182,15 +174,16 @@ for _environment in (HTML, MARKDOWN):
         name=name_of,
         outcome=_outcome,
         points=_points,
-        remarks=_remarks,
+        remarks=lambda question: " ".join(question.remarks),
     )
 
 
 def failed_cells(evidence: Evidence | None) -> list[str]:
-    """One sentence for each cell of the notebook that did not run to its end, for the first of very many."""
+    """A sentence for each cell of the notebook that did not run to its end, for the first of very many."""
     cells = evidence.cells if evidence else []
-    told = [FailedCell.of(cell).sentence for cell in cells[:MAX_TOLD]]
-    return [*told, f"And {len(cells) - len(told)} more."] if len(cells) > len(told) else told
+    sentences = [FailedCell.of(cell).sentence for cell in cells[:MAX_TOLD]]
+    more = len(cells) - len(sentences)
+    return [*sentences, f"And {more} more."] if more else sentences
 
 
 def write_feedback(  # noqa: PLR0913, PLR0917 - the last three are of what was observed
@@ -201,11 +194,10 @@ def write_feedback(  # noqa: PLR0913, PLR0917 - the last three are of what was o
     rubric: Rubric | None = None,
     reference: Evidence | None = None,
 ) -> None:
-    """Write both forms of a submission's feedback; with pictures where its rubric and reference are given."""
+    """Write both forms of feedback; with pictures where rubric and reference are given."""
     cells, pictures = failed_cells(evidence), {}
     if evidence is not None and rubric is not None and reference is not None:
         pictures = pictures_of(rubric, evidence, reference)
-    place = store.path / "feedback" / result.student / result.name
-    for suffix, written in ((".md", feedback_markdown), (".html", feedback_html)):
-        page = written(result, cells, pictures, shows=shows)
-        store.write(place.with_name(f"{result.name}{suffix}"), page)
+    folder = store.path / "feedback" / result.student
+    for suffix, page_of in ((".md", feedback_markdown), (".html", feedback_html)):
+        store.write(folder / f"{result.name}{suffix}", page_of(result, cells, pictures, shows=shows))

@@ -1,4 +1,4 @@
-"""Facts as an instructor reads them, what was seen beside what was expected."""
+"""Facts as an instructor reads them: what was seen beside what was expected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compared(seen: ProbeOutcome, expected: ProbeOutcome | None) -> Iterator[str]
 
     Args:
         seen: of the submission.
-        expected: of the reference; None where nobody knows it.
+        expected: of the reference; None where it is not known.
     """
     if expected is None:
         entries = _texts(seen)
@@ -55,9 +55,9 @@ class Entry:
 
     Attributes:
         fact: what it is.
-        parts: what is to be said of it; of a tensor everything that a check may look at, in this order: kind,
-            dtype and shape; leaf; requires_grad; grad_fn; whether it keeps its gradient; version; object;
-            storage; values; and the gradient, unless that is an entry.
+        parts: its description; of a tensor everything that a check may look at, in this order: kind, dtype
+            and shape; leaf; requires_grad; grad_fn; whether it keeps its gradient; version; object; storage;
+            values; and the gradient, unless that is an entry.
         within: the names of the dicts and lists it is in, the outermost first, without the whole.
         is_gradient: whether it is the ``.grad`` of a tensor.
     """
@@ -69,11 +69,11 @@ class Entry:
 
 
 def entries_of(outcome: ProbeOutcome, *, gradients: bool = False) -> dict[str, Entry]:
-    """Every entry of what a probe returned, by the way that leads to it.
+    """Every entry of what a probe returned, by the path that leads to it.
 
     Args:
         outcome: the facts, or why there are none.
-        gradients: a tensor's gradient is an entry of its own, as in ``w.grad``.
+        gradients: whether a tensor's gradient is an entry of its own, as in ``w.grad``.
     """
     return dict(_Side(gradients=gradients).entries(outcome, ""))
 
@@ -103,8 +103,8 @@ class _Side:
             for key, item in value.items():
                 yield from self.entries(item, f"{name}[{key!r}]" if name else str(key), inner)
         elif isinstance(value, list | tuple) and value and not _is_numbers(value):
-            for place, item in enumerate(value):
-                yield from self.entries(item, f"{name or 'result'}[{place}]", inner)
+            for index, item in enumerate(value):
+                yield from self.entries(item, f"{name or 'result'}[{index}]", inner)
         elif isinstance(value, Tensor):
             parts = tuple(self._parts(value, name or "result"))
             yield name or "result", Entry(value, parts, within, is_gradient)
@@ -114,11 +114,9 @@ class _Side:
             yield name or "result", Entry(value, (_text(value),), within)
 
     def _parts(self, tensor: Tensor, name: str) -> Iterator[str]:
-        """What is to be said of a tensor; what is one object is told by its first name."""
-        first, memory = (
-            known.setdefault(key, name)
-            for known, key in ((self._objects, tensor.identity), (self._storages, tensor.storage))
-        )
+        """The description of a tensor; an object or a storage that was met before has its first name."""
+        first = self._objects.setdefault(tensor.identity, name)
+        memory = self._storages.setdefault(tensor.storage, name)
         yield f"{tensor.kind} {tensor.dtype.removeprefix('torch.')} {tensor.shape}"
         yield "leaf" if tensor.is_leaf else "non-leaf"
         yield f"requires_grad {tensor.requires_grad}"

@@ -1,4 +1,4 @@
-"""Templates of pages and texts; everything of a student's is escaped where it is put in."""
+"""Templates of pages and texts; each text of a student's is escaped where it is put in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HTML = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-#: Templates of Markdown, in which a stranger's text goes through the filter `text`.
+#: Templates of Markdown, in which a student's text goes through the filter `text`.
 MARKDOWN = Environment(
     loader=PackageLoader("grader"),
     autoescape=False,  # noqa: S701 - Markdown has its own filter, `text`

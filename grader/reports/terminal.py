@@ -20,7 +20,7 @@ from grader.scores import format_points, total
 from grader.text import inert, some
 
 _MAX_WIDTH = 40
-_MAX_ROWS = 100  # of more nobody reads each
+_MAX_ROWS = 100  # of more, a summary is shown
 _MAX_NAMED = 20
 
 
@@ -29,7 +29,7 @@ class RunSummary:
     """What a run gave.
 
     Attributes:
-        results: of every submission that was found and has been graded now or before.
+        results: of every submission that was found and has been graded, now or before.
         absent: (student, stem) of the roster without a submission.
         protection: what confined the students' code.
         fresh: how many results are new.
@@ -60,7 +60,7 @@ def print_class(run: RunSummary, out: Path) -> None:
         _print_summary(console, run)
     else:
         _print_rows(console, run)
-    errors = sum(row.status == "error" for row in run.results)
+    errors = sum(result.status == "error" for result in run.results)
     graded = len(run.results) - errors
     console.print(
         f"\n{graded} graded, {errors} in error, {_news(run)}. Protection: {run.protection}.",
@@ -92,12 +92,12 @@ def _news(run: RunSummary) -> str:
 
 def _print_rows(console: Console, run: RunSummary) -> None:
     table = _table("student", "assignment", score="right", status="left", remark="left")
-    noticed = {id(case.result) for case in cases(run.results)}
-    for row in run.results:
-        status = "graded" if row.status == "graded" else "[red]error[/]"
-        score = f"{format_points(row.score)} of {format_points(row.max_score)}"
-        remark = _remark(row, noticed=id(row) in noticed)
-        table.add_row(_plain(row.student), _plain(row.what), score, status, remark)
+    needing = {id(case.result) for case in cases(run.results)}
+    for result in run.results:
+        status = "graded" if result.status == "graded" else "[red]error[/]"
+        score = f"{format_points(result.score)} of {format_points(result.max_score)}"
+        remark = _remark(result, needs_a_look=id(result) in needing)
+        table.add_row(_plain(result.student), _plain(result.what), score, status, remark)
     for student, stem in run.absent:
         worth = run.points.get(stem)
         score = "0" if worth is None else f"0 of {format_points(total(worth.values()))}"
@@ -106,40 +106,40 @@ def _print_rows(console: Console, run: RunSummary) -> None:
 
 
 def _print_summary(console: Console, run: RunSummary) -> None:
-    """Each assignment in a row, then who needs a human's look."""
+    """Each assignment in a row, then the submissions that need a human."""
     figures = ("submissions", "mean", "in error", "flagged", "absent")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
     absent = Counter(stem for _, stem in run.absent)
-    for one in summarise(run.results):
-        mean = f"{one.mean:.1f} of {format_points(one.max_score)}"
-        counts = map(str, (one.errors, one.flagged, absent[one.stem]))
-        table.add_row(_plain(one.stem), str(len(one.scores)), mean, *counts)
+    for summary in summarise(run.results):
+        mean = f"{summary.mean:.1f} of {format_points(summary.max_score)}"
+        counts = map(str, (summary.errors, summary.flagged, absent[summary.stem]))
+        table.add_row(_plain(summary.stem), str(len(summary.scores)), mean, *counts)
     console.print(table)
-    odd = cases(run.results)
-    if odd:
+    found = cases(run.results)
+    if found:
         console.print("\nLook at these yourself:", highlight=False)
         named = _table("student", "assignment", remark="left")
-        for case in odd[:_MAX_NAMED]:
+        for case in found[:_MAX_NAMED]:
             reasons = escape(inert(" ".join(case.reasons)))
             named.add_row(_plain(case.result.student), _plain(case.result.what), reasons)
         console.print(named)
-    if len(odd) > _MAX_NAMED:
-        console.print(f"... and {len(odd) - _MAX_NAMED} more, see report.html", highlight=False)
+    if len(found) > _MAX_NAMED:
+        console.print(f"... and {len(found) - _MAX_NAMED} more, see report.html", highlight=False)
 
 
 def _print_changes(console: Console, run: RunSummary) -> None:
-    """Whose score or status is another than before, and why."""
+    """The results with another score or status than before, and why."""
     if not run.changes:
         return
-    number_of = len(run.changes)
-    console.print(f"\n{number_of} {'result' if number_of == 1 else 'results'} changed:", highlight=False)
+    number = len(run.changes)
+    console.print(f"\n{number} {'result' if number == 1 else 'results'} changed:", highlight=False)
     table = _table("student", "assignment", before="right", after="right", why="left")
     for change in run.changes[:_MAX_NAMED]:
         figures = _plain(score_text(change.before)), _plain(score_text(change.after))
         table.add_row(_plain(change.student), _plain(change.assignment), *figures, change.why)
     console.print(table)
-    if number_of > _MAX_NAMED:
-        console.print(f"and {number_of - _MAX_NAMED} more, see {CHANGES}", highlight=False)
+    if number > _MAX_NAMED:
+        console.print(f"and {number - _MAX_NAMED} more, see {CHANGES}", highlight=False)
 
 
 def _table(*left: str, **columns: str) -> Table:
@@ -149,18 +149,20 @@ def _table(*left: str, **columns: str) -> Table:
     return table
 
 
-def _remark(row: Result, *, noticed: bool) -> str:
-    """What a human should know at a glance; of who was noticed the report says why."""
-    if row.error:
-        return escape(inert(row.error))
-    remarks = [f"not answered: {', '.join(row.unanswered)}"] if row.unanswered else []
-    remarks += [f"flagged: {', '.join(sorted({flag.what for flag in row.flags}))}"] if row.flags else []
-    remarks += [f"{len(row.superseded)} more left aside"] if row.superseded else []
-    remarks += ["look at it, see report.html"] if noticed and not (row.flags or row.superseded) else []
+def _remark(result: Result, *, needs_a_look: bool) -> str:
+    """What a human should know at a glance; the report says why to look at a submission."""
+    if result.error:
+        return escape(inert(result.error))
+    remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
+    remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
+    remarks += [f"{len(result.superseded)} more left aside"] if result.superseded else []
+    remarks += (
+        ["look at it, see report.html"] if needs_a_look and not (result.flags or result.superseded) else []
+    )
     return escape(inert("; ".join(remarks)))
 
 
 def _plain(text: str) -> str:
-    """A stranger's name, cut and without markup or control characters."""
+    """A student's name, cut and without markup or control characters."""
     text = inert(text)
     return escape(text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…")
