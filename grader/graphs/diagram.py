@@ -1,4 +1,4 @@
-"""An autograd graph as boxes and lines with words, before anybody decides how they are drawn."""
+"""An autograd graph as boxes and lines with words, for each way to draw it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _BACKWARD = re.compile(r"Backward\d*$")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box; the first ``strong`` of its lines are names, the others say what is to be known.
+    """A box.
 
     Attributes:
         kind: decides about its shape.
         words: its lines of text, in a harmless alphabet.
-        strong: how many of them are names of tensors.
+        strong: how many of them, from the first, are names of tensors.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line between two boxes: the way of a gradient (an arrow), or a relation that no gradient takes."""
+    """A line between two boxes: the way of a gradient (an arrow), or a relation that no gradient takes."""
 
     start: int
     end: int
@@ -66,14 +66,14 @@ def operation(name: str) -> str:
 
 
 class _Composer:
-    """Puts one diagram together; node i of the graph is box i."""
+    """Puts a diagram together; node i of the graph is box i."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._boxes = [self._node(place, node) for place, node in enumerate(graph.nodes)]
-        self._of_tensor: dict[int, int] = {}  # place of a named tensor -> its box
-        for place, tensor in enumerate(graph.tensors):
-            self._of_tensor[place] = self._box_of(place, tensor)
+        self._boxes = [self._node(index, node) for index, node in enumerate(graph.nodes)]
+        self._of_tensor: dict[int, int] = {}  # index of a named tensor -> its box
+        for index, tensor in enumerate(graph.tensors):
+            self._of_tensor[index] = self._box_of(index, tensor)
         if graph.more:
             self._boxes.append(Box("note", (f"{len(graph.nodes)} nodes shown, not everything",)))
 
@@ -81,17 +81,17 @@ class _Composer:
         lines = [*self._gradients(), *self._consumed(), *self._shared()]
         return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:MAX_LINES])
 
-    def _node(self, place: int, node: Node) -> Box:
-        box = self._whole(place, node)
+    def _node(self, index: int, node: Node) -> Box:
+        box = self._whole(index, node)
         return replace(box, words=(*box.words, GOES_ON)) if node.goes_on else box
 
-    def _whole(self, place: int, node: Node) -> Box:
+    def _whole(self, index: int, node: Node) -> Box:
         if node.leaf is not None:
             named = None if node.named is None else self._graph.tensors[node.named]
             if named is not None:
                 return _leaf(self._names(node.named or 0), named)
             return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)), strong=1)
-        made = [t for t in self._graph.tensors if t.made_by == place]
+        made = [t for t in self._graph.tensors if t.made_by == index]
         names = _few([t.name for t in made])
         words = [*names, operation(node.op)]
         if any(t.retains for t in made):
@@ -102,21 +102,21 @@ class _Composer:
             return Box("stale", (*words, *_stale_words(node)), len(names))
         return Box("result" if made else "op", tuple(words), len(names))
 
-    def _names(self, place: int) -> tuple[str, ...]:
-        """The names of one tensor: its first, and those that came later."""
-        others = [t.name for t in self._graph.tensors if t.same == place]
-        return _few([self._graph.tensors[place].name, *others])
+    def _names(self, index: int) -> tuple[str, ...]:
+        """The names of a tensor: its first, and those that came later."""
+        others = [t.name for t in self._graph.tensors if t.same == index]
+        return _few([self._graph.tensors[index].name, *others])
 
-    def _box_of(self, place: int, tensor: Named) -> int:
+    def _box_of(self, index: int, tensor: Named) -> int:
         """The box of a named tensor; a new one where no node stands for it."""
         if tensor.same is not None and tensor.same in self._of_tensor:
             return self._of_tensor[tensor.same]
         if tensor.made_by is not None:
             return tensor.made_by
-        for at, node in enumerate(self._graph.nodes):
-            if node.named == place:
-                return at
-        names = self._names(place)
+        for node_index, node in enumerate(self._graph.nodes):
+            if node.named == index:
+                return node_index
+        names = self._names(index)
         if not tensor.leaf:
             box = Box("result", (*names, "made by a node not shown"), len(names))
         elif tensor.requires_grad:
@@ -128,33 +128,33 @@ class _Composer:
         return len(self._boxes) - 1
 
     def _gradients(self) -> Iterator[Line]:
-        for place, node in enumerate(self._graph.nodes):
+        for index, node in enumerate(self._graph.nodes):
             for after in node.next:
-                yield Line(place, after, "gradient")
+                yield Line(index, after, "gradient")
 
     def _consumed(self) -> Iterator[Line]:
-        """Which named tensors without history an operation used, and who may have overwritten a saved one."""
-        for place, node in enumerate(self._graph.nodes):
+        """From operations to the named tensors that they saved, or on whose memory they saved a tensor."""
+        for index, node in enumerate(self._graph.nodes):
             for saved in node.saved:
                 box = None if saved.partner is None else self._of_tensor[saved.partner]
-                if box is not None and box != place:
-                    yield Line(place, box, "memory" if saved.state == "stale" else "constant")
+                if box is not None and box != index:
+                    yield Line(index, box, "memory" if saved.state == "stale" else "constant")
 
     def _shared(self) -> Iterator[Line]:
         """Different tensors on the same memory: a cut where one has a history and the other has none."""
         first: dict[int, int] = {}
         by_history = sorted(
-            range(len(self._graph.tensors)), key=lambda place: self._graph.tensors[place].leaf
+            range(len(self._graph.tensors)), key=lambda index: self._graph.tensors[index].leaf
         )
-        for place in by_history:
-            tensor = self._graph.tensors[place]
-            start = first.setdefault(tensor.storage, place)
-            one, other = self._of_tensor[start], self._of_tensor[place]
-            if one != other and not self._graph.is_view(self._graph.tensors[start], tensor):
+        for index in by_history:
+            tensor = self._graph.tensors[index]
+            start = first.setdefault(tensor.storage, index)
+            first_box, box = self._of_tensor[start], self._of_tensor[index]
+            if first_box != box and not self._graph.is_view(self._graph.tensors[start], tensor):
                 cut = self._graph.cut(self._graph.tensors[start], tensor)
                 self._boxes.append(Box("note", (_CUTS[cut],)))
-                yield Line(one, len(self._boxes) - 1, "memory")
-                yield Line(len(self._boxes) - 1, other, "memory")
+                yield Line(first_box, len(self._boxes) - 1, "memory")
+                yield Line(len(self._boxes) - 1, box, "memory")
 
 
 def _leaf(names: tuple[str, ...], tensor: Named, *more: str) -> Box:

@@ -1,4 +1,7 @@
-"""An autograd graph behind named tensors, as far as it is shown, and what hangs together in it."""
+"""An autograd graph behind named tensors, as far as it is shown; read from a worker's facts field by field.
+
+The worker's side of the form is described in ``grader/sandbox/worker/graph.py``. Its names are a student's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 5_000  #: so many nodes are counted and looked at
+MOST = 5_000  #: nodes that are counted and looked at
 MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 24, 40, 8, 4  # the worker's own bounds
 MAX_NAME = 28
 _MAX_NUMBER = 1 << 31
@@ -17,14 +20,14 @@ _SIZES = re.compile(r"scalar|\d{1,19}(x\d{1,19}){0,7}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """One saved tensor of an operation.
+    """A saved tensor of an operation.
 
     Attributes:
         name: what the operation calls it, such as ``self``.
         state: ``current``, ``freed``, ``stale``, ``detached``, ``packed`` or ``unreadable``.
         then: its version counter when it was saved, or None where it is not known.
         now: its version counter now, or None.
-        partner: place of a named tensor on its memory, or None.
+        partner: index of a named tensor on its memory, or None.
     """
 
     name: str
@@ -36,14 +39,14 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of the autograd graph: an operation, or the AccumulateGrad of a leaf.
+    """A node of the autograd graph: an operation, or the AccumulateGrad of a leaf.
 
     Attributes:
         op: its class name.
-        next: places of the nodes its gradient travels to, as far as they are shown.
+        next: indices of the nodes its gradient travels to, as far as they are shown.
         goes_on: whether it travels to others too.
         leaf: None for an operation, else the leaf's sizes.
-        named: place of the leaf among the named tensors, or None.
+        named: index of the leaf among the named tensors, or None.
         grad: whether the leaf has a ``.grad``.
         saved: its saved tensors, without those that are current and on no named tensor's memory.
     """
@@ -58,7 +61,7 @@ class Node:
 
     @property
     def is_freed(self) -> bool:
-        """Whether a backward has used it up."""
+        """Whether a backward has freed its saved tensors."""
         return any(saved.state == "freed" for saved in self.saved)
 
     @property
@@ -69,20 +72,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One tensor that the author of a picture named.
+    """A tensor that the author of a picture named.
 
     Attributes:
         name: in a harmless alphabet, cut.
         shape: such as ``3x2``, or ``scalar``.
-        leaf: no recorded operation made it.
-        requires_grad: autograd follows it.
         version: its version counter, None for an inference tensor.
-        made_by: place of the node that made it, None for a leaf and beyond what is shown.
+        made_by: index of the node that made it, None for a leaf and beyond what is shown.
         output: which output of that node it is.
         storage: equal for tensors on the same memory.
-        same: place of an earlier name of the same object, or None.
+        same: index of an earlier name of the same object, or None.
         grad: whether it has a ``.grad``.
-        retains: a non-leaf that keeps its gradient.
+        retains: whether it is a non-leaf that keeps its gradient.
     """
 
     name: str
@@ -119,7 +120,7 @@ class Graph:
     stale: int
 
     def behind(self, tensor: Named) -> set[int]:
-        """Places of the nodes that a backward from a tensor would visit, as far as they are shown."""
+        """Indices of the nodes that a backward from a tensor would visit, as far as they are shown."""
         seen = set() if tensor.made_by is None else {tensor.made_by}
         waiting = [*seen]
         while waiting:
@@ -128,26 +129,24 @@ class Graph:
             waiting += new
         return seen
 
-    def cut(self, one: Named, other: Named) -> str | None:
-        """How the history of one tensor was cut from another on its memory: ``detach``, ``data``, or None."""
-        if one.leaf or not other.leaf or one.storage != other.storage or self._leads_to(one, other):
+    def cut(self, tensor: Named, leaf: Named) -> str | None:
+        """How a leaf was cut from the history of a tensor on its memory: ``detach``, ``data``, or None."""
+        if tensor.leaf or not leaf.leaf or tensor.storage != leaf.storage or self._leads_to(tensor, leaf):
             return None
-        has_own_counter = None not in (one.version, other.version) and one.version != other.version
+        has_own_counter = None not in (tensor.version, leaf.version) and tensor.version != leaf.version
         return "data" if has_own_counter else "detach"
 
-    def is_view(self, one: Named, other: Named) -> bool:
-        """Whether one of two tensors was made of the other, so that they share memory in the open."""
-        return self._leads_to(one, other) or self._leads_to(other, one)
+    def is_view(self, first: Named, second: Named) -> bool:
+        """Whether a tensor was made of the other, so that autograd knows of the shared memory."""
+        return self._leads_to(first, second) or self._leads_to(second, first)
 
-    def _leads_to(self, one: Named, other: Named) -> bool:
-        """Whether a gradient that starts in one tensor passes another."""
-        behind = self.behind(one)
-        if not other.leaf:
-            return other.made_by in behind
-        return any(
-            self.nodes[p].named is not None and self.tensors[self.nodes[p].named or 0] is other
-            for p in behind
-        )
+    def _leads_to(self, start: Named, end: Named) -> bool:
+        """Whether a gradient that starts in a tensor passes another."""
+        behind = self.behind(start)
+        if not end.leaf:
+            return end.made_by in behind
+        named = (self.nodes[index].named for index in behind)
+        return any(index is not None and self.tensors[index] is end for index in named)
 
 
 def read_graph(fact: Any) -> Graph | None:
@@ -179,7 +178,7 @@ class _OtherFormError(Exception):
 
 
 class _Reader:
-    """Reads parts that refer to each other by places."""
+    """Reads parts that refer to each other by indices."""
 
     def __init__(self, tensors: int, nodes: int) -> None:
         self._tensors, self._nodes = tensors, nodes
@@ -201,8 +200,8 @@ class _Reader:
         )
         _need(bool(parts["name"]) and _SIZES.fullmatch(parts["shape"]) is not None)
         parts["name"], parts["shape"] = harmless(parts["name"]), harmless(parts["shape"])
-        parts["made_by"] = _place(parts["made_by"], self._nodes)
-        parts["same"] = _place(parts["same"], self._tensors)
+        parts["made_by"] = _index(parts["made_by"], self._nodes)
+        parts["same"] = _index(parts["same"], self._tensors)
         for name in ("version", "output", "storage"):
             parts[name] = _number(parts[name]) if parts[name] is not None else None
         return Named(**parts)
@@ -211,13 +210,13 @@ class _Reader:
         parts = _fields(fact, op=str, next=list, leaf=str | None, named=int | None, grad=bool, saved=list)
         _need(bool(parts["op"]) and (parts["leaf"] is None or _SIZES.fullmatch(parts["leaf"]) is not None))
         _need(len(parts["next"]) <= MAX_NEXT and len(parts["saved"]) <= MAX_SAVED)
-        places = [_place(place, self._nodes) for place in parts["next"]]
+        indices = [_index(index, self._nodes) for index in parts["next"]]
         return Node(
             harmless(parts["op"]),
-            tuple(dict.fromkeys(place for place in places if place is not None)),
-            None in places,
+            tuple(dict.fromkeys(index for index in indices if index is not None)),
+            None in indices,
             None if parts["leaf"] is None else harmless(parts["leaf"]),
-            _place(parts["named"], self._tensors),
+            _index(parts["named"], self._tensors),
             parts["grad"],
             tuple(map(self._saved, parts["saved"])),
         )
@@ -227,7 +226,7 @@ class _Reader:
         name, state, then, now, partner = fact
         _need(type(name) is str and type(state) is str and state in _STATES)
         then, now = (None if number is None else _number(number) for number in (then, now))
-        return Saved(harmless(name), state, then, now, _place(partner, self._tensors))
+        return Saved(harmless(name), state, then, now, _index(partner, self._tensors))
 
 
 def _fields(fact: Any, **kinds: Any) -> dict[str, Any]:
@@ -239,10 +238,10 @@ def _fields(fact: Any, **kinds: Any) -> dict[str, Any]:
     return dict(fact)
 
 
-def _place(place: Any, length: int) -> int | None:
-    """A place in a list of this length, or None."""
-    _need(place is None or (type(place) is int and 0 <= place < length))
-    return place  # type: ignore[no-any-return]
+def _index(index: Any, length: int) -> int | None:
+    """An index into a list of this length, or None."""
+    _need(index is None or (type(index) is int and 0 <= index < length))
+    return index  # type: ignore[no-any-return]
 
 
 def _number(number: Any) -> int:

@@ -1,4 +1,4 @@
-"""An autograd graph drawn: as SVG for pages, as Mermaid for texts, and said in a sentence."""
+"""An autograd graph drawn: SVG for pages, Mermaid for texts, PNG for notebooks, and a sentence."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _INK, _PAPER = "#1a1a1a", "#ffffff"
 
 @dataclass(frozen=True)
 class Picture:
-    """One autograd graph, drawn.
+    """An autograd graph, drawn.
 
     Attributes:
         caption: what its author says it shows.
-        summary: in a sentence, what is to be seen.
+        summary: what it shows, in a sentence.
         svg: an ``<svg>`` element, safe to put into a page as it is, on light and dark paper.
         mermaid: the text inside a ``mermaid`` fence.
-        reference: the reference's picture, where its author gave leave to show it and it differs, or None.
+        reference: the reference's picture, where its author allows to show it and it differs, or None.
         is_the_references: whether it is the same as the reference's, where that may be known.
     """
 
@@ -58,19 +58,19 @@ class Picture:
 
 def draw(graph: Graph, caption: str) -> Picture:
     """A graph as a picture."""
-    diagram, said = diagram_of(graph), summary(graph)
-    return Picture(caption, said, svg(diagram, said), mermaid(diagram))
+    diagram, sentence = diagram_of(graph), summary(graph)
+    return Picture(caption, sentence, svg(diagram, sentence), mermaid(diagram))
 
 
 def mermaid(diagram: Diagram) -> str:
-    """The flowchart's text, without the fence around it."""
+    """A diagram as the text of a Mermaid flowchart, without the fence around it."""
     lines = ["flowchart TB"]
-    lines += [f"  n{place}{_shaped(box)}" for place, box in enumerate(diagram.boxes)]
+    lines += [f"  n{index}{_shaped(box)}" for index, box in enumerate(diagram.boxes)]
     lines += [f"  n{line.start} {_LINES[line.style]} n{line.end}" for line in diagram.lines]
     for kind, style in _CLASSES.items():
-        of_kind = ",".join(f"n{place}" for place, box in enumerate(diagram.boxes) if box.kind == kind)
-        if of_kind:
-            lines += [f"  classDef {kind} {style}", f"  class {of_kind} {kind}"]
+        members = ",".join(f"n{index}" for index, box in enumerate(diagram.boxes) if box.kind == kind)
+        if members:
+            lines += [f"  classDef {kind} {style}", f"  class {members} {kind}"]
     return "\n".join(lines)
 
 
@@ -86,10 +86,9 @@ def _text(word: str) -> str:
 
 
 def png(svg: str) -> bytes:
-    """An ``<svg>`` of ours as a PNG file, dark on white.
+    """An ``<svg>`` of ``grader.graphs.svg`` as a PNG file, dark on white, for notebooks.
 
-    Args:
-        svg: as ``grader.graphs.svg`` writes it.
+    The font comes with matplotlib, so that the file is the same on every machine.
     """
     import resvg_py  # noqa: PLC0415 - instructors have it
     from PIL import Image  # noqa: PLC0415 - comes with matplotlib
@@ -108,7 +107,7 @@ def png(svg: str) -> bytes:
 
 
 def width_of(svg: str) -> int:
-    """How many pixels of a page an ``<svg>`` of ours is wide."""
+    """The width of an ``<svg>`` of ours in pixels of a page."""
     found = re.search(r' width="(\d+)', svg)
     return int(found[1]) if found else 0
 

@@ -7,18 +7,18 @@ import re
 from grader.graphs.diagram import operation
 from grader.graphs.model import MOST, Graph, Named, Node
 
-_REACHED, _MISSED = 3, 2  # so many names are listed
+_REACHED, _MISSED = 3, 2  # names that are listed
 _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
 
 
 def summary(graph: Graph) -> str:
-    """One plain sentence about the first named tensor, the result; its names are harmless."""
+    """A plain sentence about the first named tensor, the result; its names are harmless."""
     root = graph.tensors[0]
     if root.leaf:
         return _of_leaf(graph, root)
     if root.made_by is None:  # which an honest worker does not say, for it begins there
         return f"{root.name} is made by a node that is not shown."
-    nodes = [graph.nodes[place] for place in sorted(graph.behind(root))]
+    nodes = [graph.nodes[index] for index in sorted(graph.behind(root))]
     counted = f"{_counted(graph)} behind {root.name}"
     trouble = _freed(graph, nodes) or _stale(graph, nodes) or _unseen(graph)
     if trouble:
@@ -28,11 +28,11 @@ def summary(graph: Graph) -> str:
             f"{counted}; none of the nearest {MOST} is freed or overwritten that autograd knows of, and the "
             "rest was not looked at."
         )
-    own = next((node for node in nodes if _OF_PYTHON.search(node.op)), None)
-    if own is not None:
+    custom = next((node for node in nodes if _OF_PYTHON.search(node.op)), None)
+    if custom is not None:
         return (
             f"{counted}, none freed or overwritten that autograd knows of; what the backward of "
-            f"{operation(own.op)} does is Python's own, and not to be seen here."
+            f"{operation(custom.op)} does is Python's own, and not to be seen here."
         )
     return f"{counted}, none freed or overwritten that autograd knows of: {_reached(graph, nodes)}."
 
@@ -72,7 +72,7 @@ def _stale(graph: Graph, nodes: list[Node]) -> str | None:
         return overwritten if graph.stale else None
     saved, name = node.stale, operation(node.op)
     if saved.state == "detached":
-        return f"{name} saved {saved.name}, which was detached in place since: backward would raise"
+        return f"{name} saved {saved.name}, which was detached in index since: backward would raise"
     return (
         f"{name} saved {saved.name} at version {saved.then}, and it is at version {saved.now} now: "
         "backward would raise"
@@ -81,12 +81,12 @@ def _stale(graph: Graph, nodes: list[Node]) -> str | None:
 
 def _unseen(graph: Graph) -> str | None:
     """A way past the version counter."""
-    for one in graph.tensors:
-        for other in graph.tensors:
-            if graph.cut(one, other) == "data":
+    for tensor in graph.tensors:
+        for leaf in graph.tensors:
+            if graph.cut(tensor, leaf) == "data":
                 return (
-                    f"{other.name} is on the memory of {one.name} with a version counter of its own (.data), "
-                    "so backward cannot notice what was written there"
+                    f"{leaf.name} is on the memory of {tensor.name} with a version counter of its own (.data),"
+                    " so backward cannot notice what was written there"
                 )
     return None
 
@@ -94,26 +94,26 @@ def _unseen(graph: Graph) -> str | None:
 def _reached(graph: Graph, nodes: list[Node]) -> str:
     """Where a backward would arrive, and at which named leaves it would not."""
     leaves = [node for node in nodes if node.leaf is not None]
-    places = [node.named for node in leaves if node.named is not None]
-    said = "backward would work" if leaves or graph.more else "backward would arrive at no leaf"
-    if places:
-        said += f" and reach {', '.join(graph.tensors[place].name for place in places[:_REACHED])}"
-        more = len(leaves) - len(places[:_REACHED])
+    named = [node.named for node in leaves if node.named is not None]
+    sentence = "backward would work" if leaves or graph.more else "backward would arrive at no leaf"
+    if named:
+        sentence += f" and reach {', '.join(graph.tensors[index].name for index in named[:_REACHED])}"
+        more = len(leaves) - len(named[:_REACHED])
         if more:
             others = "other leaves" if graph.more else f"{more} other {'leaf' if more == 1 else 'leaves'}"
-            said += f" and {others}"
-    missed = _missed(graph, places)
-    return f"{said}, and would not reach {missed}" if missed else said
+            sentence += f" and {others}"
+    missed = _missed(graph, named)
+    return f"{sentence}, and would not reach {missed}" if missed else sentence
 
 
-def _missed(graph: Graph, places: list[int]) -> str:
-    """The named leaves that no gradient would reach; none is known of a graph that is not shown in full."""
+def _missed(graph: Graph, reached: list[int]) -> str:
+    """The named leaves that no gradient would reach; of a graph that is not shown in full, none."""
     if graph.more:
         return ""
     names = [
         tensor.name
-        for place, tensor in enumerate(graph.tensors)
-        if tensor.leaf and tensor.requires_grad and tensor.same is None and place not in places
+        for index, tensor in enumerate(graph.tensors)
+        if tensor.leaf and tensor.requires_grad and tensor.same is None and index not in reached
     ]
     more = len(names) - _MISSED
     return " or ".join(names) if more <= 0 else f"{', '.join(names[:_MISSED])} or {more} more"

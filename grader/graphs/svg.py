@@ -1,7 +1,7 @@
 """A diagram as SVG, laid out by Graphviz and written by us.
 
-Graphviz is given numbers only, no text: what students name never reaches its parsers, and no font is looked
-for. The SVG has no ids, scripts, links or style sheets, so several may stand in one page. It is drawn in
+Graphviz gets numbers only, no text: a student's names never reach its parsers, and it looks for no font.
+The SVG has no ids, scripts, links or style sheets, so several may stand in a page. It is drawn in
 ``currentColor`` with a few strokes that show on light and dark paper.
 """
 
@@ -42,7 +42,7 @@ def svg(diagram: Diagram, label: str) -> str:
 
     Args:
         diagram: what to draw.
-        label: what it shows, in a sentence, for those who listen to a page.
+        label: what it shows, in a sentence, for screen readers.
     """
     width, height, centres, ways = _layout(diagram)
     parts = [_line(line, way) for line, way in zip(diagram.lines, ways, strict=True)]
@@ -60,7 +60,7 @@ def svg(diagram: Diagram, label: str) -> str:
 
 def sample(kind: str) -> str:
     """A small empty box or line of a kind, for a legend."""
-    if kind in _LINES and kind not in _STROKES:  # where a box and a line are called the same, the box
+    if kind in _LINES and kind not in _STROKES:  # where a box and a line have the same name, the box
         tip = '<path d="M32 7l-8-4v8z"/>' if kind == "gradient" else ""
         inner = f'<path d="M2 7H{24 if tip else 32}" fill="none" stroke="currentColor" {_LINES[kind]}/>{tip}'
     else:
@@ -79,16 +79,16 @@ def _size(box: Box) -> _Point:
 
 
 def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Point]]]:
-    """Where Graphviz puts everything: the paper's width and height, boxes' centres, and lines' ways."""
+    """Graphviz's layout: the paper's width and height, the centres of boxes, and the points of lines."""
     from pygraphviz import AGraph  # type: ignore[import-untyped]  # noqa: PLC0415 - 0.15 s, if anybody draws
 
     ways = "line" if len(diagram.lines) > _MANY_LINES else "true"
     paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", splines=ways, **_EFFORT)
     paper.node_attr.update(label="", shape="box", fixedsize="true")
     paper.edge_attr.update(dir="none")
-    for place, box in enumerate(diagram.boxes):
+    for index, box in enumerate(diagram.boxes):
         width, height = _size(box)
-        paper.add_node(place, width=f"{width / _POINT:.4f}", height=f"{height / _POINT:.4f}")
+        paper.add_node(index, width=f"{width / _POINT:.4f}", height=f"{height / _POINT:.4f}")
     for line in diagram.lines:
         paper.add_edge(line.start, line.end)
     drawn = paper.draw(format="plain", prog="dot").decode("ascii")
@@ -98,7 +98,7 @@ def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Po
 def _read_layout(
     rows: Iterable[str], diagram: Diagram
 ) -> tuple[float, float, list[_Point], list[list[_Point]]]:
-    """Graphviz's plain format: rows of words; the way up is positive there."""
+    """Read Graphviz's plain format, rows of words; there, y grows upwards."""
     width = height = 0.0
     centres: dict[int, _Point] = {}
     ways: dict[tuple[int, int], list[_Point]] = {}
@@ -117,7 +117,7 @@ def _read_layout(
                 point(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)
             ]
     lines = [ways[line.start, line.end] for line in diagram.lines]
-    return width, height, [centres[place] for place in range(len(diagram.boxes))], lines
+    return width, height, [centres[index] for index in range(len(diagram.boxes))], lines
 
 
 def _line(line: Line, way: list[_Point]) -> str:
@@ -132,7 +132,7 @@ def _line(line: Line, way: list[_Point]) -> str:
 def _tip(way: list[_Point]) -> str:
     """An arrow's head: at the end of its way, and as steep."""
     end = way[-1]
-    before = next((one for one, other in reversed([*pairwise(way)]) if one != other), way[0])
+    before = next((start for start, stop in reversed([*pairwise(way)]) if start != stop), way[0])
     across, down = end[0] - before[0], end[1] - before[1]
     length = (across**2 + down**2) ** 0.5 or 1.0
     across, down = across / length, down / length
@@ -156,8 +156,8 @@ def _words(box: Box, centre: _Point) -> Iterator[str]:
     top = centre[1] - (len(box.words) - 1) * _ROW / 2 + _SIZE * 0.35
     bold, plain = ' font-weight="bold"', ' font-style="italic"' if box.kind == "note" else ""
     for row, word in enumerate(box.words):
-        place = f'x="{centre[0]:.1f}" y="{top + row * _ROW:.1f}" text-anchor="middle"'
-        yield f"<text {place}{bold if row < box.strong else plain}>{escape(word)}</text>"
+        position = f'x="{centre[0]:.1f}" y="{top + row * _ROW:.1f}" text-anchor="middle"'
+        yield f"<text {position}{bold if row < box.strong else plain}>{escape(word)}</text>"
 
 
 def _outline(kind: str, centre: _Point, width: float, height: float) -> str:

@@ -23,7 +23,7 @@ _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 class Mark:
     """A bar of a histogram, or a tick of an axis: where it begins or stands, and what it shows."""
 
-    place: float
+    position: float
     value: float
     height: float = 0.0
 
@@ -69,14 +69,14 @@ def histogram(summary: AssignmentSummary) -> Histogram:
     most = max(number for _, number in numbers)
     counted = _step(most, _MOST_COUNTS, 1)
 
-    def place(score: float) -> float:
+    def position(score: float) -> float:
         return (score / step + 0.5) * width
 
     return Histogram(
         [Mark(bar * width, number, 100 * number / most) for bar, number in numbers],
         width,
-        place(summary.median),
-        [Mark(place(score), score) for score in _ticks(greatest, _step(greatest, _MOST_TICKS, 0.5))],
+        position(summary.median),
+        [Mark(position(score), score) for score in _ticks(greatest, _step(greatest, _MOST_TICKS, 0.5))],
         [Mark(100 * number / most, number) for number in _ticks(most, counted)],
     )
 

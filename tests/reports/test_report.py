@@ -330,8 +330,8 @@ def test_bars_stand_over_their_scores_and_the_median():
     """Each score has a place in the middle of its bar; the highest bar is as high as there is room."""
     chart = histogram(summary(0.0, 4.0, 4.0, max_score=4.0))
     assert [(bar.value, bar.height) for bar in chart.bars] == [(1, 50.0), (2, 100.0)]
-    first, last = (bar.place + chart.width / 2 for bar in chart.bars)
-    assert (first, last) == (chart.scores[0].place, pytest.approx(chart.scores[-1].place))
+    first, last = (bar.position + chart.width / 2 for bar in chart.bars)
+    assert (first, last) == (chart.scores[0].position, pytest.approx(chart.scores[-1].position))
     assert chart.median == pytest.approx(last)
     assert last + chart.width / 2 == pytest.approx(100)
 
@@ -346,8 +346,8 @@ def test_scores_of_any_size_are_drawn(scores):
     chart = histogram(summary(*scores))
     assert sum(bar.value for bar in chart.bars) == len(scores)
     assert 100 / chart.width <= 41 + 1e-9
-    assert all(bar.place >= 0 and bar.place + chart.width <= 100 + 1e-9 for bar in chart.bars)
-    assert all(0 <= tick.place <= 100 for tick in [*chart.scores, *chart.counts])
+    assert all(bar.position >= 0 and bar.position + chart.width <= 100 + 1e-9 for bar in chart.bars)
+    assert all(0 <= tick.position <= 100 for tick in [*chart.scores, *chart.counts])
     assert chart.scores[0].value == chart.counts[0].value == 0
     assert 0 <= chart.median <= 100
     assert max(len(chart.scores), len(chart.counts)) <= 9
