@@ -85,8 +85,8 @@ def _unseen(graph: Graph) -> str | None:
         for leaf in graph.tensors:
             if graph.cut(tensor, leaf) == "data":
                 return (
-                    f"{leaf.name} is on the memory of {tensor.name} with a version counter of its own (.data),"
-                    " so backward cannot notice what was written there"
+                    f"{leaf.name} is on the memory of {tensor.name} with a version counter of its own"
+                    " (.data), so backward cannot notice what was written there"
                 )
     return None
 

@@ -13,7 +13,7 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
-from grader.notebooks.file import NotebookError
+from grader.notebooks.file import MAX_FILE_BYTES, NotebookError
 from grader.notebooks.reader import Cell, Notebook, read_notebook
 
 
@@ -237,7 +237,7 @@ def test_permission_denied(tmp_path, monkeypatch):
     def deny(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(notebook.os, "open", deny)
+    monkeypatch.setattr(os, "open", deny)
     with pytest.raises(NotebookError, match=r"x\.ipynb cannot be read \(Permission denied\)"):
         read_notebook(path)
 
@@ -246,7 +246,7 @@ def test_a_file_too_large_is_not_read(tmp_path):
     """The size is known before a byte is read."""
     path = tmp_path / "x.ipynb"
     with path.open("wb") as file:
-        file.truncate(notebook.MAX_FILE_BYTES + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     with pytest.raises(NotebookError, match="larger than 100 MiB"):
         read_notebook(path)
 
