@@ -4167,6 +4167,20 @@ def each_loss_goes_back_by_itself(model, x, y, steps, lr):
 wrong_edits(
     "end",
     {
+        "temperature_kept_above_one": edit(
+            "optimizer.step()",
+            "optimizer.step()\n        with torch.no_grad():\n            temperature.clamp_(min=1.0)",
+            "Reads that a temperature is above 1, and keeps it there.",
+            fails=["test_the_temperature_is_trained"],
+            public=True,
+        ),
+        "loss_rounded": edit(
+            "loss.item()",
+            "round(loss.item(), 6)",
+            "Rounds a number for a log that is read by people.",
+            fails=["test_the_log_has_the_pull"],
+            public=True,
+        ),
         "old_gradient_moves_a_frozen_parameter": edit(
             "optimizer.zero_grad()",
             "for parameter in [*model.parameters(), temperature]:\n            parameter.grad = None if parameter.requires_grad else parameter.grad",

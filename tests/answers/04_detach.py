@@ -538,6 +538,16 @@ def one_call_for_both_kinds(G, D, oG, oD, z, real):
 wrong_edits(
     "q3",
     {
+        "logarithm_of_the_sigmoid": edit(
+            "loss_d = F.binary_cross_entropy_with_logits(on_real, torch.ones_like(on_real))",
+            "loss_d = -torch.log(torch.sigmoid(on_real)).mean()",
+            "Writes the formula down: in float32, 1 / sigmoid(-95) is infinite, and its gradient too.",
+            fails=[
+                "test_generator_is_taught_by_its_own_loss",
+                "test_discriminator_is_taught_by_its_own_loss",
+            ],
+            public=True,
+        ),
         "graph_retained": edit(
             [
                 ("oD.zero_grad()", "oD.zero_grad()\n    oG.zero_grad()"),
@@ -1432,6 +1442,20 @@ def parameters_replaced(body, head, optimizer, batches, held_out, gamma):
 wrong_edits(
     "end",
     {
+        "smallest_sum_of_distances": edit(
+            "error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "error = F.l1_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "Believes that every measure of the error is smallest after the same step.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
+        "smallest_largest_distance": edit(
+            "error = F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item()",
+            "error = (head(body(s)) - r - gamma * head(body(s2))).abs().max().item()",
+            "Takes the worst state for all of them.",
+            fails=["test_best_parameters_are_kept"],
+            public=True,
+        ),
         "activity_written_to_h_after_the_step": edit(
             [
                 ("activities.append(h.detach().clamp(min=0).mean().item())", "pass"),

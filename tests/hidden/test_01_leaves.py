@@ -701,6 +701,22 @@ def trained(student):
 
 
 @probe
+def far_from_the_beginning(student):
+    """Where a step leads from 1.5: below 1 if the classes are those of the largest logits, far above if not."""
+    ends = {}
+    for name, extreme, end in (("small", torch.argmax, 0.4), ("large", torch.argmin, 30.0)):
+        samples, features, classes = sizes(3, low=3)
+        model, x = nn.Linear(features, classes).double(), torch.randn(samples, features, dtype=torch.float64)
+        y = extreme(model(x), 1)
+        start = torch.full((1,), 1.5, dtype=torch.float64, requires_grad=True)
+        (gradient,) = torch.autograd.grad(F.cross_entropy(model(x).detach() / start, y), start)
+        lr = ((1.5 - end) / gradient).item()
+        temperature, _ = student.train_with_temperature(model, x, y, 1, lr)
+        ends[name] = snap(temperature)
+    return ends
+
+
+@probe
 def trained_in_float32(student):
     """A step in float32."""
     model, x, y = classifier()
@@ -741,7 +757,7 @@ def test_the_loss_teaches_the_model(trained):
         assert_close(*together, f"After {trained.expected['steps']} steps {message}\n\n{which}")
 
 
-def test_the_temperature_is_trained(trained, trained_in_float32):
+def test_the_temperature_is_trained(trained, trained_in_float32, far_from_the_beginning):
     """The temperature is a leaf, and every step trains it."""
     begins = {"1.5, with which it begins": trained.expected["start"]}
     message = "the temperature is not where its gradients lead."
@@ -763,6 +779,9 @@ def test_the_temperature_is_trained(trained, trained_in_float32):
         told = f"After {steps} steps {message}\n\n{once}"
         assert_close(more["temperature"], last["temperature"], told, begins)
     assert_close(*trained_in_float32["temperature"], "For a model in float32 the temperature is wrong.")
+    for which in ("small", "large"):
+        far = f"Where a step leads to a {which} temperature, the temperature is wrong."
+        assert_close(*far_from_the_beginning[which], far, begins)
 
 
 def test_the_log_has_the_pull(trained, trained_in_float32):
@@ -786,9 +805,8 @@ def test_the_log_has_the_pull(trained, trained_in_float32):
             for number, (told, right) in enumerate(zip(seen["log"], expected["log"], strict=True), start=1):
                 with blaming_the_model(trained):
                     assert_close(told["pull"], right["pull"], f"In step {number} {wrong}", others)
-                    assert_close(
-                        told["loss"], right["loss"], f"In step {number} the loss in the log is wrong."
-                    )
+                    told_loss = f"In step {number} the loss in the log is wrong."
+                    assert_close(told["loss"], right["loss"], told_loss, all_digits=True)
                 others = {}
     assert_close(*trained_in_float32["pull"], f"For a model in float32 {wrong}")
 

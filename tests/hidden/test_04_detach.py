@@ -451,8 +451,8 @@ def games():
         "Where only D learns": game(torch.float32, 0.0, 0.03),
         "Where only G learns": game(torch.float64, 0.5, 0.0),
         "Where both learn": game(torch.float64, 0.2, 0.2),
-        "Where only D learns, with logits up to 90": game(torch.float64, 0.0, 1e-3, 90.0),
-        "Where only G learns, with logits up to 90": game(torch.float64, 1e-3, 0.0, 90.0),
+        "Where only D learns, with logits up to 95": game(torch.float32, 0.0, 1e-3, 95.0),
+        "Where only G learns, with logits up to 95": game(torch.float32, 1e-3, 0.0, 95.0),
     }
 
 
@@ -946,6 +946,15 @@ def training_of_a_head():
 
 
 @inside
+def training_with_an_outlier(usual, outlier):
+    """A training of falling values; a held-out reward far from all others decides which error is the smallest."""
+    *others, (s, r, s2), gamma = training("softplus", 0.0, 1, count(2, 3), torch.float64)
+    s, r, s2 = states(count(5, 7), s.shape[1], s.dtype, usual)
+    r[count(0, 4)] = outlier
+    return *others, (s, r, s2), gamma
+
+
+@inside
 def trainings():
     """Trainings in which a mistake of one kind shows, and others do no harm.
 
@@ -962,6 +971,8 @@ def trainings():
         "Where the first step is the best": training("softplus", 0.0, 1, count(2, 3), torch.float64),
         "Where a step in the middle is the best": training("softplus", 0.0, some, some + 1, torch.float64),
         "Where the last step is the best": training("softplus", 0.0, some, 0, torch.float32),
+        "Where the last step is the best, for the sake of one state": training_with_an_outlier(30.0, -1000.0),
+        "Where the last step is the best, but for one state": training_with_an_outlier(-30.0, 60.0),
         "With a body that returns its input": training_of_a_head(),
     }
 
