@@ -702,7 +702,7 @@ def trained(student):
 
 @probe
 def far_from_the_beginning(student):
-    """Where a step leads from 1.5: below 1 if the classes are those of the largest logits, far above if not."""
+    """Where a step leads from 1.5: below 1 if the classes are those of the largest logits, else far above."""
     ends = {}
     for name, extreme, end in (("small", torch.argmax, 0.4), ("large", torch.argmin, 30.0)):
         samples, features, classes = sizes(3, low=3)

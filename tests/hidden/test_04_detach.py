@@ -947,7 +947,7 @@ def training_of_a_head():
 
 @inside
 def training_with_an_outlier(usual, outlier):
-    """A training of falling values; a held-out reward far from all others decides which error is the smallest."""
+    """A training of falling values; one held-out reward, far from all others, makes the error."""
     *others, (s, r, s2), gamma = training("softplus", 0.0, 1, count(2, 3), torch.float64)
     s, r, s2 = states(count(5, 7), s.shape[1], s.dtype, usual)
     r[count(0, 4)] = outlier
