@@ -1,7 +1,7 @@
 """A grader for autograd exercises that keeps students' code away from its verdicts.
 
-An author of hidden checks writes with what is named here and in ``grader.inside``. Each name is imported when
-somebody asks for it: a student's command needs no pytest, and is there at once.
+An author of hidden checks writes with the names here and in ``grader.inside``. Each name is imported at its
+first use: a student's command needs no pytest, and starts at once.
 """
 
 import os
@@ -14,7 +14,7 @@ if (
     and not sys.flags.safe_path
     and sys.path[:1] != [__file__.rpartition(f"{os.sep}grader{os.sep}")[0]]
 ):
-    del sys.path[:1]  # a `random.py` beside somebody's notebooks would take the place of Python's own
+    del sys.path[:1]  # a `random.py` beside a student's notebooks would hide Python's own
 
 from grader import signals
 from grader.version import __version__

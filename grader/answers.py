@@ -36,11 +36,11 @@ def wrong(
 def edit(
     *what: object, fails: list[str], stops: str | None = None, public: bool = False
 ) -> tuple[object, ...]:
-    """One answer among ``wrong_edits``, as ``doctor --accept`` writes it. Does nothing.
+    """An answer among ``wrong_edits``, as ``doctor --accept`` writes it. Does nothing.
 
     Args:
         what: what stands in the other answer, what shall stand there, and what is believed; for several
-            places a list of pairs, and what is believed.
+            edits a list of pairs, and what is believed.
         fails: as for ``wrong``; so are the others.
         stops: the class of the error with which it stops.
         public: whether the public check passes it.

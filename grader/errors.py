@@ -1,20 +1,20 @@
-"""The errors a person can meet, each of which becomes one sentence on the terminal."""
+"""The errors a person can meet; each becomes a sentence on the terminal."""
 
 from typing import Any
 
 
 class GraderError(Exception):
-    """Something the person at the keyboard can mend; the text says what, where and what to do next."""
+    """An error that the user of a command can mend; the text says what, where and what to do next."""
 
     exit_status = 2
 
 
 class ProtectionError(GraderError):
-    """The protection asked for is not to be had on this system.
+    """This system cannot confine workers as asked.
 
     Args:
         sentence: what is missing, and what to do.
-        hello: what the zygote told before it ended, where it got as far, as in ``Protection``.
+        hello: the zygote's first message before it ended, as in ``Protection``; None where there was none.
     """
 
     exit_status = 3

@@ -17,56 +17,56 @@ _numbers = count()
 
 
 def write_atomic(path: Path, content: bytes, *, unfinished: Path | None = None) -> None:
-    """Write a file, in the place of the one that is there, in folders that are made where they are missing.
+    """Write a file, or replace it; folders are made where they are missing.
 
     Args:
         path: the file; a link of that name is replaced, and not followed.
         content: all of it.
-        unfinished: the temporary name, on the same disk; None for one beside the file.
+        unfinished: as in ``atomic_path``.
 
     Raises:
         OSError: it cannot be written; the file is as before, and nothing else is there.
     """
-    with atomic_path(path, unfinished) as place:
-        place.write_bytes(content)
+    with atomic_path(path, unfinished) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_exclusive(path: Path, content: bytes) -> None:
-    """Write a file that is not there, and never over another.
+    """Write a file that is not there yet.
 
     Raises:
         FileExistsError: it is there; ``filename2`` is its path.
         OSError: it cannot be written, and is not there.
     """
-    with _temporary(path) as place:
-        place.write_bytes(content)
-        os.link(place, path)  # unlike a rename this refuses to replace anything
+    with _temporary(path) as temporary:
+        temporary.write_bytes(content)
+        os.link(temporary, path)  # unlike a rename this refuses to replace anything
 
 
 @contextmanager
 def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
-    """A temporary name; what is written there takes the file's place at the end, unless an error is raised.
+    """A temporary name; what is written there replaces the file at the end, unless an error is raised.
 
     Args:
         path: the file.
-        unfinished: the temporary name, on the same disk; None for one beside the file.
+        unfinished: the temporary name, on the same disk; None for a name beside the file.
     """
-    with _temporary(path, unfinished) as place:
-        yield place
-        place.replace(path)
+    with _temporary(path, unfinished) as temporary:
+        yield temporary
+        temporary.replace(path)
 
 
 @contextmanager
 def _temporary(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
-    """A name at which nothing is, neither before nor after."""
+    """A name without a file, before and after."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    place = unfinished or path.with_name(f".unfinished-{os.getpid()}-{next(_numbers)}")
+    temporary = unfinished or path.with_name(f".unfinished-{os.getpid()}-{next(_numbers)}")
     try:
-        place.unlink(missing_ok=True)  # of a run that was killed; or a link, which nobody shall follow
-        yield place
+        temporary.unlink(missing_ok=True)  # of a run that was killed; or a link, which must not be followed
+        yield temporary
     finally:
         with suppress(OSError):
-            place.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def lock_file(path: Path) -> int | None:
@@ -76,7 +76,7 @@ def lock_file(path: Path) -> int | None:
         The descriptor; None where the file system has no locks.
 
     Raises:
-        BlockingIOError: somebody else holds the lock.
+        BlockingIOError: another process holds the lock.
         OSError: there can be no such file.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

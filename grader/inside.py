@@ -1,8 +1,8 @@
 """The vocabulary of probes, as placeholders; the real things exist only in the worker.
 
 A check file imports these names so that editors, linters and readers know them. A probe's source
-travels to the worker and meets the real ``torch`` there (``grader/sandbox/worker/probe_api.py``). Outside
-there is no torch: whoever uses a placeholder here is told so at once.
+is sent to the worker, which has the real ``torch`` (``grader/sandbox/worker/probe_api.py``). Outside there is
+no torch: a placeholder that is used here raises an error that says so.
 """
 
 from typing import Any, TypeVar
@@ -37,13 +37,13 @@ reseed: Any = PLACEHOLDERS["reseed"]
 
 
 def inside(definition: Definition) -> Definition:
-    """Mark a helper function or class that travels with the probes which use it.
+    """Mark a helper function or class that is sent with the probes which use it.
 
     Args:
         definition: a function or class of a check file or of ``tests/hidden/inside.py``.
 
     Raises:
-        CourseError: it uses a name that does not travel.
+        CourseError: it uses a name that cannot be sent.
     """
     ProbeSource.of(definition)
     return definition

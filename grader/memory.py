@@ -1,7 +1,7 @@
-"""What earlier examinations of the doctor found, so that only what has changed is tried again.
+"""What the doctor found before, so that it examines again only what has changed.
 
-One JSON file for each assignment, in a folder that may be deleted at any time. What is remembered stands
-under a fingerprint of all it depends on, so nothing in it can be out of date.
+A JSON file for each assignment, in a folder that may be deleted at any time. A value is found by a hash of all
+it depends on, so no value can be out of date.
 """
 
 from __future__ import annotations
@@ -31,44 +31,44 @@ class Memory:
 
     def __init__(self, path: Path | None, *, forget: bool = False) -> None:
         self._path = path
-        self._known = {} if path is None or forget else _read(path)
+        self._values = {} if path is None or forget else _read(path)
         self._used: dict[str, Any] = {}
         self._has_news = False
 
     def recall(self, key: str) -> Any | None:
-        """What stands under a fingerprint; None where nothing does."""
-        if key in self._known:
-            self._used[key] = self._known[key]
-        return self._known.get(key)
+        """The value of a fingerprint; None where there is none."""
+        if key in self._values:
+            self._used[key] = self._values[key]
+        return self._values.get(key)
 
     def remember(self, key: str, value: Any) -> None:
-        """Put a value that JSON can hold under its fingerprint."""
-        self._known[key] = self._used[key] = value
+        """Keep a value that JSON can hold, by its fingerprint."""
+        self._values[key] = self._used[key] = value
         self._has_news = True
 
     @property
     def has_news(self) -> bool:
-        """Whether anything was put into it."""
+        """Whether a value was added."""
         return self._has_news
 
     def save(self, *, everything: bool) -> None:
         """Write the file.
 
         Args:
-            everything: whether the whole assignment was examined, so that what nobody asked for is out of
-                date and can go.
+            everything: whether the whole assignment was examined, so that values which were not used are
+                out of date and can go.
         """
         if self._path is None:
             return
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True)
             (self._path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-        kept = self._used if everything else self._known
+        kept = self._used if everything else self._values
         write_atomic(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
 
 def fingerprint(*parts: Any) -> str:
-    """SHA-256 of some JSON values, and of the program that makes verdicts of them."""
+    """SHA-256 of some JSON values, and of the program that judges by them."""
     return sha256(json.dumps([_program(), *parts], sort_keys=True).encode()).hexdigest()
 
 
@@ -83,9 +83,9 @@ def _program() -> list[str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The file's content; nothing, where it is missing or spoiled: then all is tried again."""
+    """The file's content; nothing where it is missing or spoiled."""
     try:
-        known = json.loads(path.read_bytes())
+        values = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return values if isinstance(values, dict) else {}

@@ -11,26 +11,21 @@ _HUNDREDTHS = 2
 
 
 def total(points: Iterable[float]) -> float:
-    """The sum of points, as one would write it: that of 3.33, 3.33 and 3.34 is 10 exactly."""
+    """The sum of points in decimals: that of 3.33, 3.33 and 3.34 is 10 exactly."""
     return round(math.fsum(points), _PLACES)
 
 
 def is_capped(score: float, points: Iterable[float]) -> bool:
-    """Whether a question earned less than its checks did, because one of them failed.
-
-    Args:
-        score: what the question earned.
-        points: what each of its checks earned.
-    """
+    """Whether a question earned less than its checks did, because a check failed."""
     return score < total(points)
 
 
 def apportioned(points: Sequence[float], worth: float) -> list[float]:
     """The points of checks, scaled until their ``total`` is what their question is worth.
 
-    Shares are cut to hundredths (or to finer parts, where one would be nothing or `worth` is finer), and the
-    rest goes to those who lost most, so that no score has digits without an end: ``[1, 1, 1]`` for 10 is
-    ``[3.34, 3.33, 3.33]``.
+    Shares are cut to hundredths (or to finer parts, where a share would be nothing or `worth` is finer), and
+    the rest goes to the shares that lost most, so that no score has digits without an end: ``[1, 1, 1]`` for
+    10 is ``[3.34, 3.33, 3.33]``.
 
     Args:
         points: of the checks, each greater than 0.
@@ -42,11 +37,11 @@ def apportioned(points: Sequence[float], worth: float) -> list[float]:
         places += 1
     while Fraction(min(points)) * wanted * 10**places < whole:
         places += 1
-    shares = [Fraction(one) / whole * wanted * 10**places for one in points]
+    shares = [Fraction(part) / whole * wanted * 10**places for part in points]
     parts = [math.floor(share) for share in shares]
     left = int(wanted * 10**places) - sum(parts)
-    for place in sorted(range(len(parts)), key=lambda place: parts[place] - shares[place])[:left]:
-        parts[place] += 1
+    for index in sorted(range(len(parts)), key=lambda index: parts[index] - shares[index])[:left]:
+        parts[index] += 1
     return [part / 10**places for part in parts]
 
 
@@ -63,12 +58,14 @@ def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> 
         worth: what it is worth.
         checks: the outcome of each check, and the points it earned.
     """
-    known = list(checks)
-    said = []
-    if any(outcome == "passed" and not points for outcome, points in known):
-        said.append("Checks that pass before anything is written earn nothing while another check fails.")
-    if is_capped(score, (points for _, points in known)):
+    pairs = list(checks)
+    sentences = []
+    if any(outcome == "passed" and not points for outcome, points in pairs):
+        sentences.append(
+            "Checks that pass before anything is written earn nothing while another check fails."
+        )
+    if is_capped(score, (points for _, points in pairs)):
         part = f"{format_points(score)} of its {format_points(worth)} points"
         most = "half of its points" if 2 * score == worth else part
-        said.append(f"A question of which a check fails earns at most {most}.")
-    return said
+        sentences.append(f"A question of which a check fails earns at most {most}.")
+    return sentences

@@ -2,7 +2,7 @@
 
 Nothing needs to be tidied up: every file of ours is complete or not there, and workers end with the zygote,
 which ends with us. So a command may end anywhere: while modules are imported, while pytest judges, while a
-cell loops. It waits for nobody.
+cell loops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _STDERR = 2
-_ERASE_LINE_AND_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what was displayed on a terminal left it otherwise
+_ERASE_LINE_AND_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # after a progress bar
 
 _sentences: list[Callable[[], str]] = [lambda: "stopped; the same command begins again."]
 
@@ -37,12 +37,12 @@ def arm() -> None:
 
 
 def when_interrupted(sentence: Callable[[], str]) -> None:
-    """Have the sentence said that this returns then."""
+    """Set the function whose sentence is printed when a signal comes."""
     _sentences[:] = [sentence]
 
 
 def _end(number: int, _frame: object) -> None:
-    """Past Python's own buffers and locks, which may be in use at this moment."""
+    """Print the sentence and exit, without Python's buffers and locks, which may be in use just now."""
     with contextlib.suppress(OSError):
         is_terminal = os.isatty(_STDERR) and os.environ.get("TERM", "dumb") != "dumb"
         before = _ERASE_LINE_AND_SHOW_CURSOR if is_terminal else ""

@@ -1,4 +1,4 @@
-"""Text of strangers, made fit for JSON, a terminal, a page, a spreadsheet and one component of a path."""
+"""Text of students, made fit for JSON, a terminal, a page, a spreadsheet and a component of a path."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # NUL ends a C string, and a lone surrogate (also a byte of a file name that is not UTF-8) has no UTF-8.
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# Characters that make what stands around them appear elsewhere than it is written. The marks which
-# names in Arabic or Hebrew need are not among them.
+# Characters that change the order in which others are shown. The marks which names in Arabic or Hebrew need
+# are not among them.
 _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends of lines
-# Characters that are not seen and that no script needs, so that two names would look the same.
+# Characters that are invisible and that no script needs: with them, different names would look the same.
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
-# What a runner of workflows takes for a command to itself, wherever a log shows it.
 _CODE = re.compile(r"`([^`]+)`")
+# What a runner of workflows takes for a command to itself, wherever a log shows it.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 _COMMAND_AT_START = re.compile(r"\A(\s*:)(?=:)|(?<=#)(?=#\[)")
 
 
 def encodable(text: str) -> str:
-    """Return the text with every NUL and lone surrogate replaced, so that any writer takes it."""
+    """The text with every NUL and lone surrogate replaced, so that any writer takes it."""
     return _UNWRITABLE.sub(_REPLACEMENT, text)
 
 
 def straight(text: str) -> str:
-    """Return the text with every character replaced that controls something, or shows others out of order."""
+    """The text without control characters, and without those that show others out of order."""
     return _CONTROLS.sub(_REPLACEMENT, _TURNS_TEXT.sub(_REPLACEMENT, text))
 
 
 def printable(text: str) -> str:
-    """Return the text on one line and in its order: what would control a terminal or a page is replaced."""
+    """The text on a single line and in its order: what would control a terminal or a page is replaced."""
     return "".join(
         _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character
         for character in _INVISIBLE.sub(_REPLACEMENT, straight(text))
@@ -48,32 +48,32 @@ def printable(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Return the text as a log may show it: printable, and a command to no runner of workflows."""
+    """The text as a log may show it: printable, and a command to no runner of workflows."""
     return _COMMAND.sub(" ", printable(text))
 
 
 def inert_line(text: str) -> str:
-    """Return the same for text that begins a line of its own: ``x[::-1]`` stays as it is."""
+    """The same for text that begins a line of its own: ``x[::-1]`` stays as it is."""
     return _COMMAND_AT_START.sub(r"\1 ", printable(text))
 
 
 def coded(text: str) -> str:
-    """Return the text as HTML, escaped; what stands between backticks is code."""
+    """The text as HTML, escaped; what stands between backticks is code."""
     return _CODE.sub(r"<code>\1</code>", escape(straight(text), quote=False))
 
 
 def some(texts: Iterable[str], most: int) -> list[str]:
-    """Return the texts; of more than `most` the first, and in the place of the others how many there are."""
+    """The texts; of more than `most` the first, and how many more there are."""
     every = list(texts)
     more = len(every) - most
-    return [*every[:most], *([f"and {more} more"] if more > 0 else [])]
+    return every if more <= 0 else [*every[:most], f"and {more} more"]
 
 
 def file_name(text: str) -> str:
-    """Return the text as one safe component of a path, in the composed form of Unicode.
+    """The text as a safe component of a path, in the composed form of Unicode.
 
-    A name that is safe already stays as it is. One that had to be changed ends with a tag made from the
-    original, so that it depends on nothing but the original and names that differed go on differing.
+    A name that is safe already stays as it is. A name that had to be changed ends with a tag made from the
+    original, so that it depends on nothing but the original, and different names stay different.
     """
     composed = unicodedata.normalize("NFC", text)
     safe = re.sub(r"[/\\]", "_", printable(composed))
@@ -82,7 +82,7 @@ def file_name(text: str) -> str:
 
 
 def distinct_file_name(text: str, origin: str, taken: Container[str]) -> str:
-    """Return the text as a safe component that is not taken; `origin` tells equal texts apart."""
+    """The text as a safe component that is not taken; `origin` tells equal texts apart."""
     name = file_name(text)
     if name not in taken:
         return name
@@ -91,7 +91,7 @@ def distinct_file_name(text: str, origin: str, taken: Container[str]) -> str:
 
 
 def _tagged(name: str, origin: str) -> str:
-    """Return the name, cut where it is too long, and eight digits that stand for its origin."""
+    """The name, cut where it is too long, with eight digits that stand for its origin."""
     tag = "-" + hashlib.sha256(origin.encode(errors="surrogatepass")).hexdigest()[:8]
     return name.encode()[: LONGEST_FILE_NAME - len(tag)].decode(errors="ignore") + tag
 
@@ -101,16 +101,16 @@ _ALIKE = 0.5  # by the measure of difflib, which is 1 for equal names
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """The end of a sentence: the names that look like it or, where none does, some of all there are."""
-    near = get_close_matches(name, known, n=_MOST_NEAR, cutoff=_ALIKE)
-    some = near or sorted(known)[:_MOST_KNOWN]
-    return f"{'did you mean' if near else 'there is'} {', '.join(some) or 'nothing'}{'?' if near else ''}"
+    """The end of a sentence: the known names that look like a name or, where none does, the first."""
+    if near := get_close_matches(name, known, n=_MOST_NEAR, cutoff=_ALIKE):
+        return f"did you mean {', '.join(near)}?"
+    return f"there is {', '.join(sorted(known)[:_MOST_KNOWN]) or 'nothing'}"
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def without_formula(text: str) -> str:
-    """Text of a stranger as a cell that no spreadsheet takes for a formula."""
+    """A student's text as a cell that no spreadsheet takes for a formula."""
     plain = unicodedata.normalize("NFKC", text).lstrip()
     return f"'{text}" if plain.startswith(_FORMULA) else text

@@ -20,7 +20,7 @@ def broken_probes(
     *,
     oracle: bool = True,
 ) -> Iterator[str]:
-    """One sentence for each probe (or picture) that stopped, or was stopped, on the reference.
+    """A sentence for each probe (or picture) that stopped, or was stopped, on the reference.
 
     Args:
         probes: of a rubric, by name.
@@ -37,14 +37,15 @@ def broken_probes(
 
 
 def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
-    """One sentence on the first case in which the reference stopped."""
-    broken = [(case, fact) for case, fact in facts.items() if isinstance(fact, Raised)]
-    for case, error in broken[:1]:
-        yield f"{broken_probe(probe, ProbeRaised(error), oracle=oracle)} (case {case!r})"
+    """A sentence about the first case in which the reference stopped."""
+    for case, fact in facts.items():
+        if isinstance(fact, Raised):
+            yield f"{broken_probe(probe, ProbeRaised(fact), oracle=oracle)} (case {case!r})"
+            return
 
 
 def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
-    """One sentence for each cell of the reference that stopped, or was stopped.
+    """A sentence for each cell of the reference that stopped, or was stopped.
 
     Args:
         assignment: the assignment.
@@ -53,12 +54,12 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
     """
     lines = {cell.source: cell.line for cell in assignment.cells}
     for cell in reference.cells:
-        line, said = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
+        line, reason = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
         if cell["raised"] is not None:
             error = decode_raised(cell["raised"])
-            said = f"{error.type}: {_first_line(error)}"
+            reason = f"{error.type}: {_first_line(error)}"
             line += int(error.where.rpartition("line ")[2] or 1) - 1
-        yield f"{assignment.path}, line {line}: a cell of the reference stopped with {said}"
+        yield f"{assignment.path}, line {line}: a cell of the reference stopped with {reason}"
 
 
 def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool = True) -> str:
@@ -66,7 +67,7 @@ def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool =
 
     Args:
         probe: the probe.
-        outcome: what became of it.
+        outcome: how it ended.
         oracle: whether its oracle, if it has one, took the place of the answer.
     """
     if isinstance(outcome, NoFacts):
@@ -84,10 +85,11 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
         error: what it raised, or what ``attempt`` caught in it.
         oracle: whether its oracle, if it has one, took the place of the answer.
     """
-    found = probe.place_in_file(*error.probe, oracle=oracle) if error.probe else None
-    part, line = found or (probe.source, probe.source.tree.lineno)
-    who = f"{_kind(probe)} {probe.name}"
-    return f"{part.path}, line {line}: {who if part.name == probe.name else f'{part.name}, called by {who},'}"
+    position = probe.place_in_file(*error.probe, oracle=oracle) if error.probe else None
+    part, line = position or (probe.source, probe.source.tree.lineno)
+    name = f"{_kind(probe)} {probe.name}"
+    caller = name if part.name == probe.name else f"{part.name}, called by {name},"
+    return f"{part.path}, line {line}: {caller}"
 
 
 def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str | None:
@@ -101,8 +103,8 @@ def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str |
     error = next(_errors_in(reference.outcome(probe.name)), None)
     if error is None:
         return None
-    place = place_in_probe(probe, error, oracle=oracle)
-    return f"{place} stopped on the reference with {said_in_probe(error)}, which attempt caught"
+    line = place_in_probe(probe, error, oracle=oracle)
+    return f"{line} stopped on the reference with {said_in_probe(error)}, which attempt caught"
 
 
 def _errors_in(facts: Any) -> Iterator[Raised]:

@@ -1,4 +1,4 @@
-"""The files of a class, and whose work is missing from them."""
+"""The files of a class, and the students whose work is missing."""
 
 from __future__ import annotations
 

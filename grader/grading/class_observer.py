@@ -29,6 +29,7 @@ from grader.notebooks.file import NotebookError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.sandbox.plan import TimeLimits
+from grader.text import some
 
 #: Submissions of an assignment with their evidence, on the inputs of a seed.
 Batch = tuple[str, int, list[tuple[Submission, Evidence]]]
@@ -44,7 +45,7 @@ class ClassObserver:
     Args:
         course: the course.
         rubrics: by assignment, what is asked.
-        known: what runs before have observed.
+        store: what runs before have observed, and where new evidence goes.
         executor: observes.
         limits: seconds for a cell, a question and a notebook.
         progress: of the run.
@@ -54,12 +55,12 @@ class ClassObserver:
         self,
         course: Course,
         rubrics: Mapping[str, Rubric],
-        known: EvidenceStore,
+        store: EvidenceStore,
         executor: Executor,
         limits: TimeLimits,
         progress: ProgressReporter,
     ) -> None:
-        self._course, self._rubrics, self._known, self._executor = course, rubrics, known, executor
+        self._course, self._rubrics, self._store, self._executor = course, rubrics, store, executor
         self._limits, self._progress = limits, progress
         self._expected: dict[tuple[str, str, int], Evidence] = {}
 
@@ -81,7 +82,7 @@ class ClassObserver:
         Raises:
             CourseError: a check fails or breaks on a reference.
         """
-        for stem, seed in sorted({(s.assignment or "", self._known.seed_of(s)) for s in submissions}):
+        for stem, seed in sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions}):
             ordinary = self._once("ordinary", stem, seed, self._observe_ordinary)
             _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), ordinary)
 
@@ -103,10 +104,10 @@ class ClassObserver:
 
         A notebook whose time ran out because of others is observed again, alone.
         """
-        unknown = (s for s in submissions if not self._known.is_current(s))
+        unknown = (s for s in submissions if not self._store.is_current(s))
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
-            self.reference(stem, self._known.seed)  # first, because without it nothing can be judged
-            self.stubs(stem, self._known.seed)
+            self.reference(stem, self._store.seed)  # first, because without it nothing can be judged
+            self.stubs(stem, self._store.seed)
         self._progress.report(doing="grading")
         starved: list[Submission] = []
         for submission, (seed, evidence) in self._observe_side_by_side(submissions):
@@ -141,10 +142,10 @@ class ClassObserver:
 
     def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
         """The seed of a submission's inputs, and its evidence: known, or observed now."""
-        from_before = self._known.evidence(submission)
-        if from_before is not None:
-            return from_before
-        seed = self._known.seed
+        stored = self._store.evidence(submission)
+        if stored is not None:
+            return stored
+        seed = self._store.seed
         try:
             cells = submission.read().cells
         except NotebookError:  # not kept, so that the next run looks at what is there then
@@ -152,14 +153,14 @@ class ClassObserver:
         asked = self._rubrics[submission.assignment or ""].plan(seed)
         evidence = self._executor.observe(cells, asked, self._limits)
         if alone or self._executor.max_workers == 1 or not evidence.starved:
-            self._known.write(submission, evidence)
+            self._store.write(submission, evidence)
         return seed, evidence
 
     def _once(self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            known = self._known.expected(kind, stem, seed)
-            self._expected[kind, stem, seed] = observe(stem, seed) if known is None else known
+            stored = self._store.expected(kind, stem, seed)
+            self._expected[kind, stem, seed] = observe(stem, seed) if stored is None else stored
         return self._expected[kind, stem, seed]
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
@@ -170,7 +171,7 @@ class ClassObserver:
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:
             raise CourseError("\n".join(broken))
-        self._known.write_expected("reference", stem, seed, evidence)
+        self._store.write_expected("reference", stem, seed, evidence)
         return evidence
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
@@ -178,7 +179,7 @@ class ClassObserver:
         asked = plan_for_stubs(self._rubrics[stem], seed)
         evidence = self._executor.observe(stub_cells(self._course, stem), asked, self._limits)
         if evidence.fault is None and not evidence.starved:
-            self._known.write_expected("stubs", stem, seed, evidence)
+            self._store.write_expected("stubs", stem, seed, evidence)
         return evidence
 
     def _observe_ordinary(self, stem: str, seed: int) -> Evidence:
@@ -187,7 +188,7 @@ class ClassObserver:
         if not any(asked.probes.values()):
             return Evidence()
         evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
-        self._known.write_expected("ordinary", stem, seed, evidence)
+        self._store.write_expected("ordinary", stem, seed, evidence)
         return evidence
 
 
@@ -213,9 +214,8 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence
         if error is not None:
             unsound.setdefault(cause_of(error, rubric.path.parent), check.id)
     if unsound:
-        told = [f"{cause} ({check})" for cause, check in unsound.items()]
-        more = [f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
-        listed = "\n".join([*told[:_MOST_TOLD], *more])
+        causes = [f"{cause} ({check})" for cause, check in unsound.items()]
+        listed = "\n".join(some(causes, _MOST_TOLD))
         raise CourseError(
             f"{rubric.stem}: nobody was graded, because hidden checks fail or break on the reference itself. "
             f"Mend them, or the reference:\n{listed}"

@@ -30,7 +30,7 @@ class Paths(NamedTuple):
 
     Attributes:
         named: dotted paths, in the words of the cell.
-        aliases: names, each with a path that it is another word for; a name may have several.
+        aliases: names, each with a path that it stands for; a name may have several.
         rebound: names that are bound to something else.
     """
 
@@ -46,7 +46,7 @@ def paths_in(source: str, words: frozenset[str], *, parse: bool = True) -> Paths
     """
     if parse and (found := _parsed(source, words)):
         return found
-    loosely = frozenset(_loosely(source, words))
+    loosely = frozenset(_paths_in_text(source, words))
     found = _parsed(without_magics(source), words) if parse else None
     return found._replace(named=found.named | loosely) if found else Paths(loosely)
 
@@ -59,14 +59,14 @@ def _parsed(source: str, words: frozenset[str]) -> Paths | None:
         return None
 
 
-def _loosely(text: str, words: frozenset[str]) -> Iterator[str]:
-    """The paths in a text that is not parsed: prose, a piece of code, or a name that something looks up."""
+def _paths_in_text(text: str, words: frozenset[str]) -> Iterator[str]:
+    """The paths in a text that is not parsed: prose, a piece of code, or a name that is looked up."""
     text = unicodedata.normalize("NFKC", text)
     for module, names in _IMPORT.findall(text):
         yield from _imported(module, _WORD.findall(names), words)
-    for place, before, path, mark in set(_PATH.findall(text)):
-        if place:
-            yield place
+    for file, before, path, mark in set(_PATH.findall(text)):
+        if file:
+            yield file
         if before == "in " and path.startswith("sys.modules"):
             continue
         yield from _ending_with(words, path)
@@ -92,7 +92,7 @@ def _imported(module: str, names: list[str], words: frozenset[str]) -> Iterator[
 
 
 class _Reader:
-    """Walks through the syntax tree of one cell."""
+    """Walks through the syntax tree of a cell."""
 
     def __init__(self, words: frozenset[str]) -> None:
         self._words = words
@@ -100,7 +100,7 @@ class _Reader:
         self._aliases: list[tuple[str, str]] = []
         self._rebound: set[str] = set()
         self._passed: set[int] = set()  # nodes that are only compared or walked through, or name an alias
-        self._joined: set[int] = set()  # sums that are part of one that was read
+        self._joined: set[int] = set()  # sums that are part of a sum that was read
         self._readers: dict[type[ast.AST], Callable[[Any], None]] = {
             ast.Name: self._name,
             ast.Attribute: self._attribute,
@@ -112,8 +112,8 @@ class _Reader:
             **dict.fromkeys((ast.Assign, ast.NamedExpr), self._assign),
             ast.Import: self._import,
             ast.ImportFrom: self._import_from,
-            **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), self._others),
-            **dict.fromkeys((ast.keyword, ast.arg, ast.MatchClass), self._others),
+            **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), self._other_names),
+            **dict.fromkeys((ast.keyword, ast.arg, ast.MatchClass), self._other_names),
         }
 
     def read(self, tree: ast.Module) -> Paths:
@@ -138,14 +138,14 @@ class _Reader:
 
     def _literal(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
-            self._named.update(_loosely(node.value, self._words))
+            self._named.update(_paths_in_text(node.value, self._words))
 
     def _sum(self, node: ast.BinOp) -> None:
         if id(node) in self._joined or not isinstance(node.op, ast.Add):
             return
-        sums, sides = _added(node)
+        sums, sides = _summands(node)
         self._joined.update(map(id, sums))
-        self._named.update(_loosely("".join(_constant(side) or "\n" for side in sides), self._words))
+        self._named.update(_paths_in_text("".join(_constant(side) or "\n" for side in sides), self._words))
         if id(node) not in self._passed:  # an address may be compared with another
             calls = (_path(side) for side in sides if isinstance(side, ast.Call))
             self._named.update(f"{path} +" for path in calls if path.endswith(".data_ptr()"))
@@ -194,7 +194,7 @@ class _Reader:
         if any(isinstance(a, ast.BinOp | ast.JoinedStr | ast.Call) for a in node.args[1:2]):
             self._named.add(f"{path}(computed)")
 
-    def _others(self, node: ast.AST) -> None:
+    def _other_names(self, node: ast.AST) -> None:
         """Names that are no expressions: of a definition, a keyword, an argument, a pattern."""
         names = [getattr(node, field, None) for field in ("name", "arg")] + getattr(node, "kwd_attrs", [])
         self._named.update(f".{name}" for name in names if name in self._words)
@@ -208,7 +208,7 @@ def _last(node: ast.AST) -> str | None:
 
 
 def _path(node: ast.AST) -> str:
-    """The path of an expression; it begins with a dot, or is empty, where it comes from anything else."""
+    """The path of an expression; it begins with a dot, or is empty, where its object has no name."""
     if isinstance(node, ast.Attribute):
         return f"{_path(node.value)}.{node.attr}"
     if isinstance(node, ast.Name):
@@ -227,8 +227,8 @@ def _looked_up(call: ast.Call) -> str:
 
 
 def _text(node: ast.AST) -> str | None:
-    """A text that stands there, whole or added up of pieces."""
-    pieces = [_constant(side) for side in _added(node)[1]]
+    """The text of a literal, or of a sum of literals."""
+    pieces = [_constant(side) for side in _summands(node)[1]]
     return None if None in pieces else "".join(filter(None, pieces))
 
 
@@ -236,7 +236,7 @@ def _constant(node: ast.AST) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _added(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+def _summands(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
     """The sums that a sum is made of, itself among them, and what they add up, from left to right."""
     sums, sides, pending = list[ast.AST](), list[ast.AST](), [node]
     while pending:

@@ -1,4 +1,4 @@
-"""Evidence that is known from runs before, found by a fingerprint of all that decides about it.
+"""Evidence from runs before, found by a fingerprint of all that decides about it.
 
 A notebook, its assignment's probes, the seed of the inputs, the limits, the packages and what confines the
 worker: while they are the same, the same would be observed. Nothing is observed here.
@@ -30,10 +30,10 @@ class EvidenceStore:
         rubrics: by assignment, what is asked.
         store: where evidence is kept.
         limits: seconds for a cell, a question and a notebook.
-        environment: names and versions of what evidence depends on besides.
+        environment: names and versions of what else evidence depends on.
         protection: the name of what confines the workers.
         seed: of the inputs of this run.
-        earlier_seeds: those of runs before, the newest first.
+        earlier_seeds: of runs before, the newest first.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that evidence depends on
@@ -55,19 +55,19 @@ class EvidenceStore:
     def seeds(self, waiting: Collection[Submission]) -> list[int]:
         """The seeds of all evidence, the newest first, once these submissions are observed.
 
-        This run's own is among them only where a submission is observed with it.
+        The seed of this run is among them only where a submission is observed with it.
         """
         earlier = self._seeds[1:]
         return self._seeds if not earlier or not all(map(self.is_current, waiting)) else earlier
 
     def is_current(self, submission: Submission) -> bool:
-        """Whether what is known of a submission is what would be observed now."""
+        """Whether the stored evidence of a submission is what would be observed now."""
         return submission.error is not None or self.known_seed(submission) is not None
 
     def known_seed(self, submission: Submission) -> int | None:
-        """The seed of what is known of a submission, if it would be observed like that now."""
-        known = self._store.fingerprint_of_evidence(*submission.key)
-        return next((seed for seed in self._seeds if known == self._fingerprint(submission, seed)), None)
+        """The seed of a submission's stored evidence, if the same would be observed with it now."""
+        stored = self._store.fingerprint_of_evidence(*submission.key)
+        return next((seed for seed in self._seeds if stored == self._fingerprint(submission, seed)), None)
 
     def seed_of(self, submission: Submission) -> int:
         """The seed of the inputs by which a submission will be judged."""
@@ -75,7 +75,7 @@ class EvidenceStore:
         return self.seed if known is None else known
 
     def evidence(self, submission: Submission) -> tuple[int, Evidence] | None:
-        """What is known of a submission, behind the seed of its inputs; None where nothing holds."""
+        """The seed of a submission's stored evidence, and the evidence; None where it is not current."""
         seed = self.known_seed(submission)
         stored = None if seed is None else self._store.evidence(*submission.key)
         return None if seed is None or stored is None else (seed, stored.evidence)
@@ -89,15 +89,15 @@ class EvidenceStore:
         )
 
     def expected(self, kind: str, stem: str, seed: int) -> Evidence | None:
-        """What is known of the course's own notebooks; see ``ResultsStore.expected``."""
+        """Stored evidence of the course's own notebooks; see ``ResultsStore.expected``."""
         return self._store.expected(kind, stem, self.reference_fingerprint(stem, seed))
 
     def write_expected(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
-        """Store that."""
+        """Store evidence of such a notebook."""
         self._store.write_expected(kind, stem, self.reference_fingerprint(stem, seed), evidence)
 
     def reference_fingerprint(self, stem: str, seed: int) -> str:
-        """What decides about a reference's evidence, as one hash."""
+        """A hash of what decides about a reference's evidence."""
         return _sha256(["reference", self._questions(stem, seed, True), self._environment, self._protection])
 
     def _fingerprint(self, submission: Submission, seed: int) -> str:
@@ -105,7 +105,7 @@ class EvidenceStore:
         return hashlib.sha256(f"{base} {submission.sha256}".encode()).hexdigest()
 
     def _hash_of_asked(self, stem: str, seed: int) -> str:
-        """What decides about the evidence of a whole class."""
+        """A hash of what decides about the evidence of a whole class, but for the notebooks."""
         asked = [vars(self._limits), self._questions(stem, seed, False)]
         return _sha256([asked, self._environment, self._protection])
 
@@ -114,5 +114,5 @@ class EvidenceStore:
         return _sha256([cells, asdict(self._rubrics[stem].plan(seed, oracle=oracle))])
 
 
-def _sha256(known: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+def _sha256(parts: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -92,7 +92,7 @@ for _what, _paths in _TRACES.items():
     for _path in _paths:
         _MEANS[_path].append(_what)
 _WORDS = frozenset(word for path in _MEANS for word in re.findall(r"\w+", path.rpartition(".")[2]))
-_MAX_CELLS = 20  # named for one kind of trace: more nobody looks at, and a notebook may have thousands
+_MAX_CELLS = 20  # that are named for a kind of trace, for a notebook may have thousands
 _MAX_REMEMBERED = 10_000
 #: Characters that are parsed, of a cell and of a notebook. A syntax tree takes a thousand times its source.
 _MAX_PARSED_CELL, _MAX_PARSED = 1 << 15, 1 << 17
@@ -131,17 +131,17 @@ def _read(cells: Sequence[Cell]) -> Iterator[Paths]:
 
 
 def _resolved(path: str, aliases: Mapping[str, Sequence[str]], rebound: Collection[str]) -> list[str]:
-    """A path, and what it is where its first name is another word for something.
+    """A path, and the paths that it stands for where its first name is an alias.
 
-    Where something is assigned to an attribute of a name that is also bound otherwise, it is the other thing.
+    Where a path is assigned to and its first name is bound otherwise too, the alias does not count.
     """
-    found = [path]
-    for known in found:  # which grows meanwhile
+    paths = [path]
+    for known in paths:  # which grows meanwhile
         name, dot, rest = known.partition(".")
         if not (path.endswith(" =") and name in rebound):
-            others = aliases.get(name, ())[: _MAX_RESOLVED - len(found)]
-            found += [f"{other}{dot}{rest}" for other in others]
-    return found
+            others = aliases.get(name, ())[: _MAX_RESOLVED - len(paths)]
+            paths += [f"{other}{dot}{rest}" for other in others]
+    return paths
 
 
 def _means(path: str) -> Iterator[str]:

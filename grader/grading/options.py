@@ -12,16 +12,16 @@ from grader.sandbox.plan import TimeLimits
 
 @dataclass(frozen=True)
 class Options:
-    """What the person who grades may choose.
+    """The options of a run.
 
     Attributes:
         assignments: only these; empty for all.
         students: only these; empty for all.
         jobs: workers at a time, on this machine.
         force: grade again what is already graded.
-        sandbox: False forgoes the sandbox.
+        sandbox: False for no sandbox.
         limits: seconds for a cell, a question and a notebook.
-        scheduler: address of a Dask scheduler whose machines observe in the place of this one, or None.
+        scheduler: address of a Dask scheduler whose machines observe instead of this machine, or None.
     """
 
     assignments: Collection[str] = ()

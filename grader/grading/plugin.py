@@ -36,7 +36,7 @@ _SEED = 0  # a check run by hand is run again and again by its author: the same 
 
 @dataclass
 class LiveSubject:
-    """One notebook, or the reference, observed on first use."""
+    """A notebook, or the reference, observed when a check first needs its facts."""
 
     id: str
     cells: Sequence[Cell]
@@ -62,13 +62,13 @@ class LiveSubject:
 
 
 class LiveSubjects:
-    """The subjects of a session, and the one zygote they share.
+    """The subjects of a session, and the zygote they share.
 
     Args:
         notebooks: paths of ``--submission``; empty for the reference.
 
     Raises:
-        NotebookError: one of them cannot be read.
+        NotebookError: a notebook cannot be read.
     """
 
     def __init__(self, notebooks: Sequence[Path]) -> None:
@@ -93,7 +93,7 @@ class LiveSubjects:
 
     @cached_property
     def zygote(self) -> Zygote:
-        """The zygote, started when somebody asks for facts."""
+        """The zygote, started when a check first needs facts."""
         preload = modules_to_preload(
             cell.source for _, notebook in self._notebooks for cell in notebook.cells
         )
@@ -105,7 +105,7 @@ class LiveSubjects:
 
 
 IS_A_BATCH = pytest.StashKey[bool]()
-"""Set where whoever runs the checks hands them what was observed, so that nobody need be observed for it."""
+"""Set where the caller of pytest has evidence, so that no notebook is observed for a check."""
 _LIVE = pytest.StashKey[LiveSubjects]()
 _LEFT_OUT = pytest.StashKey[list[str]]()
 
@@ -133,13 +133,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let go of the worker processes, if any were started."""
+    """End the worker processes, if any were started."""
     if _LIVE in config.stash:
         config.stash[_LIVE].close()
 
 
 class _PartlyBlank(pytest.Module):
-    """A check file with blanks; collected is what has none."""
+    """A check file with blanks; only what has none is collected."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Import it without its blanks, before pytest would with them."""
@@ -151,7 +151,7 @@ class _PartlyBlank(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Of a check file that is being written, collect what is filled in, and say that there is more."""
+    """Collect what is filled in of a check file that is being written, and say what is left out."""
     root, stem = module_path.parent.parent.parent, module_path.stem.removeprefix("test_")
     if not (root / MASTER.format(stem)).is_file() or is_whole(module_path):
         return None
@@ -167,14 +167,14 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every check of a check file for every subject; in a batch, whoever runs it sees to that."""
+    """Run every check of a check file for every subject; in a batch, its session does that."""
     if IS_A_BATCH in metafunc.config.stash:
         return
     if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
         try:
             subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
             _ = [subject.course.rubric(subject.stem) for subject in subjects]
-        except GraderError as error:  # a file breaks a rule: told once, and not by a traceback for each check
+        except GraderError as error:  # a file breaks a rule: said once, and not by a traceback for each check
             raise pytest.Collector.CollectError(str(error)) from None
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
@@ -182,7 +182,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Say which case a failed check was looking at, and of one that breaks, what there is instead."""
+    """Add to a failure the case that the check was looking at, and to a broken check the facts there are."""
     try:
         return (yield)
     except AssertionError as error:
@@ -191,16 +191,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
             error.add_note(f"in the case {case.removesuffix(': ')}")
         raise
     except CourseError as error:
-        raise pytest.fail.Exception(_told_of_probes(pyfuncitem) or str(error), pytrace=False) from None
+        raise pytest.fail.Exception(_broken_probes(pyfuncitem) or str(error), pytrace=False) from None
     except Exception as error:
-        there = available_facts(error, pyfuncitem.path.parent)
-        if there:
-            error.add_note(there)
+        facts = available_facts(error, pyfuncitem.path.parent)
+        if facts:
+            error.add_note(facts)
         raise
 
 
-def _told_of_probes(check: pytest.Function) -> str:
-    """Why probes that a check takes have no facts of the reference, with their lines."""
+def _broken_probes(check: pytest.Function) -> str:
+    """Why probes of a check have no facts of the reference, with their lines."""
     subject = check.funcargs.get("submission")
     if not isinstance(subject, LiveSubject):
         return ""

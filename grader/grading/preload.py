@@ -1,4 +1,4 @@
-"""Which modules the zygote imports because code that will run asks for them."""
+"""Which modules the zygote imports because code that will run needs them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from grader.course.course import Course
 from grader.course.names import ANSWERS, MASTER
 
-#: What notebooks import besides torch: once, before the first fork, where one of them asks for it.
+#: What notebooks import besides torch: once, before the first fork, where a notebook imports it.
 _PRELOADABLE = {
     "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
     "pandas": ("pandas",),
@@ -21,9 +21,9 @@ _PRELOADABLE = {
 }
 _IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 _BEGINS_A_LINE = re.compile(r'"|\\n')
-#: What torch imports at the first derivative in forward mode: half a second, of the two that a probe has.
+#: What torch imports at the first derivative in forward mode: half a second of the two that a probe has.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
-_ASKS_FOR_FORWARD_MODE = re.compile(r"jvp|jacfwd|hessian|linearize|forward_ad")
+_USES_FORWARD_MODE = re.compile(r"jvp|jacfwd|hessian|linearize|forward_ad")
 
 
 def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
@@ -34,17 +34,17 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
     Args:
         texts: the code that will run, in any pieces.
     """
-    named: set[str] = set()
-    found: set[str] = set()
+    imported: set[str] = set()
+    modules: set[str] = set()
     for text in texts:
-        named.update(_IMPORT.findall(text))
-        if _ASKS_FOR_FORWARD_MODE.search(text):
-            found.update(_FORWARD_MODE)
-    return frozenset(found.union(*(_PRELOADABLE[name] for name in named & _PRELOADABLE.keys())))
+        imported.update(_IMPORT.findall(text))
+        if _USES_FORWARD_MODE.search(text):
+            modules.update(_FORWARD_MODE)
+    return frozenset(modules.union(*(_PRELOADABLE[name] for name in imported & _PRELOADABLE.keys())))
 
 
 def modules_to_preload_of_file(content: bytes) -> frozenset[str]:
-    """The same for the file of a notebook that need not be read as JSON: perhaps more than it asks for.
+    """The same for the file of a notebook that is not read as JSON: perhaps more than its code imports.
 
     In JSON a line of code begins behind a quotation mark or an escaped newline.
     """
@@ -54,5 +54,5 @@ def modules_to_preload_of_file(content: bytes) -> frozenset[str]:
 
 def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
     """The same for the references and the known answers of some assignments."""
-    files = [course.root / place.format(stem) for stem in stems for place in (MASTER, ANSWERS)]
+    files = [course.root / path.format(stem) for stem in stems for path in (MASTER, ANSWERS)]
     return modules_to_preload(file.read_text(encoding="utf-8") for file in files if file.is_file())

@@ -1,4 +1,4 @@
-"""a replay, one stored result judged again by what was observed then; no student's code runs."""
+"""A stored result, judged again by what was observed then; no student's code runs."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
     Args:
         course: the course as it is now.
         results: the folder of results.
-        student: whose.
-        stem: of which assignment or, where that is unknown, the name of the notebook.
+        student: the student.
+        stem: the assignment or, where that is unknown, the name of the notebook.
 
     Raises:
         GraderError: there is no such result, with the nearest that there is.
         CourseError: the checks cannot be read or judged.
     """
-    folder = ResultsStore(results)
-    result = folder.find(student, stem)
-    run = folder.run()
+    store = ResultsStore(results)
+    result = store.find(student, stem)
+    run = store.run()
     assignment = result.assignment
     if assignment is None or assignment not in course.stems:
         return Regrade(result, run)
     if result.status == "error":
         return Regrade(result, run, rubric=course.rubric(assignment))
-    return _Past(course, folder, result, assignment).regrade()
+    return _StoredResult(course, store, result, assignment).regrade()
 
 
-class _Past:
-    """How a result came about, as far as it is stored."""
+class _StoredResult:
+    """A result, and what is stored of how it was judged."""
 
     def __init__(self, course: Course, store: ResultsStore, result: Result, stem: str) -> None:
         self._course, self._store, self._result, self._stem = course, store, result, stem
         self._run, self._rubric = store.run(), course.rubric(stem)
 
     def regrade(self) -> Regrade:
-        """Judge what was observed then by the checks of now, and by the reference on the same inputs."""
+        """Judge the evidence by the checks of now, and by the reference on the same inputs."""
         stored = self._store.evidence(self._result.student, self._result.name)
         if stored is None:
             return Regrade(self._result, self._run, rubric=self._rubric, remarks=[_NO_EVIDENCE])
@@ -88,7 +88,7 @@ class _Past:
         return graded(submission, self._rubric, evidence, verdicts[""], provenance, credit), verdicts[""]
 
     def _changed(self) -> Iterator[str]:
-        """What is known to be another than then."""
+        """What is known to have changed since the result was graded."""
         provenance = self._result.provenance
         if provenance.checks_sha256 != self._course.fingerprint(self._stem):
             yield "The checks, the course or the grader's code have changed since this was graded."
@@ -107,7 +107,7 @@ _OTHER_PROBES = "The checks of now ask for facts that were not observed then, so
 
 
 def differences(stored: Result, now: Result) -> Iterator[str]:
-    """Where the second of two results of the same submission says something else, in a line each."""
+    """A line for each difference between two results of a submission."""
     if stored.score != now.score or stored.max_score != now.max_score:
         yield f"score: {_score(stored)}, now {_score(now)}"
     after = {question.id: question for question in now.all_questions}

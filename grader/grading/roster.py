@@ -1,4 +1,4 @@
-"""The list of a course's students, so that those who handed in nothing get a row too."""
+"""The list of a course's students, so that students who handed in nothing get a line too."""
 
 import csv
 import io
@@ -15,14 +15,14 @@ _HEADINGS = {"student", "students", "name", "username", "user", "login", "id", "
 
 
 def read_roster(folder: Path) -> tuple[str, ...]:
-    """Return the students that `roster.csv` names, in its order and each once.
+    """The students that `roster.csv` names, in its order and each once; none without such a file.
 
     The file lies among the students' folders or beside the folder that holds them. Its names are in the
-    column `student`, else in the first; they are made safe as those of the submissions are, so that equal
-    names stay equal. Without such a file there are none.
+    column `student`, else in the first column; they are made safe like the names of submissions, so that
+    equal names stay equal.
 
     Raises:
-        GraderError: The file cannot be read as CSV, or a line of it names nobody.
+        GraderError: The file cannot be read as CSV, or a line of it names no student.
     """
     for path in (folder / ROSTER, folder.resolve().parent / ROSTER):
         if path.is_file() and not path.is_symlink():  # a student may have put it there
@@ -31,7 +31,7 @@ def read_roster(folder: Path) -> tuple[str, ...]:
 
 
 def _read_names(path: Path) -> Iterator[str]:
-    """Yield the name of every line that is neither blank nor the header."""
+    """The name in every line that is neither blank nor the header."""
     text = _read_text(path)
     first_line = text.lstrip().partition("\n")[0]
     # Excel separates by semicolons wherever the comma is the decimal sign.
@@ -69,7 +69,7 @@ def _read_text(path: Path) -> str:
         raise GraderError(f"{path}, line {line} is not UTF-8: save the file as CSV in UTF-8.") from error
 
 
-def _name_in(fields: list[str], column: int, place: str) -> str:
+def _name_in(fields: list[str], column: int, line: str) -> str:
     if column >= len(fields) or not fields[column]:
-        raise GraderError(f"{place} names no student: fill in column {column + 1} or remove the line.")
+        raise GraderError(f"{line} names no student: fill in column {column + 1} or remove the line.")
     return file_name(fields[column])

@@ -1,7 +1,7 @@
-"""Grades a folder of submissions, from notebooks to results: the whole way stands in ``grade``.
+"""Grades a folder of submissions, from notebooks to results: ``grade`` shows all steps.
 
 Notebooks are observed in parallel and judged in batches. Every result is written as soon as it is known, so a
-run that was stopped goes on where it was. What a run needs to know of the one before stands in ``run.json``.
+run that was stopped goes on where it was. What a run needs to know of the run before stands in ``run.json``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _selected(
 
 
 def _settings(selected: Sequence[Submission], options: Options) -> Settings:
-    """With what workers are started."""
+    """What workers are started with."""
     return {
         "preload": tuple(sorted({module for submission in selected for module in submission.preload})),
         "sandbox": options.sandbox,
@@ -108,7 +108,7 @@ def _settings(selected: Sequence[Submission], options: Options) -> Settings:
 
 
 def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
-    """A course's checks run unconfined, so none that was handed in may be taken for the course.
+    """Refuse a course that a student handed in, for its checks would run unconfined.
 
     Raises:
         GraderError: the course lies in the folder that is to be graded.
@@ -122,10 +122,10 @@ def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
 
 
 def _refuse_what_others_read(submissions: Path, out: Path) -> None:
-    """Results hold the seed and expected values, and may not lie among what students handed in or get.
+    """Refuse to write the seed and expected values among what students handed in or get.
 
     Raises:
-        GraderError: the folder is one of these.
+        GraderError: results would lie there.
     """
     results, handed_in = out.resolve(), submissions.resolve()
     if handed_in in (results, results / "submissions"):

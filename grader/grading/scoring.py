@@ -1,4 +1,4 @@
-"""Scores, from verdicts and points, and the result that they make."""
+"""Scores, from verdicts and points, and the result that is made of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.scores import total
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """What a question earns while one of its checks fails: its passed checks, those that are free left out.
+    """What a question earns while a check of it fails: its passed checks, but for the free ones.
 
     Attributes:
         most: the part of the question, 0 to 1, that can be earned so.
@@ -47,13 +47,7 @@ def earned_by_check(
 
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: PartialCredit) -> float:
-    """What a question earns: all when every check passed, else partial credit.
-
-    Args:
-        checks: of the question.
-        verdicts: by the check's id.
-        credit: the rule.
-    """
+    """What a question earns: all when every check passed, else partial credit."""
     worth = total(check.points for check in checks)
     if all(is_passed(check, verdicts) for check in checks):
         return worth
@@ -61,7 +55,7 @@ def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: Par
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
-    """Whether a check passed; one without a verdict did not."""
+    """Whether a check passed; without a verdict it did not."""
     verdict = verdicts.get(check.id)
     return verdict is not None and verdict.outcome == "passed"
 
@@ -172,5 +166,5 @@ def _check(check: Check, verdict: Verdict, points: float) -> CheckResult:
 
 
 def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
-    """The verdicts on a question in which there is nothing to be judged."""
+    """The verdicts on a question where nothing can be judged."""
     return {check.id: Verdict("failed", reason) for check in checks}
