@@ -1,7 +1,7 @@
 """What the doctor found before, so that it examines again only what has changed.
 
-A JSON file for each assignment, in a folder that may be deleted at any time. A value is found by a hash of all
-it depends on, so no value can be out of date.
+A JSON file for each assignment, in a folder that may be deleted at any time. A value is found by a hash of
+all it depends on, so no value can be out of date.
 """
 
 from __future__ import annotations
