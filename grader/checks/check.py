@@ -82,12 +82,9 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
 
 
 def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
-    """Whether a fact is an exception of this class whose text contains the fragment.
+    """Whether a fact is an exception of this class, or of a subclass, whose text contains the fragment.
 
-    Args:
-        fact: what ``attempt`` returned.
-        error: the expected class, or a base class of it.
-        fragment: a piece of torch's text that is stable over its releases.
+    The fragment should be a piece of torch's text that is stable over its releases.
     """
     return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
 

@@ -186,7 +186,6 @@ def rebinding(rebound: Rebound) -> str:
 
 
 def _kind(kind: str) -> str:
-    """A kind of value with its article."""
     if kind == "NoneType":
         return "None"
     noun = printable(_KINDS.get(kind, kind))

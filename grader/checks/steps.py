@@ -102,7 +102,6 @@ def assert_updates(
 
 
 def _assert_gradient(step: Case, each: str, of: str, behind: str, others: Mapping[str, Any]) -> None:
-    """Fail unless the optimizer was given the right gradient in a step."""
     seen, right = step["gradient"]
     grad = f"{of}.grad" if of else ".grad"
     if of and right is None:

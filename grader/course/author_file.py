@@ -37,6 +37,14 @@ def read_text(path: Path) -> str:
     return text
 
 
+def text_if_readable(path: Path) -> str | None:
+    """The text of a file of the course; None where `read_text` complains that it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def read_syntax(path: Path) -> ast.Module:
     """The syntax of a Python file of the course, with a name in the place of each blank.
 
@@ -82,10 +90,7 @@ def without_blanks(text: str) -> str:
 
 def blanks_in(path: Path) -> list[Blank]:
     """The blanks of a file, in order; none if it cannot be read, which `read_text` complains about."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []
+    text = text_if_readable(path) or ""
     return [
         Blank(path, text.count("\n", 0, match.start()) + 1, match["wanted"].strip())
         for match in _BLANK.finditer(text)

@@ -82,15 +82,9 @@ def student_notebook(assignment: Assignment, points: Points, pictures: Pictures 
 
 
 def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
-    """Write `NN_name.ipynb` and `tests/NN_name/qK.py` of each assignment, each file complete or not at all.
+    """Write `NN_name.ipynb` and `tests/NN_name/qK.py` of each assignment; return the files that changed.
 
-    Args:
-        assignments: the assignments.
-        folder: where the files go.
-        points: of the questions, by stem and id.
-
-    Returns:
-        The files that changed.
+    Each file is written complete or not at all; `points` has the points of questions by stem and id.
 
     Raises:
         CourseError: a question is worth nothing yet, or a picture cannot be drawn.

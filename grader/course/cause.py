@@ -92,7 +92,6 @@ def _is_public(name: str) -> bool:
 
 
 def _failed_operands(error: BaseException, entry: TracebackType) -> list[ast.expr]:
-    """The operands of the operation that failed."""
     try:
         text = Path(entry.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
         tree = ast.parse(without_blanks(text))

@@ -18,7 +18,7 @@ _MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes,
 
 
 def free_name(root: Path, stem: str) -> str:
-    """The name within a new stem such as ``09_branches``, if no file of the course has its number.
+    """The name within a new stem such as ``09_branches``.
 
     Raises:
         GraderError: the stem is malformed, or its number is taken; the text suggests another.

@@ -57,9 +57,7 @@ def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
 def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
     """The names that an untouched notebook defines; None if that cannot be known.
 
-    Args:
-        cells: the code cells besides stubs.
-        functions: the functions that students complete.
+    `cells` are its code cells besides stubs, `functions` the names that students complete.
     """
     names = set(functions)
     for cell in cells:
@@ -85,7 +83,7 @@ def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection
         CourseError: it names no question or several, or a name that is not among `given`, if that is known.
     """
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
-    where = f"{probe.source.path}, line {probe.source.tree.lineno}: {kind} {probe.name}"
+    where = f"{probe.source.where}: {kind} {probe.name}"
     _require_known(probe, given)
     ids = {question.function: question.id for question in questions}
     if probe.question is not None:

@@ -74,6 +74,11 @@ class ProbeSource:
         setattr(definition, _KEY, source)
         return source
 
+    @property
+    def where(self) -> str:
+        """File and line of the definition, as an error begins."""
+        return f"{self.path}, line {self.tree.lineno}"
+
     def line_in_file(self, line: int, column: int) -> int:
         """The file's line for a position in `text`: a line counted from 1, a column in bytes from 0."""
         pairs = zip(ast.walk(ast.parse(self.text).body[0]), ast.walk(self.tree), strict=False)
@@ -95,14 +100,14 @@ class ProbeSource:
             for name, other in helper.closure().items():
                 if parts.setdefault(name, other) != other:
                     raise CourseError(
-                        f"{self.path}, line {self.tree.lineno}: {self.name} uses two different @inside"
+                        f"{self.where}: {self.name} uses two different @inside"
                         f" definitions named {name}: rename one"
                     )
         parts[self.name] = self
         for part in parts.values():
             for name in sorted(part.words & parts.keys()):
                 raise CourseError(
-                    f"{part.path}, line {part.tree.lineno}: {part.name} uses {name} of grader.inside, and an"
+                    f"{part.where}: {part.name} uses {name} of grader.inside, and an"
                     f" @inside definition in {parts[name].path} hides it: rename that"
                 )
         return parts

@@ -28,14 +28,9 @@ class _Marker(Enum):
 def read_question(
     where: Place, title: str, cell: str, check: str | None, afterword: str | None = None
 ) -> Question:
-    """Split a question cell, markers included, into answer and stub.
+    """Split a question cell, which begins at `where`, into answer and stub.
 
-    Args:
-        where: the question, and where its cell begins.
-        title: from its heading.
-        cell: the source of the cell tagged `question`.
-        check: the source of the cell tagged `check`, if there is one.
-        afterword: the text of the cell tagged `afterword`, if there is one.
+    `check` and `afterword` are the sources of the question's cells with these tags, if there are such cells.
 
     Raises:
         CourseError: the cell breaks the format of a master, or contradicts itself.

@@ -134,7 +134,7 @@ def _require_use(rubric: Rubric) -> None:
     path, probes, checks = rubric.path, rubric.probes, rubric.checks
     unused = [name for name in probes if not any(name in check.probes for check in checks)]
     if unused:
-        where = f"{path}, line {probes[unused[0]].source.tree.lineno}"
+        where = probes[unused[0]].source.where
         raise CourseError(f"{where}: no check judges the probe {unused[0]}; remove it or use it")
     for question in rubric.questions:
         if not any(check.question == question.id for check in checks):
@@ -168,7 +168,6 @@ def importing(path: Path) -> Iterator[None]:
 
 
 def _check(test: FunctionType, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
-    """The check of a test function."""
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"

@@ -11,6 +11,7 @@ import ast
 import linecache
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,7 @@ from grader.course.author_file import (
     has_blank,
     read_syntax,
     read_text,
+    text_if_readable,
     without,
     without_blanks,
 )
@@ -84,9 +86,8 @@ def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
 
 def is_whole(path: Path) -> bool:
     """Whether nothing is left out of a check file or a file of answers."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+    text = text_if_readable(path)
+    if text is None:
         return True  # reading the file complains
     return not has_blank(text) and all(function is None for function in _questions(path).values())
 
@@ -108,13 +109,10 @@ def _questions(path: Path) -> dict[str, str | None]:
 
 def _read_questions(master: Path) -> dict[str, str | None]:
     """For each question's id the function that it asks for, if its cell has a blank, else None."""
-    try:
-        text = master.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return {}
+    text = text_if_readable(master) or ""
     questions: dict[str, str | None] = {}
     begins = [match.start() for match in _CELL.finditer(text)]
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+    for begin, end in pairwise([*begins, len(text)]):
         cell = text[begin:end]
         if tag := _QUESTION_TAG.search(cell.partition("\n")[0]):
             function = _FUNCTION.search(cell)

@@ -20,10 +20,7 @@ _WIDTH, _STEP = 110, 4  # of a line, and of an indentation
 def accept(path: Path, fails: Mapping[str, list[str]], public: Collection[str] = ()) -> None:
     """Write the outcome of each wrong answer into its decorator or ``edit(...)``; all else stays as it is.
 
-    Args:
-        path: the file of answers.
-        fails: the checks that each wrong answer fails, by its name.
-        public: the names of wrong answers that pass their public check.
+    `fails` has the checks that each wrong answer fails; those in `public` pass the public check.
     """
     lines = [line.encode() for line in io.StringIO(read_text(path)).readlines()]  # as Python counts lines
     for name, node in reversed([*_wrong_answers(filled_statements(path))]):

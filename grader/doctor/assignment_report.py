@@ -74,12 +74,7 @@ class AnswerReport(NamedTuple):
 def kill_matrices(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
     """A matrix for each question: rows are wrong answers, columns the checks that fail any of them.
 
-    Args:
-        diagnoses: of all wrong answers, in the order of the rows.
-        checks: the names of all checks, in the order of their file.
-
-    Yields:
-        The lines of a matrix, then the check's name for each column.
+    Below the rows stands the name of each column's check. Rows and columns are in the order of the arguments.
     """
     for question, wrong in _by_question(diagnoses).items():
         yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))

@@ -77,8 +77,7 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
     """Pictures that show the same of a right answer, of the stub and of all wrong answers."""
     for picture, shown in judged.tried[REFERENCE].pictures.items():
         others = [judged.tried[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
-        source = judged.pictures[picture].source
-        where = f"{source.path}, line {source.tree.lineno}: picture {picture}"
+        where = f"{judged.pictures[picture].source.where}: picture {picture}"
         if shown and all(other in {shown, ""} for other in others):
             yield (
                 f"{where} shows the same of the reference, of the stub and of every wrong answer: what is it"
@@ -86,8 +85,7 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
             )
         for answer in judged.answers:
             if answer.fails is None and shown and not judged.tried[answer.name].pictures[picture]:
-                who = f"{answer.question}, {answer.name} (line {answer.line})"
-                yield f"{where} shows nothing of {who}, which is right"
+                yield f"{where} shows nothing of {answer}, which is right"
 
 
 def _is_broken(verdict: Verdict | None) -> bool:
@@ -95,7 +93,6 @@ def _is_broken(verdict: Verdict | None) -> bool:
 
 
 def _message(verdict: Verdict | None) -> str:
-    """The message of a check that failed."""
     return verdict.message if verdict and verdict.message else UNJUDGED
 
 
@@ -127,19 +124,18 @@ def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
-    who = f"{answer.question}, {answer.name} (line {answer.line})"
     if answer.fails is None and failed:
         why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
-        yield f"{who} is right, but fails {', '.join(failed)}: {why}"
+        yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
     stops, unknown = judged.misjudged_stops(answer), [*unknown_checks(answer, judged.checks, judged.path)]
     yield from (*stops, *unknown)
     if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
-        yield f"{who} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
+        yield f"{answer} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
     credit = PartialCredit.of(judged.partial_credit, judged.checks, judged.tried[STUB].verdicts)
     most = credit.most * total(check.points for check in judged.checks)
     if answer.fails is not None and earned(judged.checks, tried.verdicts, credit) > most:
         part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
-        yield f"{who} is wrong and earns more than {part}"
+        yield f"{answer} is wrong and earns more than {part}"
     yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
     yield from _about_other_seeds(judged, answer)
 

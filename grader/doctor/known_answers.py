@@ -24,7 +24,7 @@ REFERENCE = "reference"  # the name of the reference among the answers
 
 @dataclass(frozen=True)
 class Answer:
-    """A known answer.
+    """A known answer; as text, its question, name and line.
 
     Attributes:
         question: the id of its question.
@@ -45,16 +45,17 @@ class Answer:
     stops: str | None = None
     lines: tuple[Mapping[int, int], ...] = field(default=(), compare=False)
 
+    def __str__(self) -> str:
+        return f"{self.question}, {self.name} (line {self.line})"
+
 
 def read_answers(
     path: Path, functions: Mapping[str, str], references: Mapping[str, str] | None = None
 ) -> list[Answer]:
-    """Read the known answers of an assignment.
+    """Read the known answers of an assignment's questions.
 
-    Args:
-        path: the file.
-        functions: the function's name by the question's id.
-        references: the reference's source by the question's id; answers may be edits of it.
+    `functions` has the function's name, `references` the reference's source, which answers may edit, by the
+    question's id.
 
     Raises:
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
@@ -170,7 +171,6 @@ class _Definition:
 
 
 def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Definition:
-    """A definition that bears a mark."""
     question, options = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
     node.decorator_list.remove(mark)
     source, wrong = ast.unparse(node), is_wrong(mark)
@@ -180,7 +180,6 @@ def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) ->
 def _edited(
     call: ast.Call, originals: Mapping[tuple[Any, str], Original], functions: Mapping[str, str], path: Path
 ) -> Iterator[_Definition]:
-    """The answers of a table of edits."""
     form = 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="a_name")'
     question, named = _literals(call, path, form)
     of = named.get("of", REFERENCE)

@@ -68,11 +68,7 @@ def complaints_about_attributes(
 ) -> list[str]:
     """A sentence for each attribute that an answer failed to find and whose name looks misspelt.
 
-    Args:
-        answer: a judged answer.
-        verdicts: on the answer, by check.
-        answers: all of the file; attributes that other answers use are spelled right.
-        path: the file.
+    An attribute that another of the file's `answers` uses is spelled right.
     """
     missed = {name for v in verdicts.values() for name in _NO_ATTRIBUTE.findall(v.message or "")}
     if not missed or answer.stops == "AttributeError":

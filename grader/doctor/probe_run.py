@@ -76,7 +76,7 @@ class _Notebook:
 def run_probes(
     course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
 ) -> Iterator[tuple[Probe, dict[str, Seen]]]:
-    """Run probes; definitions with blanks are left out.
+    """Run some probes, by name; definitions with blanks are left out.
 
     Args:
         course: the course.
@@ -118,7 +118,6 @@ def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an ob
     *,
     oracle: bool = False,
 ) -> dict[str, Seen]:
-    """The outcomes of some probes for a notebook, by their names."""
     fitting = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
     plan = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), fitting)
     evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
@@ -176,10 +175,7 @@ def _answers(
 
 
 def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """Read probes and pictures by name; checks and other probes may be blank, missing or wrong.
-
-    Returns:
-        A rubric without checks, in which a picture is a probe.
+    """A rubric with some probes and pictures only; other definitions may be blank, missing or wrong.
 
     Raises:
         GraderError: there is no such probe or picture; the text says which there are.

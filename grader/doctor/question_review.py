@@ -23,18 +23,8 @@ _DOES_NOT_RUN = {
 
 #: What draws random numbers, by the last part of its name: functions of torch, methods, words.
 _RANDOM = {
-    *(
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-        "normal",
-        "bernoulli",
-    ),
-    *("multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
+    *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
+    *("normal", "bernoulli", "multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
     *("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
 }
 
@@ -107,20 +97,15 @@ def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) ->
     """A sentence for each probe that draws nothing at random, so that an answer can foresee its facts.
 
     A probe that counts may have the same facts in every run. So there is a complaint only if nothing in it or
-    in its helpers could draw a random number, and if its author did not say that this is meant.
-
-    Args:
-        probes: of a rubric, by name.
-        one: evidence of the reference.
-        other: evidence of the reference with another seed.
+    in its helpers could draw a random number, and if its author did not say that this is meant. The evidence
+    is that of the reference with two seeds.
     """
     for name in unchanging_probes(one, other):
         probe = probes.get(name)
         if probe is not None and not probe.fixed and not _draws(probe):
             yield (
-                f"{probe.source.path}, line {probe.source.tree.lineno}: probe {name} draws nothing at random,"
-                " so an answer can foresee its facts: draw its inputs, or say with @probe(fixed=True) that"
-                " this is meant"
+                f"{probe.source.where}: probe {name} draws nothing at random, so an answer can foresee its"
+                " facts: draw its inputs, or say with @probe(fixed=True) that this is meant"
             )
 
 

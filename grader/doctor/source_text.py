@@ -53,13 +53,9 @@ def lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:
 
 
 def in_file(text: str, path: Path, cells: Sequence[Cell], lines: Sequence[Mapping[int, int]]) -> str:
-    """A diagnosis in which the file and line of a known answer replace its cell.
+    """A diagnosis in which the file and line of a known answer, whose notebook is `cells`, replace its cell.
 
-    Args:
-        text: the diagnosis.
-        path: the file of answers.
-        cells: the answer's notebook.
-        lines: for each cell from the file, the file's line by the cell's line.
+    `lines` has, for each cell from the file, the file's line by the cell's line.
     """
 
     def placed(match: re.Match[str]) -> str:

@@ -71,7 +71,7 @@ def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool =
         oracle: whether its oracle, if it has one, took the place of the answer.
     """
     if isinstance(outcome, NoFacts):
-        where = f"{probe.source.path}, line {probe.source.tree.lineno}"
+        where = probe.source.where
         return f"{where}: {_kind(probe)} {probe.name} got no facts of the reference: {outcome.reason}"
     error = outcome.error
     return f"{place_in_probe(probe, error, oracle=oracle)} fails on the reference with {said_in_probe(error)}"
@@ -120,7 +120,7 @@ def broken_picture(picture: PictureProbe, reference: Evidence) -> str:
     outcome = reference.outcome(picture.name)
     if isinstance(outcome, ProbeRaised | NoFacts):
         return broken_probe(picture, outcome)
-    where = f"{picture.source.path}, line {picture.source.tree.lineno}"
+    where = picture.source.where
     return f"{where}: picture {picture.name} shows no graph of the reference: return graph(name=tensor, ...)"
 
 

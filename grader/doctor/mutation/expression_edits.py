@@ -11,20 +11,8 @@ from grader.doctor.mutation.places import Place
 Expressions = Iterator[ast.expr]
 
 _IN_PLACE = {"add", "sub", "mul", "div", "neg", "clamp", "exp", "sqrt", "tanh", "detach", "requires_grad"}
-_IN_PLACE |= {
-    "zero",
-    "fill",
-    "copy",
-    "lerp",
-    "addcmul",
-    "addcdiv",
-    "masked_fill",
-    "relu",
-    "sigmoid",
-    "pow",
-    "normal",
-    "uniform",
-}
+_IN_PLACE |= {"zero", "fill", "copy", "lerp", "addcmul", "addcdiv", "masked_fill", "relu", "sigmoid", "pow"}
+_IN_PLACE |= {"normal", "uniform"}
 _METHODS = {"sum": ["mean"], "mean": ["sum"], "max": ["min"], "min": ["max"], "any": ["all"], "all": ["any"]}
 _METHODS |= {"detach": ["clone"], "clone": ["detach"], "item": ["detach"], "deepcopy": ["copy"]}
 _METHODS |= {"no_grad": ["enable_grad", "inference_mode"], "enable_grad": ["no_grad"]}

@@ -66,15 +66,9 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     tell: MutantProgress,
     of: str | None = None,
 ) -> Iterator[MutationReport]:
-    """Judge the mutants of assignments.
+    """Judge the mutants of assignments, `jobs` at a time; call `tell` with the progress.
 
-    Args:
-        course: the course.
-        stems: the assignments.
-        question: the id of a question, to leave out the others.
-        jobs: how many workers at a time.
-        tell: called with the progress.
-        of: the name of an answer, or ``reference``, to leave out the others.
+    With the id of a `question`, or the name of an answer or ``reference`` in `of`, the others are left out.
 
     Raises:
         CourseError: an assignment cannot be read, or its reference not be judged.
