@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.assignment import Assignment
+from grader.course.assignment import MASTER, Assignment
 from grader.course.master import read_assignment
-from grader.course.names import MASTER
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "claims.md"

@@ -16,6 +16,12 @@ from typing import Literal
 #: The id of an end task: a question that is judged like the others, and is not part of the score.
 END_TASK = "end"
 
+#: The paths of an assignment's files in a course, by its stem.
+MASTER, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
+
+#: The name of an assignment: ``NN_name``.
+STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
+
 #: A pattern of question ids.
 IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 

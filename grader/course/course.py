@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from grader.course.assignment import Assignment
+from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
 from grader.course.author_file import Blank
 from grader.course.master import read_assignment
-from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.course.rubric import Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.course.unfinished import blanks_of, questions_left_out, require_finished

@@ -19,6 +19,7 @@ from typing import Any
 from grader.course.assignment import (
     END_TASK,
     IDENTITY,
+    STEM,
     Assignment,
     MasterCell,
     Place,
@@ -33,7 +34,6 @@ from grader.course.unfinished import questions_left_out, require_finished
 from grader.errors import CourseError
 from grader.memory import FOLDER, Memory
 
-_STEM = re.compile(r"(?P<number>\d\d)_[a-z][a-z0-9_]*")
 _TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
 _JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
@@ -67,7 +67,7 @@ def read_assignment(path: Path) -> Assignment:
         CourseError: the file cannot be read or contradicts itself, or every question has a blank; the text
             names file and question.
     """
-    name = _STEM.fullmatch(path.stem)
+    name = STEM.fullmatch(path.stem)
     if name is None:
         raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
     cells, left_out = _read_cells(path), questions_left_out(path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from grader.course.names import ANSWERS, CHECKS, MASTER
+from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.probe_words import PLACEHOLDERS
 from grader.errors import GraderError
 from grader.text import inert

@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
 from grader.course.course import Course
-from grader.course.names import ANSWERS, CHECKS, MASTER, free_name
 from grader.course.new_question import NewQuestion, file_head
 from grader.course.probe_words import PLACEHOLDERS
 from grader.course.scaffold_text import next_question, with_part
@@ -22,6 +23,7 @@ from grader.text import inert
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
 _TAKEN_NAMES = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
 _KINDS = (MASTER, CHECKS, ANSWERS)
+_MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,50 @@ def _is_begun(root: Path, stem: str) -> bool:
 
 
 def _free_name(root: Path, stem: str) -> str:
-    try:
-        return free_name(root, stem)
-    except GraderError as error:
-        if not _is_begun(root, stem):
-            raise
-        raise GraderError(f"{error}; or add a question: new {stem} --question NAME:x") from None
+    """The name within a new stem such as ``09_branches``.
+
+    Raises:
+        GraderError: the stem is malformed, or its number is taken; the text suggests another.
+    """
+    match = STEM.fullmatch(stem)
+    if match is None or len(stem) > _MAX_NAME:
+        raise GraderError(
+            f"{inert(stem)!r} names no assignment: write two digits, an underscore and a short name in lower"
+            f" case, such as {_suggestion(root, stem)}"
+        )
+    number, name = match["number"], match["name"]
+    for path in _numbered_files(root):
+        if path.stem.removeprefix("test_").startswith(f"{number}_"):
+            further = f"; or add a question: new {stem} --question NAME:x" if _is_begun(root, stem) else ""
+            raise GraderError(
+                f"the number {number} is taken by {path.relative_to(root)}; the next that is free is"
+                f" {_next_number(root)}: new {_next_number(root)}_{name}{further}"
+            )
+    return name
+
+
+def _numbered_files(root: Path) -> Iterator[Path]:
+    for kind in _KINDS:
+        yield from sorted(root.glob(kind.format("[0-9][0-9]_*")))
+
+
+def _next_number(root: Path) -> str:
+    """The number after the last, else the lowest that is free."""
+    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered_files(root)}
+    free = [number for number in (f"{n:02}" for n in range(1, 100)) if number not in taken]
+    after = [number for number in free if number > max(taken, default="")]
+    return (after or free or ["99"])[0]
+
+
+def _suggestion(root: Path, stem: str) -> str:
+    """A valid stem that is close to an invalid stem."""
+    letters = unicodedata.normalize("NFKD", stem.casefold().removesuffix(".py"))  # an umlaut loses its dots
+    plain = letters.encode("ascii", "ignore").decode()
+    words = re.findall("[a-z0-9]+", plain)
+    number = words.pop(0).zfill(2) if words and words[0].isdigit() else ""
+    name = "_".join(words).lstrip("0123456789_")[: _MAX_NAME // 2].rstrip("_") or "name"
+    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered_files(root)}
+    return f"{number if len(number) == 2 and number not in taken else _next_number(root)}_{name}"
 
 
 def _require_name(function: str, name: str) -> None:

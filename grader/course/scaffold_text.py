@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
+from grader.course.assignment import MASTER
 from grader.course.author_file import without_blanks
-from grader.course.names import MASTER
 from grader.course.new_question import file_head
 
 _LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
-from grader.course.assignment import IDENTITY
+from grader.course.assignment import ANSWERS, CHECKS, IDENTITY, MASTER
 from grader.course.author_file import (
     Blank,
     Statement,
@@ -27,7 +27,6 @@ from grader.course.author_file import (
     without,
     without_blanks,
 )
-from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.errors import CourseError
 
 _MAX_SHOWN = 3

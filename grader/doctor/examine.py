@@ -15,9 +15,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.check_file import left_in
 from grader.course.course import Course
-from grader.course.names import ANSWERS, CHECKS, MASTER
 from grader.course.settings import FILE_NAME
 from grader.course.unfinished import blanks_of
 from grader.doctor.accept import accept

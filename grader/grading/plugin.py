@@ -16,9 +16,9 @@ import pytest
 
 from grader.checks.cases import names_of
 from grader.checks.observation import Observation
+from grader.course.assignment import MASTER
 from grader.course.cause import available_facts
 from grader.course.course import Course
-from grader.course.names import MASTER
 from grader.course.probes import probes_defined
 from grader.course.reference import observe_reference, reference_cells
 from grader.course.rubric import import_checks

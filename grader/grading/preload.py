@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from grader.course.assignment import ANSWERS, MASTER
 from grader.course.course import Course
-from grader.course.names import ANSWERS, MASTER
 
 #: What notebooks import besides torch: once, before the first fork, where a notebook imports it.
 _PRELOADABLE = {

@@ -235,6 +235,15 @@ def test_a_missing_master_is_refused(tmp_path):
         read_assignment(tmp_path / "01_tiny.py")
 
 
+def test_an_empty_master_is_refused(tmp_path):
+    """A file without cells is the author's to fill, not a traceback."""
+    path = tmp_path / "solutions" / "01_tiny.py"
+    path.parent.mkdir()
+    path.touch()
+    with pytest.raises(CourseError, match="begin with a markdown cell"):
+        read_assignment(path)
+
+
 @pytest.mark.parametrize("path", sorted(SOLUTIONS.glob("*.py")), ids=lambda path: path.stem)
 def test_every_master_of_the_course_is_readable(path):
     """Every question has a public check and three hints, an end task only the check."""
