@@ -31,29 +31,17 @@ MAX_NAMES = 20
 
 @dataclass(frozen=True)
 class Export:
-    """What to export, where to write it, and what was written.
+    """What to export, where to write it, and what was written."""
 
-    Attributes:
-        course: the course, without unfinished assignments.
-        stem: the assignment, or None for all.
-        folder: the results folder of ``grade``.
-        out: where the files go.
-        gradebook: the teacher's own gradebook, or None.
-        column: the column of it to fill, or None.
-        results: the results to export, by stem.
-        files: the files that were written.
-        notes: sentences to show at the end.
-    """
-
-    course: Course
-    stem: str | None
-    folder: Path
+    course: Course  # without unfinished assignments
+    stem: str | None  # None for all assignments
+    folder: Path  # the results folder of `grade`
     out: Path
-    gradebook: Path | None = None
-    column: str | None = None
-    results: dict[str, list[Result]] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    gradebook: Path | None = None  # the teacher's own
+    column: str | None = None  # of the gradebook, to fill
+    results: dict[str, list[Result]] = field(default_factory=dict)  # to export, by stem
+    files: list[Path] = field(default_factory=list)  # that were written
+    notes: list[str] = field(default_factory=list)  # sentences to show at the end
 
     @property
     def stems(self) -> tuple[str, ...]:

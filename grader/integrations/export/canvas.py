@@ -71,10 +71,10 @@ def _people(sheet: CsvSheet, ids: dict[str, str]) -> dict[int, list[str]]:
     id_column = sheet.headings.index("ID")
     student_of = {identity: student for student, identity in ids.items()}
     people = {}
-    for at, row in enumerate(sheet.rows):
-        if at and (identity := sheet.value(row, id_column)):
+    for number, row in enumerate(sheet.rows):
+        if number and (identity := sheet.value(row, id_column)):
             names = [name for column in columns if (name := sheet.value(row, column))]
-            people[at] = [*names, *([student_of[identity]] if identity in student_of else [])]
+            people[number] = [*names, *([student_of[identity]] if identity in student_of else [])]
     return people
 
 
@@ -84,15 +84,15 @@ def _column(export: Export, sheet: CsvSheet, stem: str) -> int | None:
     Raises:
         GraderError: there is none, several, or it holds no points.
     """
-    found = _columns_named(export, sheet, stem)
-    columns = [at for at in found if _holds_points(sheet, at)]
-    if found and not columns:
+    named = _columns_named(export, sheet, stem)
+    columns = [column for column in named if _holds_points(sheet, column)]
+    if named and not columns:
         raise GraderError(
-            f"{sheet.path}: {sheet.headings[found[0]].strip()} is no column of points, and scores would"
+            f"{sheet.path}: {sheet.headings[named[0]].strip()} is no column of points, and scores would"
             f" overwrite what it says: export a gradebook that has the assignment{_others(sheet)}"
         )
     if len(columns) > 1:
-        names = ", ".join(sheet.headings[at] for at in columns)
+        names = ", ".join(sheet.headings[column] for column in columns)
         raise GraderError(
             f"{sheet.path} has more than one column for {stem} ({names}): say which by --column"
         )
@@ -115,10 +115,11 @@ def _columns_named(export: Export, sheet: CsvSheet, stem: str) -> list[int]:
     else:
         names = {export.column}
     wanted = {name.strip().casefold() for name in names if name}
-    found = [at for at, heading in enumerate(sheet.headings) if _names(heading) & wanted]
-    if export.column is not None:  # a whole heading means no other column
-        found = [at for at in found if sheet.headings[at].strip() == export.column.strip()] or found
-    return found
+    columns = [column for column, heading in enumerate(sheet.headings) if _names(heading) & wanted]
+    if export.column is None:
+        return columns
+    whole = [column for column in columns if sheet.headings[column].strip() == export.column.strip()]
+    return whole or columns  # a whole heading means no other column
 
 
 def _names(heading: str) -> set[str]:
@@ -128,10 +129,11 @@ def _names(heading: str) -> set[str]:
     return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
 
 
-def _holds_points(sheet: CsvSheet, at: int) -> bool:
+def _holds_points(sheet: CsvSheet, column: int) -> bool:
     """Whether a column is an assignment's: Canvas numbers it, or gives its points possible."""
     possible = next((row for row in sheet.rows[1:] if _is_points_possible(sheet, row)), [])
-    return bool(_TITLE.fullmatch(sheet.headings[at].strip()) or sheet.value(possible, at)) and at > 0
+    numbered = _TITLE.fullmatch(sheet.headings[column].strip())
+    return column > 0 and bool(numbered or sheet.value(possible, column))
 
 
 def _is_points_possible(sheet: CsvSheet, row: Sequence[str]) -> bool:
@@ -140,7 +142,7 @@ def _is_points_possible(sheet: CsvSheet, row: Sequence[str]) -> bool:
 
 def _others(sheet: CsvSheet) -> str:
     """The columns of assignments that there are, as the end of a sentence."""
-    names = [heading.strip() for at, heading in enumerate(sheet.headings) if _holds_points(sheet, at)]
+    names = [name.strip() for column, name in enumerate(sheet.headings) if _holds_points(sheet, column)]
     if not names:
         return ""
     listed = ", ".join(some(names, MAX_NAMES))
@@ -185,8 +187,8 @@ def _compare_points(export: Export, heading: str, possible: str, max_score: floa
 
 def _note_counts(export: Export, sheet: CsvSheet, column: int, filled: Cells, people: int) -> None:
     """Add a note of how many scores were filled in, and how many of them replace others."""
-    before = {at: sheet.value(sheet.rows[at[0]], column) for at in filled}
-    changed = sum(before[at] not in {"", value} for at, value in filled.items())
+    before = {cell: sheet.value(sheet.rows[cell[0]], column) for cell in filled}
+    changed = sum(before[cell] not in {"", value} for cell, value in filled.items())
     replaced = f", in the place of others: {changed}" if changed else ""
     export.note(
         f"{sheet.headings[column]}, scores filled in: {len(filled)}{replaced};"

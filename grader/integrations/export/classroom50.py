@@ -60,7 +60,7 @@ def result_json(result: Result, factor: int, environment: Mapping[str, str]) -> 
         "assignment_type": "individual",
         "owner": result.student,
         **{field: environment.get(variable) or "" for field, variable in _SUBMISSION_VARIABLES.items()},
-        "datetime": (result.provenance.graded_at or "") or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "datetime": result.provenance.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": sum(test["score"] for test in tests),
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
@@ -82,20 +82,14 @@ def common_factor(results: Sequence[Result], partial_credit: float) -> int | Non
     """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
 
     It does not depend on points earned, so another notebook does not change it.
-
-    Args:
-        results: of the assignment.
-        partial_credit: the part of its points that a question with a failed check may earn.
     """
     points: set[float] = set()
     for result in results:
         for answer in result.questions:
             points |= {answer.max_score, partial_credit * answer.max_score}
             points |= {check.max_points for check in answer.checks}
-    for factor in range(1, _LARGEST_FACTOR + 1):
-        if all(_is_whole(factor * value) for value in points):
-            return factor
-    return None
+    factors = range(1, _LARGEST_FACTOR + 1)
+    return next((factor for factor in factors if all(_is_whole(factor * value) for value in points)), None)
 
 
 def _points(result: Result) -> Iterator[float]:

@@ -27,32 +27,25 @@ MAX_SUMMARY = 1 << 20
 _SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 
-
 Status = Literal["pass", "fail", "error"]
 
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """A question's points, status and message.
+    """A question's points, status and message."""
 
-    Attributes:
-        id: ``q1``, or ``q1_01_leaves`` where questions of several notebooks are listed.
-        status: ``pass`` only where all points were earned; ``error`` where nothing could be judged.
-        message: what the student reads, or None; it may hold text of a student's.
-    """
-
-    id: str
+    id: str  # `q1`, or `q1_01_leaves` where questions of several notebooks are listed
     title: str
     score: float
     max_score: float
-    status: Status
-    message: str | None = None
+    status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
+    message: str | None = None  # what the student reads; it may hold text of a student's
     seconds: float = 0.0
 
 
 def totals(scored: Sequence[QuestionScore]) -> tuple[float, float]:
     """Points earned, and points that can be earned."""
-    return total(each.score for each in scored), total(each.max_score for each in scored)
+    return total(score.score for score in scored), total(score.max_score for score in scored)
 
 
 def action_output(score: QuestionScore) -> str:

@@ -41,10 +41,8 @@ _EXIT_STATUS: dict[Status, int] = {"pass": 0, "fail": 1, "error": 2}
 def check_for_github(notebook: str | None, question: str | None, seconds: float) -> int:
     """Check notebooks and report their questions to the workflow; the exit status of the command.
 
-    Args:
-        notebook: its name, or None for all notebooks that were handed out.
-        question: the only one to check, which is written as the output ``result``; or None for all.
-        seconds: how long a cell, or a test, may take.
+    Without a notebook all that were handed out are checked. A question that is named is the only one, and is
+    written as the output ``result``. A cell, or a test, may take so many seconds.
 
     Raises:
         GraderError: this is no workflow, or there is no such notebook or question.
@@ -55,9 +53,9 @@ def check_for_github(notebook: str | None, question: str | None, seconds: float)
     scores: list[QuestionScore] = []
     with RunnerPool() as pool:
         for name in [notebook] if notebook else _notebooks():
-            stem, found = _checked(name, question, seconds, pool)
-            _append(output, f"result={action_output(found[0])}\n" if question else outputs(stem, found))
-            named = [replace(score, id=f"{score.id}_{stem}") for score in found]
+            stem, scored = _checked(name, question, seconds, pool)
+            _append(output, f"result={action_output(scored[0])}\n" if question else outputs(stem, scored))
+            named = [replace(score, id=f"{score.id}_{stem}") for score in scored]
             click.echo(quoted("\n".join(map(_log_lines, named))))
             scores += named
     if question is None:
@@ -87,10 +85,10 @@ def _checked(
         if handed_out is None:
             raise
         return handed_out.stem, [
-            QuestionScore(each.id, inert(each.title), 0.0, each.points, "error", inert(str(error)))
-            for each in _questions(handed_out, question)
+            QuestionScore(asked.id, inert(asked.title), 0.0, asked.points, "error", inert(str(error)))
+            for asked in _questions(handed_out, question)
         ]
-    return notebook.stem, [_score(report, found) for found in report.questions]
+    return notebook.stem, [_score(report, answer) for answer in report.questions]
 
 
 def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
@@ -111,24 +109,24 @@ def _questions(notebook: StudentNotebook, question: str | None) -> Sequence[Ques
     """The question, or all that have a public check and points."""
     if question:
         return [notebook.question(question)]
-    return [each for each in notebook.questions if each.check and each.id != END_TASK]
+    return [asked for asked in notebook.questions if asked.check and asked.id != END_TASK]
 
 
-def _score(report: NotebookReport, found: QuestionReport) -> QuestionScore:
+def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
     """The points of a public check: all of them, or none."""
-    question = found.question
-    status: Status = "pass" if found.status in ("passes", "unchecked") else "fail"
-    message = None if status == "pass" else "\n".join(_message_lines(report, found)) or None
-    points, of = found.points, question.points
+    question = answer.question
+    status: Status = "pass" if answer.status in ("passes", "unchecked") else "fail"
+    message = None if status == "pass" else "\n".join(_message_lines(report, answer)) or None
+    points, of = answer.points, question.points
     return QuestionScore(
-        question.id, inert(question.title), points, of, status, message, round(found.seconds, 3)
+        question.id, inert(question.title), points, of, status, message, round(answer.seconds, 3)
     )
 
 
-def _message_lines(report: NotebookReport, found: QuestionReport) -> Iterator[str]:
-    if found.status in _REMARKS:
-        yield _REMARKS[found.status].format(name=found.question.function)
-    for test in found.tests:
+def _message_lines(report: NotebookReport, answer: QuestionReport) -> Iterator[str]:
+    if answer.status in _REMARKS:
+        yield _REMARKS[answer.status].format(name=answer.question.function)
+    for test in answer.tests:
         if test.failure is not None:
             yield f"Not yet: {inert(test.title)}"
             yield from failure_lines(test)

@@ -22,17 +22,10 @@ _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 @dataclass(frozen=True)
 class CsvSheet:
-    """A CSV file.
-
-    Attributes:
-        path: where it was read.
-        rows: its cells, without blank lines; the first row holds the headings.
-        delimiter: what separates its cells.
-        has_bom: whether it begins with a byte order mark, by which Excel knows UTF-8.
-    """
+    """A CSV file; a byte order mark tells Excel that it is UTF-8."""
 
     path: Path
-    rows: list[list[str]]
+    rows: list[list[str]]  # without blank lines; the first row holds the headings
     delimiter: str
     has_bom: bool
 
@@ -105,17 +98,11 @@ def parse_sheet(path: Path, content: bytes) -> CsvSheet:
 
 @dataclass
 class Matches:
-    """Rows of a gradebook by student.
-
-    Attributes:
-        rows: each student's row.
-        unknown: students without a row.
-        ambiguous: students who may be several rows, or of whom several may be the same row.
-    """
+    """The row of a gradebook that is each student's."""
 
     rows: dict[str, int] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    ambiguous: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # students without a row
+    ambiguous: list[str] = field(default_factory=list)  # several rows fit, or several students fit one row
 
     def note(self, export: Export, path: Path) -> None:
         """Add notes about the students who are left out."""
@@ -131,9 +118,7 @@ class Matches:
 def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matches:
     """Find each student's row, which has exactly the folder's name as a number, login, address or name.
 
-    Args:
-        students: names of their folders.
-        names: all names of each row's person, by the row.
+    `students` are the names of their folders; `names` holds all names of each row's person.
     """
     rows: dict[str, set[int]] = defaultdict(set)
     for row, row_names in names.items():
@@ -142,17 +127,17 @@ def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matche
                 rows[spelling].add(row)
     candidates = {student: rows.get(_folded(student), set()) for student in sorted(set(students))}
     claims: dict[int, list[str]] = defaultdict(list)
-    for student, found in candidates.items():
-        for row in found:
+    for student, fitting in candidates.items():
+        for row in fitting:
             claims[row].append(student)
     matches = Matches()
-    for student, found in candidates.items():
-        if not found:
+    for student, fitting in candidates.items():
+        if not fitting:
             matches.unknown.append(student)
-        elif len(found) > 1 or any(len(claims[row]) > 1 for row in found):
+        elif len(fitting) > 1 or any(len(claims[row]) > 1 for row in fitting):
             matches.ambiguous.append(student)
         else:
-            matches.rows[student] = next(iter(found))
+            matches.rows[student] = next(iter(fitting))
     return matches
 
 

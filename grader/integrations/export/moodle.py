@@ -73,7 +73,7 @@ def _lines(
 
 
 def _find(headings: Sequence[str], names: Sequence[str]) -> int | None:
-    return next((at for at, heading in enumerate(headings) if heading in names), None)
+    return next((column for column, heading in enumerate(headings) if heading in names), None)
 
 
 def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
@@ -81,9 +81,10 @@ def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
     columns = [_find(headings, names) for names in (_ADDRESSES, _NUMBERS, *((name,) for name in _NAMES))]
     given, family = _find(headings, _GIVEN), _find(headings, _FAMILY)
     people: dict[int, list[str]] = {}
-    for at, row in enumerate(sheet.rows[1:], 1):
+    for number, row in enumerate(sheet.rows[1:], 1):
         full = f"{sheet.value(row, given)} {sheet.value(row, family)}".strip()
-        people[at] = [name for name in (*(sheet.value(row, column) for column in columns), full) if name]
+        names = (*(sheet.value(row, column) for column in columns), full)
+        people[number] = [name for name in names if name]
     return people
 
 

@@ -42,7 +42,7 @@ Hashes = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Changes:
-    """Files that a release wrote, removed, and kept because a person has changed them; sorted."""
+    """What became of files, sorted; those are kept which a person has changed."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -51,7 +51,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Released:
-    """A release: the assignments in it, what it changed in its folder, and who is not written yet."""
+    """The assignments of a release, what it changed in its folder, and which were not finished."""
 
     stems: tuple[str, ...]
     changes: Changes
@@ -68,14 +68,13 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
         GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
         CourseError: a file of the course is wrong.
     """
-    unfinished = course.stems
-    course = course.finished(wanted)
-    unfinished = tuple(stem for stem in unfinished if stem not in course.stems and not wanted)
-    stems = course.select(wanted)
-    _require_current(course, stems)
+    finished = course.finished(wanted)
+    unfinished = () if wanted else tuple(stem for stem in course.stems if stem not in finished.stems)
+    stems = finished.select(wanted)
+    _require_current(finished, stems)
     with tempfile.TemporaryDirectory() as temporary:
         wheel = build_wheel(SOURCES, Path(temporary))
-        files = contents(course, stems, wheel)
+        files = contents(finished, stems, wheel)
     return Released(stems, write_release(folder, files, overwrite=overwrite), unfinished)
 
 
@@ -117,10 +116,10 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Hashes | None, *, overwrite: bool) -> Changes:
     known = earlier or {}
     new = {path: {_sha256(content)} for path, content in files.items()}
-    found = {path: _sha256_of(folder / path) for path in {*files, *known}}
-    different = {path for path in files if found[path] not in new[path]}
-    obsolete = {path for path in known if path not in files and found[path]}
-    foreign = {path for path in different | obsolete if found[path] not in {None, *known.get(path, ())}}
+    there = {path: _sha256_of(folder / path) for path in {*files, *known}}
+    different = {path for path in files if there[path] not in new[path]}
+    obsolete = {path for path in known if path not in files and there[path]}
+    foreign = {path for path in different | obsolete if there[path] not in {None, *known.get(path, ())}}
     kept = set() if overwrite else foreign
     if earlier is None:
         write_atomic(folder / MANIFEST, _manifest({}))  # so that a release that is stopped is known as one
@@ -157,12 +156,12 @@ def _earlier(folder: Path) -> Hashes | None:
 def _require_plain(folder: Path, path: str) -> None:
     """Refuse a path by which something outside of the folder would be written or removed."""
     root = os.path.realpath(folder)
-    place = Path(root, path)
-    if os.path.realpath(place) != str(place) or not place.is_relative_to(root):
+    target = Path(root, path)
+    if os.path.realpath(target) != str(target) or not target.is_relative_to(root):
         raise GraderError(
             f"{folder / path} is a link or leads out of {folder}, where nothing is written: remove it."
         )
-    if place.is_dir():
+    if target.is_dir():
         raise GraderError(f"{folder / path} is a folder, where the release has a file: move it away.")
 
 

@@ -79,13 +79,13 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
     assignment, points = course.assignment(stem), course.points(stem)
     questions = [
         {
-            "id": q.id,
-            "title": q.title,
-            "function": q.function,
-            "points": points[q.id],
+            "id": question.id,
+            "title": question.title,
+            "function": question.function,
+            "points": points[question.id],
         }
-        for q in assignment.questions
-        if not q.is_end_task
+        for question in assignment.questions
+        if not question.is_end_task
     ]
     return {
         "stem": stem,
