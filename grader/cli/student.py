@@ -51,7 +51,7 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 
     report = _check(path, question, seconds, shows=verbose)
     print_report(console(), report)
-    if not all(one.is_done or one.status == "unchecked" for one in report.questions):
+    if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)
 
 
@@ -164,8 +164,8 @@ def status(folder: Path, seconds: float) -> None:
     paths = notebooks_in(folder)
     with RunnerPool() as pool, working("starting") as show:
 
-        def about_to(place: int, path: Path) -> None:
-            show(f"checking {inert(path.name)} ({place + 1} of {len(paths)})")
+        def about_to(number: int, path: Path) -> None:
+            show(f"checking {inert(path.name)} ({number} of {len(paths)})")
 
         rows = list(check_all(paths, seconds, pool, about_to))
     print_table(console(), rows, find_renamed(folder) if folder.is_dir() else ())

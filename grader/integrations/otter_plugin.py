@@ -56,7 +56,7 @@ class CagedResults(GradingResults):  # type: ignore[misc]
 
 
 class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
-    """Grades a submission; ``grader.integrations.gradescope_autograder`` makes the zip it is part of."""
+    """Grades a submission; ``grader.integrations.export.gradescope`` makes the zip it is part of."""
 
     def before_grading(self, config: Any) -> None:
         """Delete everything but the notebook and our placeholder where Otter reads and its kernel imports."""

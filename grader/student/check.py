@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.errors import BrokenRunError, GraderError
 from grader.student.notebook import Question, StudentNotebook, open_notebook
-from grader.student.process import RunnerEnded, RunnerPool, RunnerProcess
+from grader.student.process import Position, RunnerEnded, RunnerPool, RunnerProcess
 from grader.student.report import Failure, NotebookReport, QuestionReport, TestReport
 
 _GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
@@ -28,11 +28,8 @@ def check(
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
-    Args:
-        notebook: the notebook.
-        questions: the questions.
-        seconds: how long a cell, or a test, may take.
-        start: gives a fresh process; it is called again when a cell or a test ends the process.
+    A cell, or a test, may take so many seconds. `start` gives a fresh process; it is called again when a cell
+    or a test ends the process.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
@@ -53,24 +50,14 @@ def check(
 
 @dataclass
 class RunLog:
-    """What one process or several said about a notebook.
-
-    Attributes:
-        notebook: the notebook.
-        limit: how long a cell or a test may take, in seconds.
-        cells: what went wrong in cells, by number.
-        deadly: the cells that ended a process; they are left out from then on.
-        statuses: of questions, as the runner sees them.
-        tests: by question, how each test ended that was run: None where it passed.
-        seconds: how long the tests of a question took.
-    """
+    """What one process or several said about a notebook; tests and seconds are by question."""
 
     notebook: StudentNotebook
-    limit: float
-    cells: dict[int, Failure] = field(default_factory=dict)
-    deadly: list[int] = field(default_factory=list)
-    statuses: dict[str, str] = field(default_factory=dict)
-    tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))
+    limit: float  # how long a cell or a test may take, in seconds
+    cells: dict[int, Failure] = field(default_factory=dict)  # what went wrong in cells, by number
+    deadly: list[int] = field(default_factory=list)  # cells that ended a process, which are left out then
+    statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
+    tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
@@ -123,10 +110,11 @@ class RunLog:
         text = f"took longer than {self.limit:g} s" if ended.is_late else str(ended)
         match self._running:
             case {"question": str(question), "test": int()}:
-                self._end_test(question, self._at(Failure(text), ended.place))
+                self._end_test(question, self._at(Failure(text), ended.position))
             case {"cell": int(number)} if number not in self.deadly:
                 self.deadly.append(number)
-                self.cells[number] = self._at(Failure(f"{text}, so it was left out", number), ended.place)
+                failure = Failure(f"{text}, so it was left out", number)
+                self.cells[number] = self._at(failure, ended.position)
             case _:
                 raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
 
@@ -139,12 +127,12 @@ class RunLog:
         late = f"took longer than {self.limit:g} s, and was stopped"
         return replace(failure, text=late) if event.get("late") is True else failure
 
-    def _at(self, failure: Failure, place: tuple[int, int] | None) -> Failure:
+    def _at(self, failure: Failure, position: Position | None) -> Failure:
         """The same failure, at a line of a cell where that is known."""
         cells = self.notebook.code
-        if place is None or not 0 < place[0] <= len(cells):
+        if position is None or not 0 < position[0] <= len(cells):
             return failure
-        number, line = place
+        number, line = position
         lines = cells[number - 1].source.splitlines()
         return replace(failure, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
 
@@ -177,17 +165,13 @@ def check_all(
 ) -> Iterator[NotebookStatus]:
     """Check all notebooks, one after the other; what cannot be read costs only itself.
 
-    Args:
-        paths: the notebooks.
-        seconds: how long a cell, or a test, may take.
-        pool: gives the processes.
-        about_to: called before each notebook with its place and its path.
+    `about_to` is called before each notebook with its number, counted from 1, and its path.
     """
-    for place, path in enumerate(paths):
-        about_to(place, path)
+    for number, path in enumerate(paths, 1):
+        about_to(number, path)
         try:
             notebook = open_notebook(path)
-            start = partial(_start, pool, is_last=place + 1 == len(paths))
+            start = partial(_start, pool, is_last=number == len(paths))
             report = check(notebook, notebook.questions, seconds, start)
         except GraderError as error:
             yield NotebookStatus(path, None, str(error))

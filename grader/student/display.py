@@ -111,10 +111,11 @@ def closing(report: NotebookReport) -> Iterator[str]:
 
 def _counted(questions: Sequence[QuestionReport]) -> str:
     """How many questions pass; an end task does not count, and has a sentence of its own."""
-    checked = [one for one in questions if one.question.id != END_TASK and one.status != "unchecked"]
-    end_tasks = [one for one in questions if one.question.id == END_TASK]
-    beside = "".join(f" The end task {_WORDS[one.status].end_task}." for one in end_tasks)
-    return f"{sum(one.is_done for one in checked)} of {len(checked)} questions pass.{beside}"
+    end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
+    others = [answer for answer in questions if answer.question.id != END_TASK]
+    checked = [answer for answer in others if answer.status != "unchecked"]
+    beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
+    return f"{sum(answer.is_done for answer in checked)} of {len(checked)} questions pass.{beside}"
 
 
 def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
@@ -181,10 +182,7 @@ def print_table(
 ) -> None:
     """A row for each notebook, then what the marks mean and what to do next.
 
-    Args:
-        to: where to print.
-        rows: the notebooks.
-        renamed: notebooks under other names than the course's, each with its assignment.
+    `renamed` are notebooks under other names than the course's, each with its assignment.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
     table.add_column("points", justify="right")
@@ -212,14 +210,14 @@ def print_table(
 
 def _points(report: NotebookReport) -> str:
     """Points of the public checks, as in ``11 of 31``."""
-    earned = sum(one.points for one in report.questions)
-    worth = sum(one.question.points for one in report.questions)
+    earned = sum(answer.points for answer in report.questions)
+    worth = sum(answer.question.points for answer in report.questions)
     return f"{format_points(earned)} of {format_points(worth)}"
 
 
 def _marks(to: Console, report: NotebookReport) -> Text:
-    each = (Text.assemble(one.question.id, " ", mark(to, one.status)) for one in report.questions)
-    return Text("  ").join(each)
+    marks = (Text.assemble(answer.question.id, " ", mark(to, answer.status)) for answer in report.questions)
+    return Text("  ").join(marks)
 
 
 def _is_a_copy(row: NotebookStatus, rows: Sequence[NotebookStatus]) -> bool:

@@ -49,7 +49,7 @@ def find_notebook(argument: str) -> Path:
             return candidate
     if path.is_dir():
         raise GraderError(f"{inert(argument)} is a folder: name a notebook in it, such as {example(path)}.")
-    beside = sorted(one.name for one in path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
+    beside = sorted(other.name for other in path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
     begun = [name for name in beside if name.startswith(path.name)]
     if len(begun) == 1:
         return path.parent / begun[0]
@@ -76,27 +76,27 @@ def notebooks_in(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise GraderError(f"there is no folder {inert(str(folder))}: name the one that holds your notebooks.")
-    found = sorted(folder.glob(NOTEBOOKS), key=lambda path: path.stem)  # `01_x-Copy1` comes after `01_x`
-    if not found:
+    paths = sorted(folder.glob(NOTEBOOKS), key=lambda path: path.stem)  # `01_x-Copy1` comes after `01_x`
+    if not paths:
         renamed = [f" {inert(path.name)} answers {inert(stem)}." for path, stem in find_renamed(folder)[:3]]
         raise GraderError(
             f"there is no notebook such as 01_name.ipynb in {inert(str(folder.resolve()))}:"
             f" go to the folder that holds yours, or name it.{''.join(renamed)}"
         )
-    return found
+    return paths
 
 
 def find_renamed(folder: Path) -> list[tuple[Path, str]]:
     """Notebooks of the course under other names, known by their metadata, each with its assignment."""
-    found: list[tuple[Path, str]] = []
+    renamed: list[tuple[Path, str]] = []
     for path in sorted(folder.glob("*.ipynb")):
         if is_notebook(path) or path.name.startswith("."):
             continue
         with suppress(NotebookError):
             stem = read_document(path).notebook.assignment
             if stem and _STEM.fullmatch(stem):
-                found.append((path, stem))
-    return found
+                renamed.append((path, stem))
+    return renamed
 
 
 def is_notebook(path: Path) -> bool:
@@ -119,11 +119,8 @@ def unreadable_error(
 ) -> UnreadableError:
     """The error of a notebook, with advice for the folder it lies in.
 
-    Args:
-        path: the file.
-        why: the error of reading it, whose own advice is for a notebook that is handed in.
-        handed_out: the notebook as it was handed out, or None where it does not lie near.
-        example: a notebook that could have been meant.
+    The advice of `why` itself is for a notebook that is handed in. `handed_out` is the notebook as it was
+    handed out, where it lies near; `example` is a notebook that could have been meant.
     """
     name = inert_line(path.name)
     if not name.endswith(_SUFFIXES):

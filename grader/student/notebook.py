@@ -25,22 +25,13 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class Question:
-    """One question as it was handed out.
+    """A question as it was handed out."""
 
-    Attributes:
-        id: such as ``q1``; ``end`` for the end task.
-        title: from its heading.
-        prose: the markdown below the heading.
-        function: the name of the function or class it asks for.
-        stub: the cell with the function, or None where there is none.
-        check: its public check, or None where it has none.
-    """
-
-    id: str
+    id: str  # `end` is the end task
     title: str
-    prose: str
-    function: str
-    stub: DocumentCell | None
+    prose: str  # the markdown below the heading
+    function: str  # the name of the function or class it asks for
+    stub: DocumentCell | None  # the cell with the function
     check: PublicCheck | None
 
     @property
@@ -51,19 +42,12 @@ class Question:
 
 @dataclass(frozen=True)
 class StudentNotebook:
-    """A notebook of a student's.
-
-    Attributes:
-        document: the notebook as it is now.
-        stem: the assignment it answers.
-        handed_out: the same as it was handed out, or None where that does not lie near.
-        questions: its questions, as handed out where that is known, else as the notebook has them.
-    """
+    """A notebook of a student's, and what was handed out where that lies near."""
 
     document: Document
-    stem: str
+    stem: str  # the assignment it answers
     handed_out: Document | None
-    questions: tuple[Question, ...]
+    questions: tuple[Question, ...]  # as handed out where that is known, else as the notebook has them
 
     @property
     def name(self) -> str:
@@ -139,9 +123,9 @@ def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
     """The notebooks of the nearest folder of handed-out ones, by stem; never the notebook itself."""
     here = path.absolute().parent
     for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
-        found = list(_readable(folder.glob(NOTEBOOKS), but=path)) if folder.is_dir() else []
-        if found:
-            yield from found
+        documents = list(_readable(folder.glob(NOTEBOOKS), but=path)) if folder.is_dir() else []
+        if documents:
+            yield from documents
             return
 
 
@@ -167,22 +151,22 @@ def questions_of(document: Document) -> tuple[Question, ...]:
         name: read_public_check(f"{document.path.name}, {name}", source)
         for name, source in document.tests.items()
     }
-    found = {question.id: question for question in _below_headings(document, checks)}
+    questions = {question.id: question for question in _below_headings(document, checks)}
     for name, check in checks.items():
-        if name not in found and check.function is not None:
-            found[name] = Question(name, check.tests[0].title, "", check.function, None, check)
-    return tuple(found.values())
+        if name not in questions and check.function is not None:
+            questions[name] = Question(name, check.tests[0].title, "", check.function, None, check)
+    return tuple(questions.values())
 
 
 def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Iterator[Question]:
     """Each heading with the first cell below it that defines something, up to the next heading."""
-    headings = [(cell, found) for cell in document.cells if (found := _heading(cell))]
+    headings = [(cell, heading) for cell in document.cells if (heading := _heading(cell))]
     for (cell, (identity, title)), end in zip(
         headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
         check = checks.get(identity)
-        below = [one for one in document.cells[cell.place + 1 : end] if one.number]
-        stub = next((one for one in below if _is_stub(one, check)), None)
+        below = [other for other in document.cells[cell.place + 1 : end] if other.number]
+        stub = next((other for other in below if _is_stub(other, check)), None)
         function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()

@@ -32,27 +32,24 @@ _BOOT = (
 )
 
 
+Position = tuple[int, int]
+"""The number of a code cell, and a line in it; both are counted from 1."""
+
+
 class RunnerEnded(Exception):  # noqa: N818 - mostly the student's doing, and no error of ours
     """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
 
-    Args:
-        how: the words.
-        place: the cell and its line where it was, if that is known.
-        is_late: whether time was up.
+    Where it is known, `position` is where it was then.
     """
 
-    def __init__(self, how: str, place: tuple[int, int] | None = None, *, is_late: bool = False) -> None:
+    def __init__(self, how: str, position: Position | None = None, *, is_late: bool = False) -> None:
         super().__init__(how)
-        self.place = place
+        self.position = position
         self.is_late = is_late
 
 
 class RunnerProcess:
-    """A fresh Python for one request, which imports torch at once.
-
-    Args:
-        shows: whether what the notebook prints is shown.
-    """
+    """A fresh Python for one request, which imports torch at once; may show what the notebook prints."""
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))
@@ -77,9 +74,7 @@ class RunnerProcess:
     def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
         """Yield the events of a request as they happen, see ``runner.py``.
 
-        Args:
-            request: what to run.
-            seconds: how long may pass between two events.
+        At most so many seconds may pass between two events.
 
         Raises:
             RunnerEnded: it did not come to an end by itself.
@@ -103,9 +98,9 @@ class RunnerProcess:
             if not is_running:
                 raise RunnerEnded(_how_it_ended(self._process.returncode))
             if is_late:
-                place = self._place()
+                position = self._position()
                 self.end()
-                raise RunnerEnded(f"took longer than {seconds:g} s", place, is_late=True)
+                raise RunnerEnded(f"took longer than {seconds:g} s", position, is_late=True)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TICK)
 
@@ -141,15 +136,15 @@ class RunnerProcess:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def _place(self) -> tuple[int, int] | None:
+    def _position(self) -> Position | None:
         """The innermost line of the notebook that the watchdog saw when it looked last."""
         try:
             seen = self._watchdog.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
         threads = seen.rpartition("Timeout (")[2].split("Thread 0x")  # the notebook's own is the last
-        found = next(filter(None, map(_IN_A_CELL.search, reversed(threads))), None)
-        return (int(found[1]), int(found[2])) if found else None
+        line = next(filter(None, map(_IN_A_CELL.search, reversed(threads))), None)
+        return (int(line[1]), int(line[2])) if line else None
 
     def _new_events(self) -> Iterator[dict[str, Any]]:
         """The events of the complete lines that were added."""
@@ -201,12 +196,7 @@ def _no_torch(why: str) -> GraderError:
 
 
 class RunnerPool:
-    """Gives processes that run notebooks, and ends all of them when it ends.
-
-    Args:
-        shows: whether what notebooks print is shown.
-        sentence: what is said on Ctrl-C.
-    """
+    """Gives processes that run notebooks, and ends all of them when it ends; on Ctrl-C it says a sentence."""
 
     def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
         self._shows = shows

@@ -17,23 +17,14 @@ _MOST_OF_ERRORS = 200  # in a line of an error of the student's code
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong, and where in the notebook.
+    """What went wrong, and where in the notebook."""
 
-    Attributes:
-        text: what a test said or, as in "your code ...", what it did; in lines fit to be shown.
-        cell: the code cell nearest to it, counted from 1, or None.
-        line: the line in that cell.
-        code: that line.
-        said: whether a public test said the text, and not Python.
-        kind: of the exception, where there was one.
-    """
-
-    text: str
-    cell: int | None = None
-    line: int = 0
-    code: str = ""
-    said: bool = False
-    kind: str = ""
+    text: str  # what a test said or, as in "your code ...", what it did; in lines fit to be shown
+    cell: int | None = None  # the nearest code cell, counted from 1
+    line: int = 0  # in that cell
+    code: str = ""  # that line
+    said: bool = False  # by a public test, not by Python
+    kind: str = ""  # of the exception, where there was one
 
     @classmethod
     def from_event(cls, event: dict[str, Any]) -> Failure:
@@ -63,14 +54,10 @@ class TestReport:
 
 @dataclass(frozen=True)
 class QuestionReport:
-    """One question.
+    """A question, its public tests that were run, and how long they took.
 
-    Attributes:
-        question: the question.
-        status: ``passes`` and ``fails``, or why no test was run: ``untouched`` (still as handed out),
-            ``missing`` (not defined), ``unchecked`` (no public check).
-        tests: its public tests that were run.
-        seconds: how long they took.
+    The status says why no test was run: ``untouched`` (still as handed out), ``missing`` (not defined) or
+    ``unchecked`` (no public check).
     """
 
     question: Question
@@ -104,13 +91,13 @@ class NotebookReport:
     @property
     def passed(self) -> frozenset[str]:
         """The ids of the questions that pass."""
-        return frozenset(one.question.id for one in self.questions if one.is_done)
+        return frozenset(answer.question.id for answer in self.questions if answer.is_done)
 
     @property
     def next_question(self) -> QuestionReport | None:
         """The first question that fails, else the first that is not begun or not defined."""
-        left = [one for one in self.questions if one.status in ("fails", "untouched", "missing")]
-        return min(left, key=lambda one: one.status != "fails", default=None)
+        left = [answer for answer in self.questions if answer.status in ("fails", "untouched", "missing")]
+        return min(left, key=lambda answer: answer.status != "fails", default=None)
 
 
 def _bounded(text: str, longest: int) -> str:

@@ -24,21 +24,13 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class Reset:
-    """What changes in a notebook.
-
-    Attributes:
-        question: the question.
-        stub: the cell that comes back.
-        cell: the cell that it replaces, or None where it has to be inserted.
-        others: code cells that define the same name and stay, by number.
-        place: where the cell goes among all cells, counted from 0.
-    """
+    """What changes in a notebook."""
 
     question: Question
-    stub: DocumentCell
-    cell: DocumentCell | None
-    others: tuple[int, ...]
-    place: int
+    stub: DocumentCell  # the cell that comes back
+    cell: DocumentCell | None  # the cell that it replaces; None where it has to be inserted
+    others: tuple[int, ...]  # code cells that define the same name and stay, by number
+    index: int  # of the cell among all cells
 
     @property
     def is_needed(self) -> bool:
@@ -72,18 +64,17 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
             " again."
         )
     defining = [cell for cell in document.cells if cell.number and defines(cell.source, question.function)]
-    own = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
-    cell = next(iter(own), None) or next(reversed(defining), None)
+    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
+    cell = next(iter(of_the_id), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)
-    place = cell.place if cell else _place(document, notebook.handed_out, question.stub)
-    return Reset(question, question.stub, cell, others, place)
+    index = cell.place if cell else _index(document, notebook.handed_out, question.stub)
+    return Reset(question, question.stub, cell, others, index)
 
 
 def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     """Keep the student's version in a file beside the notebook, then change that cell.
 
-    Returns:
-        The file that keeps it, or None where there was nothing to keep.
+    Returns the file, or None where there was nothing to keep.
 
     Raises:
         GraderError: a file cannot be written, or another program has just saved the notebook.
@@ -92,9 +83,9 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     changed = _changed(document, reset)
     try:
         kept = _keep(document.path, reset)
-        with atomic_path(document.path) as place:
-            place.write_bytes(changed.encode(document.encoding))
-            shutil.copymode(document.path, place)
+        with atomic_path(document.path) as new:
+            new.write_bytes(changed.encode(document.encoding))
+            shutil.copymode(document.path, new)
             if read_document(document.path).notebook.sha256 != document.notebook.sha256:
                 raise GraderError(
                     f"{notebook.name} was saved meanwhile, so nothing was changed: reset again."
@@ -114,7 +105,7 @@ def _changed(document: Document, reset: Reset) -> str:
         cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
         if reset.stub.id and any(other.id for other in document.cells):
             cell["id"] = reset.stub.id
-        content["cells"].insert(reset.place, {**cell, "source": lines})
+        content["cells"].insert(reset.index, {**cell, "source": lines})
     else:
         cell = content["cells"][reset.cell.place]
         cell["source"] = "".join(lines) if isinstance(cell.get("source"), str) else lines
@@ -156,7 +147,7 @@ def _names(path: Path, question: str) -> Iterator[Path]:
         yield path.with_name(file_name(f"{path.stem}.{question}.before-reset{again}.py"))
 
 
-def _place(document: Document, handed_out: Document, stub: DocumentCell) -> int:
+def _index(document: Document, handed_out: Document, stub: DocumentCell) -> int:
     """Where a cell that is gone belongs: below the nearest cell above it that is still there."""
     for before in reversed(handed_out.cells[: stub.place]):
         for cell in document.cells:

@@ -24,13 +24,10 @@ Watch = Callable[[], None]
 
 
 def run(request: dict[str, Any], write: Write, watchdog: IO[str]) -> None:
-    """Run the cells of a request, then the public tests of its questions.
+    """Run the cells of a request, then the public tests of its questions, see ``runner.py``.
 
-    Args:
-        request: see ``runner.py``.
-        write: takes the events.
-        watchdog: an open file, for the place of a cell or a test whose time is up. The command that started
-            this process ends it then.
+    `watchdog` is an open file, for the line at which a cell or a test is when its time is up. The command
+    that started this process ends it then.
     """
 
     def watch() -> None:
@@ -121,16 +118,14 @@ def _put_modes_back() -> None:
 def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
     """An exception as a student has to know it.
 
-    Returns:
-        ``kind`` (of the exception) and ``text``; ``late``: time was up; ``said``: the test of the file
-        ``own`` said it itself; ``cell``, ``line`` and ``code`` of the nearest place in the notebook, or None
-        and "".
+    ``late`` says that time was up, ``said`` that the test of the file ``own`` said the text itself. ``cell``,
+    ``line`` and ``code`` are the nearest line of the notebook, or None, 0 and "".
     """
-    told = describe_error(error)
-    kind, text = told["types"][0], told["text"]
+    description = describe_error(error)
+    kind, text = description["types"][0], description["text"]
     if (behind := rebound(error, notebook.bindings, notebook.names)) is not None:
         text = f"{text} ({rebinding(Rebound(**behind))})"
-    file, line = _place(error)
+    file, line = _line_of_notebook(error)
     if isinstance(error, SyntaxError) and error.filename == own:
         file, line, text = own, error.lineno or 0, error.msg
     if isinstance(error, AssertionError) and not text:
@@ -146,23 +141,23 @@ def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, An
     }
 
 
-def _place(error: BaseException | None) -> tuple[str, int]:
+def _line_of_notebook(error: BaseException | None) -> tuple[str, int]:
     """The innermost line of the notebook on the way to an error, or to what it was raised in answer to."""
     while error is not None:
-        found = [(file, line) for file, line in _steps(error) if cell_of(file) is not None]
-        if found:
-            return found[-1]
+        lines = [(file, line) for file, line in _lines(error) if cell_of(file) is not None]
+        if lines:
+            return lines[-1]
         error = error.__cause__ or error.__context__
     return "", 0
 
 
 def _deepest(error: BaseException) -> tuple[str, int]:
-    return (_steps(error) or [("", 0)])[-1]
+    return (_lines(error) or [("", 0)])[-1]
 
 
-def _steps(error: BaseException) -> list[tuple[str, int]]:
-    trace, found = error.__traceback__, []
+def _lines(error: BaseException) -> list[tuple[str, int]]:
+    trace, lines = error.__traceback__, []
     while trace is not None:
-        found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return lines

@@ -21,10 +21,7 @@ from grader.text import inert
 class Watcher:
     """Checks notebooks again and again, and remembers the last report of each.
 
-    Args:
-        to: where to print.
-        seconds: how long a cell, or a test, may take.
-        pool: gives the processes.
+    A cell, or a test, may take so many seconds.
     """
 
     def __init__(self, to: Console, seconds: float, pool: RunnerPool) -> None:
@@ -60,15 +57,18 @@ class Watcher:
         self._to.print(Text("Waiting for the next save. Ctrl-C ends this.", "dim"))
 
     def _print(self, before: NotebookReport | None, report: NotebookReport) -> None:
+        passed = before.passed if before else frozenset()
         changed = [
-            one for one in report.questions if before and one.is_done != (one.question.id in before.passed)
+            answer
+            for answer in report.questions
+            if before and answer.is_done != (answer.question.id in passed)
         ]
         print_report(self._to, report)
         self._to.print()
-        for one in changed:
-            words = "now passes" if one.is_done else "does not pass any more"
-            sign = mark(self._to, "passes" if one.is_done else "fails")
-            self._to.print(sign, Text(f" {one.question.id} {words}", "bold"), sep="")
+        for answer in changed:
+            words = "now passes" if answer.is_done else "does not pass any more"
+            sign = mark(self._to, "passes" if answer.is_done else "fails")
+            self._to.print(sign, Text(f" {answer.question.id} {words}", "bold"), sep="")
         if before and not changed:
             self._to.print(Text("No question passes that did not before.", "dim"))
 

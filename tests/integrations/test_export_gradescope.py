@@ -18,7 +18,7 @@ from grader.course.course import Course
 from grader.course.settings import read_settings
 from grader.errors import ProtectionError
 from grader.grading.submission import find_submissions
-from grader.integrations.gradescope_autograder import autograder, settings_toml
+from grader.integrations.export.gradescope import autograder, settings_toml
 from grader.sandbox import executor
 
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.

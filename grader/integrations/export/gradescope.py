@@ -1,20 +1,73 @@
-"""Gradescope's ``results.json``: one test for each question, its checks in the test's text.
+"""Gradescope's ``results.json``, and the autograder zip, which grades there.
 
-All of it is visible, because one hidden test would hide the total from the student.
+* **All of a result is visible**: one test for each question, its checks in the test's text. One hidden test
+  would hide the total from the student.
+* **Otter-grader is the frame of the zip**, and ``otter_plugin`` grades in the sandbox. The zip holds the
+  master and the hidden checks of an assignment, so it is for the instructor only. They lie beside Otter's
+  ``files/``, because Otter copies that folder to the submission's, where a student's files win.
 """
 
 from __future__ import annotations
 
 import json
+import platform
+import re
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from grader.course.settings import Feedback
+from grader import __version__
+from grader.course.course import Course
+from grader.course.settings import Feedback, Settings
+from grader.errors import GraderError
 from grader.integrations.export import Export, plain_number, plain_text, points_text, status_text
-from grader.integrations.gradescope_autograder import autograder
+from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.reports.templates import markdown_text
 from grader.results.model import QuestionResult, Result
 
 _VISIBLE = "visible"
+PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+_SOURCE = "/autograder/source"  # where Gradescope unpacks the zip
+_EXECUTABLE = {"run_autograder", "setup.sh"}
+_THEN = (1980, 1, 1, 0, 0, 0)  # the same course gives the same bytes
+
+_CONFIG = {
+    "plugins": [{PLUGIN: {}}],
+    "show_stdout": False,
+    "show_hidden": True,
+    "show_all_public": True,
+    "force_public_test_summary": False,
+}
+_PLACEHOLDER = '''\
+"""Otter wants a test; this asks nothing and is worth nothing. The plugin grades."""
+
+from otter.test_files import test_case
+
+OK_FORMAT = False
+name = "placeholder"
+points = 0
+
+
+@test_case()
+def test_nothing():
+    """Nothing is asked."""
+'''
+_RUN = '''\
+"""Run Otter's autograder with nothing of the student's to read; its plugin grades in the sandbox."""
+
+from grader.integrations.otter_plugin import set_aside
+from otter.run.run_autograder import main
+
+if __name__ == "__main__":
+    set_aside("/autograder")
+    main("/autograder")
+'''
 
 
 def write_files(export: Export) -> None:
@@ -79,3 +132,104 @@ def _output(answer: QuestionResult, shows: Feedback) -> str:
             lines += [f"  *Hint:* {markdown_text(check.hint)}", ""]
     lines += answer.remarks
     return "\n".join(lines).rstrip()
+
+
+def autograder(course: Course, stem: str) -> bytes:
+    """The zip for an assignment, made without a network.
+
+    Raises:
+        GraderError: otter-grader is missing, or the grader's wheel cannot be built.
+    """
+    if find_spec("otter") is None:
+        raise GraderError("otter-grader is missing, which makes the zip: pip install 'otter-grader[grading]'")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        wheel = build_wheel(SOURCES, folder / "wheels")
+        generated = _generate(folder, {**_CONFIG, "plugins": [{PLUGIN: {"stem": stem}}]}, wheel.name)
+        members = generated | dict(_course_files(course, stem))
+        members["run_otter.py"] = _RUN.encode()
+        members[f"wheels/{wheel.name}"] = wheel.read_bytes()
+        return _zip(folder / "final.zip", members)
+
+
+def _generate(folder: Path, config: dict[str, object], wheel: str) -> dict[str, bytes]:
+    """The members of the zip that ``otter generate`` writes."""
+    from otter.generate import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
+        main as otter_generate,
+    )
+
+    tests = folder / "tests"
+    tests.mkdir()
+    (tests / "placeholder.py").write_text(_PLACEHOLDER, encoding="utf-8")
+    settings, requirements = folder / "otter_config.json", folder / "requirements.txt"
+    settings.write_text(json.dumps(config), encoding="utf-8")
+    requirements.write_text("\n".join(_requirements(wheel)) + "\n", encoding="utf-8")
+    otter_generate(
+        tests_dir=str(tests),
+        output_path=str(folder / "otter.zip"),
+        config=str(settings),
+        requirements=str(requirements),
+        no_environment=True,
+        python_version=".".join(platform.python_version_tuple()[:2]),
+    )
+    with zipfile.ZipFile(folder / "otter.zip") as made:
+        return {name: made.read(name) for name in made.namelist()}
+
+
+def _requirements(wheel: str) -> list[str]:
+    """Pip's lines: the wheel, and the packages that verdicts depend on in the versions installed here."""
+    project = tomllib.loads((SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["instructor"], *extras["notebooks"]]
+    names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted}
+    return [
+        f"--extra-index-url {TORCH_INDEX}",
+        *sorted(f"{name}=={_version(name)}" for name in names),
+        f"{_SOURCE}/wheels/{wheel}[instructor]",
+    ]
+
+
+def _version(name: str) -> str:
+    """The installed version, without the name of its build."""
+    try:
+        return metadata.version(name).partition("+")[0]
+    except metadata.PackageNotFoundError as error:
+        raise GraderError(
+            f"{name} is not installed, so its version is not known: pip install '.[instructor,notebooks]'"
+        ) from error
+
+
+def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
+    """The files of a course that grade an assignment, by their names in the zip."""
+    helpers = course.root / "tests" / "hidden" / "inside.py"
+    paths = [course.assignment(stem).path, course.check_file(stem), *([helpers] if helpers.is_file() else [])]
+    for path in paths:
+        try:
+            yield f"course/{path.relative_to(course.root).as_posix()}", path.read_bytes()
+        except OSError as error:
+            raise GraderError(f"{path} cannot be read ({error.strerror}): make it readable") from error
+    yield "course/course.toml", settings_toml(course.settings, stem).encode()
+
+
+def settings_toml(settings: Settings, stem: str) -> str:
+    """The settings of an assignment, as a ``course.toml`` that names no other."""
+    limits, feedback = settings.limits, settings.feedback
+    lines = [
+        f"# Written by grader {__version__} for {stem}.",
+        *("[score]", f"partial_credit = {settings.partial_credit!r}"),
+        *("[limits]", *(f"{key} = {value!r}" for key, value in vars(limits).items())),
+        *("[feedback]", *(f"{key} = {str(value).lower()}" for key, value in vars(feedback).items())),
+        f"[points.{stem}]",
+        *(f"{question} = {worth!r}" for question, worth in settings.points.get(stem, {}).items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zip(path: Path, members: dict[str, bytes]) -> bytes:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in sorted(members):
+            member = zipfile.ZipInfo(name, _THEN)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = (0o100755 if name in _EXECUTABLE else 0o100644) << 16
+            made.writestr(member, members[name])
+    return path.read_bytes()
