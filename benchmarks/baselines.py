@@ -20,21 +20,13 @@ _OTTER_CONFIG = {"show_hidden": True}
 
 @dataclass(frozen=True)
 class Baseline:
-    """A command that grades one notebook.
-
-    Attributes:
-        name: what it is called in a table.
-        command: the command.
-        folder: where it is run.
-        environment: variables to set.
-        confirm: raises MeasureError where the command has not graded.
-    """
+    """A command that grades one notebook."""
 
     name: str
     command: Sequence[str]
-    folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    confirm: Callable[[], None] = lambda: None
+    folder: Path  # where it is run
+    environment: dict[str, str] = field(default_factory=dict)  # to add
+    confirm: Callable[[], None] = lambda: None  # raises MeasureError where the command has not graded
 
     def grade(self) -> Cost:
         """Grade the notebook once, and make sure of it."""
@@ -55,10 +47,9 @@ def baselines(folder: Path) -> tuple[list[Baseline], dict[str, str]]:
         if find_spec(package) is None:
             missing[name] = "not installed"
             continue
-        place = folder / package
-        place.mkdir(parents=True)
+        (folder / package).mkdir(parents=True)
         try:
-            baseline = prepare(name, place)
+            baseline = prepare(name, folder / package)
             baseline.grade()
         except MeasureError as error:
             sys.stderr.write(f"benchmarks: {name} is left out: {error}\n")
@@ -69,16 +60,9 @@ def baselines(folder: Path) -> tuple[list[Baseline], dict[str, str]]:
 
 
 def _plain(name: str, folder: Path) -> Baseline:
-    arguments = [
-        "-q",
-        "-c",
-        os.devnull,
-        "-p",
-        "no:cacheprovider",
-        str(Path(__file__).with_name("plain_checks.py")),
-    ]
+    command = [sys.executable, "-m", "pytest", *f"-q -c {os.devnull} -p no:cacheprovider".split()]
     environment = {"PLAIN_NOTEBOOK": str(NOTEBOOK), "PLAIN_CHECKS": str(CHECKS)}
-    return Baseline(name, [sys.executable, "-m", "pytest", *arguments], folder, environment)
+    return Baseline(name, [*command, str(Path(__file__).with_name("plain_checks.py"))], folder, environment)
 
 
 def _otter(name: str, folder: Path) -> Baseline:

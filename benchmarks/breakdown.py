@@ -43,14 +43,12 @@ def section(found: tuple[int, dict[str, float]]) -> Section:
     total = sum(seconds.values())
     most = dict(Counter(seconds).most_common(_MOST_ROWS))
     rows = {**most, REST: total - sum(most.values()), "all": total}
+    cells = [
+        (name, f"{spent:.2f}", f"{spent * 1000 / size:.2f}", f"{100 * spent / total:.0f} %")
+        for name, spent in rows.items()
+    ]
     return Section(
-        "Where it goes",
-        _WHAT.format(size=size),
-        ("", "processor s", "ms a notebook", "share"),
-        [
-            (name, f"{spent:.2f}", f"{spent * 1000 / size:.2f}", f"{100 * spent / total:.0f} %")
-            for name, spent in rows.items()
-        ],
+        "Where it goes", _WHAT.format(size=size), ("", "processor s", "ms a notebook", "share"), cells
     )
 
 

@@ -70,25 +70,15 @@ def section(protection: str, rounds: dict[str, list[tuple[Cost, Cost]]]) -> Sect
         for name, costs in rounds.items()
         for place, kind in enumerate(("wall", "processor"))
     ]
-    return Section(
-        "What the cage costs",
-        _WHAT.format(protection=protection),
-        ("", "time", "caged, ms", "free, ms", "ratio", "rounds"),
-        rows,
-    )
+    head = ("", "time", "caged, ms", "free, ms", "ratio", "rounds")
+    return Section("What the cage costs", _WHAT.format(protection=protection), head, rows)
 
 
 def _row(name: str, kind: str, pairs: list[tuple[float, float]]) -> tuple[str, ...]:
     caged, free = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
     low, middle, high = statistics.quantiles((one / other for one, other in pairs), n=4)
-    return (
-        name,
-        kind,
-        f"{caged:.1f}",
-        f"{free:.1f}",
-        f"{middle:.2f} ({low:.2f} to {high:.2f})",
-        str(len(pairs)),
-    )
+    ratio = f"{middle:.2f} ({low:.2f} to {high:.2f})"
+    return name, kind, f"{caged:.1f}", f"{free:.1f}", ratio, str(len(pairs))
 
 
 def _rounds(task: Task, caged: Metered, free: Metered, seconds: float) -> Iterator[tuple[Cost, Cost]]:

@@ -26,26 +26,14 @@ class MeasureError(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command cost.
+    """What a command cost."""
 
-    Attributes:
-        wall: seconds until it had ended.
-        processor: seconds of processor time of the command and of what it started and waited for.
-        peak: bytes of memory, of the command's own process alone.
-    """
-
-    wall: float
-    processor: float
-    peak: int
+    wall: float  # seconds until it had ended
+    processor: float  # seconds of processor time of the command and of what it started and waited for
+    peak: int  # bytes of memory, of the command's own process alone
 
 
-def run(
-    command: Sequence[str],
-    *,
-    folder: Path = ROOT,
-    environment: Mapping[str, str] | None = None,
-    seconds: float = _LONGEST_SECONDS,
-) -> Cost:
+def run(command: Sequence[str], *, folder: Path = ROOT, environment: Mapping[str, str] | None = None) -> Cost:
     """Run a command and measure it; what it prints is thrown away.
 
     The package is taken from the tree that this file lies in, wherever another may be installed.
@@ -65,7 +53,7 @@ def run(
             start_new_session=True,
         )
         try:
-            peak = _watch(process.pid, begun + seconds)
+            peak = _watch(process.pid, begun + _LONGEST_SECONDS)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -85,7 +73,7 @@ def _watch(pid: int, end: float) -> int:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
         while not poll.poll(_POLL_SECONDS * 1000):
-            peak = peak_memory(pid) or peak
+            peak = _peak_memory(pid) or peak
             if time.perf_counter() > end:
                 raise MeasureError("a command took longer than allowed and was stopped")
     finally:
@@ -93,15 +81,14 @@ def _watch(pid: int, end: float) -> int:
     return peak
 
 
-def peak_memory(pid: int) -> int:
+def _peak_memory(pid: int) -> int:
     """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
     try:
-        found = re.search(
-            r"VmHWM:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-        )
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return 0
-    return int(found[1]) << 10 if found else 0
+    peak = re.search(r"VmHWM:\s*(\d+)", status)
+    return int(peak[1]) << 10 if peak else 0
 
 
 def spent() -> float:

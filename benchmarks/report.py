@@ -66,64 +66,33 @@ def tell(what: str) -> None:
 
 @dataclass(frozen=True)
 class Section:
-    """One question and its answer.
-
-    Attributes:
-        title: the heading.
-        text: what a reader has to know, in Markdown.
-        head: names of the columns; the first column is aligned to the left, the others to the right.
-        rows: the cells of the table.
-        remark: what follows from the table.
-    """
+    """A question and its answer: what a reader has to know, a table, and what follows from it."""
 
     title: str
-    text: str
-    head: Row
+    text: str  # in Markdown
+    head: Row  # the first column is aligned to the left, the others to the right
     rows: Sequence[Row]
     remark: str = ""
 
-    @property
-    def table(self) -> list[str]:
-        """The lines of the table, in Markdown that is readable as it is."""
-        lines = [self.head, *self.rows]
-        widths = [max(len(row[place]) for row in lines) for place in range(len(self.head))]
-        rule = [
-            ("-" * width) if place == 0 else ("-" * (width - 1) + ":") for place, width in enumerate(widths)
-        ]
-        return [
-            _line(self.head, widths),
-            f"| {' | '.join(rule)} |",
-            *(_line(row, widths) for row in self.rows),
-        ]
-
     def markdown(self) -> str:
-        """The section, for the report."""
-        parts = [f"## {self.title}", self.text, "\n".join(self.table), fill(self.remark, _WIDTH)]
-        return "\n\n".join(filter(None, parts))
-
-    def plain(self) -> str:
-        """The section, for a terminal: what was measured, without what has to be known about it."""
-        return "\n\n".join(filter(None, [self.title, "\n".join(self.table), fill(self.remark, _WIDTH)]))
-
-
-def _line(row: Row, widths: Sequence[int]) -> str:
-    cells = [
-        cell.ljust(width) if place == 0 else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return f"| {' | '.join(cells)} |"
+        """The section, for the report; a terminal shows it as it is."""
+        lines = [self.head, *self.rows]
+        first, *widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        cells = [[row[0].ljust(first), *map(str.rjust, row[1:], widths)] for row in lines]
+        cells.insert(1, ["-" * first, *("-" * (width - 1) + ":" for width in widths)])
+        table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+        return "\n\n".join(filter(None, [f"## {self.title}", self.text, table, fill(self.remark, _WIDTH)]))
 
 
 def machine(command: str) -> dict[str, str]:
     """Where and when it was measured; ``command`` repeats it."""
-    load = " ".join(f"{share:.2f}" for share in os.getloadavg())
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "repeat": f"`{command}`",
         "kernel": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "processors": f"{len(os.sched_getaffinity(0))}, {_processor()}",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
-        "load before": load,
+        "load before": " ".join(f"{share:.2f}" for share in os.getloadavg()),
         "Python": platform.python_version(),
         **{package: _version(package) for package in ("torch", "pytest", "otter-grader")},
     }
@@ -131,12 +100,9 @@ def machine(command: str) -> dict[str, str]:
 
 def _processor() -> str:
     """Its name, as Linux knows it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown")
 
 
 def _version(package: str) -> str:
@@ -161,9 +127,3 @@ def write(path: Path, facts: Mapping[str, str], sections: Sequence[Section]) -> 
     where = "\n".join(["## Where and when", "", "| | |", "| --- | --- |", *rows])
     parts = [_HEAD, *(section.markdown() for section in sections), where]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-def show(section: Section) -> None:
-    """Print a section."""
-    sys.stdout.write(section.plain() + "\n\n")
-    sys.stdout.flush()

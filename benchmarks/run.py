@@ -26,21 +26,13 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes:
-        command: what repeats it.
-        size: notebooks of a class where its size is not the question.
-        rounds: for the throughput, one notebook cold and the sizes.
-        sizes: of classes.
-        cage_seconds: how long the cage is measured, for each task.
-    """
-
-    command: str
-    size: int
-    rounds: tuple[int, int, int]
-    sizes: tuple[int, ...]
-    cage_seconds: float
+    command: str  # what repeats it
+    size: int  # notebooks of a class where its size is not the question
+    rounds: tuple[int, int, int]  # for the throughput, one notebook cold and the sizes
+    sizes: tuple[int, ...]  # of classes
+    cage_seconds: float  # how long the cage is measured, for each task
 
 
 USUAL = Plan("make bench", 200, (5, 7, 3), (1, 10, 50, 200), 40.0)
@@ -80,10 +72,10 @@ def measure(plan: Plan, folder: Path, results: Path | None) -> None:
         lambda: cage_cost.section(*cage_cost.cage_cost(plan.cage_seconds)),
     ):
         sections.append(section())
-        report.show(sections[-1])
+        print(f"{sections[-1].markdown()}\n", flush=True)  # noqa: T201 - what it is for
     if results:
         report.write(results / "RESULTS.md", facts, sections)
-        sys.stdout.write(f"{results / 'RESULTS.md'} is written.\n")
+        print(f"{results / 'RESULTS.md'} is written.")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -67,16 +67,7 @@ def section(sizes: Sequence[Size]) -> Section:
     return Section(
         "Cost against class size",
         _WHAT,
-        (
-            "notebooks",
-            "processor s a notebook",
-            "one more, s",
-            "wall s",
-            "memory, MB",
-            "again, wall s",
-            "again, memory, MB",
-            "rounds",
-        ),
+        _HEAD,
         [_row(before, size) for before, size in zip([None, *sizes], sizes, strict=False)],
         f"One notebook more costs {growth(sizes, base).text('.3f')} times as much from {base} to "
         f"{most.notebooks} notebooks as from {least.notebooks} to {base}. The outside's memory grows by "
@@ -85,6 +76,10 @@ def section(sizes: Sequence[Size]) -> Section:
     )
 
 
+_HEAD = (
+    *("notebooks", "processor s a notebook", "one more, s", "wall s", "memory, MB"),
+    *("again, wall s", "again, memory, MB", "rounds"),
+)
 _WHAT = """\
 Classes of one notebook to many, each into an empty folder, then once more with nothing new. "One more" is
 what each further notebook costs beyond the size in the row above. Memory is the most that the process which
@@ -92,13 +87,14 @@ grades had at a time, without those it starts."""
 
 
 def _row(before: Size | None, size: Size) -> tuple[str, ...]:
-    columns = (
-        ([cost.processor / size.notebooks for cost in size.graded], ".4f"),
-        ([cost.wall for cost in size.graded], ".2f"),
-        ([cost.peak / _MEGABYTE for cost in size.graded], ".0f"),
-        ([cost.wall for cost in size.again], ".2f"),
-        ([cost.peak / _MEGABYTE for cost in size.again], ".0f"),
-    )
-    each, *others = (Spread.of(values).text(form) for values, form in columns)
+    each = Spread.of([cost.processor / size.notebooks for cost in size.graded]).text(".4f")
     one_more = Spread.of(marginal(before, size)).text(".4f") if before else ""
+    others = [
+        text
+        for costs in (size.graded, size.again)
+        for text in (
+            Spread.of([cost.wall for cost in costs]).text(".2f"),
+            Spread.of([cost.peak / _MEGABYTE for cost in costs]).text(".0f"),
+        )
+    ]
     return (str(size.notebooks), each, one_more, *others, str(len(size.graded)))

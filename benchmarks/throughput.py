@@ -26,26 +26,10 @@ _PLENTY = TimeLimits(60, 60, 600)
 
 @dataclass(frozen=True)
 class Throughput:
-    """Processor seconds per submission.
+    """Processor seconds per submission by way to grade, a number a round; the first way is this grader."""
 
-    Attributes:
-        size: how many notebooks the class has.
-        seconds: by way to grade, one number a round; the first is this grader's.
-        missing: what could not be had here, and why.
-    """
-
-    size: int
     seconds: dict[str, list[float]]
-    missing: dict[str, str]
-
-    @property
-    def ours(self) -> list[float]:
-        """This grader's."""
-        return next(iter(self.seconds.values()))
-
-    def ratio(self, name: str) -> Spread:
-        """How many times as much another way costs, round by round."""
-        return Spread.of_ratios(self.seconds[name], self.ours)
+    missing: dict[str, str]  # ways that could not be had here, and why
 
 
 def throughput(folder: Path, size: int, rounds: int) -> Throughput:
@@ -57,7 +41,7 @@ def throughput(folder: Path, size: int, rounds: int) -> Throughput:
         WARM: _warm,
         **{baseline.name: partial(_processor, baseline.grade) for baseline in ready},
     }
-    return Throughput(size, interleaved("throughput", tasks, rounds), missing)
+    return Throughput(interleaved("throughput", tasks, rounds), missing)
 
 
 def _processor(grade: Callable[[], Cost]) -> float:
@@ -81,9 +65,10 @@ def _observed(times: int) -> float:
 
 def section(found: Throughput) -> Section:
     """The table, with what each way does and leaves out."""
+    ours = next(iter(found.seconds.values()))
     rows = [
-        (name, Spread.of(seconds).text(".4f"), found.ratio(name).text(".2f"), str(len(seconds)))
-        for name, seconds in found.seconds.items()
+        (name, Spread.of(each).text(".4f"), Spread.of_ratios(each, ours).text(".2f"), str(len(each)))
+        for name, each in found.seconds.items()
     ]
     rows += [(name, why, "", "") for name, why in found.missing.items()]
     return Section(

@@ -34,9 +34,9 @@ SIZES = [
 ]
 SECTIONS = {
     "105.00 (100.00 to 110.00)": throughput.section(
-        throughput.Throughput(200, {"ours": [0.05, 0.06], "`otter run`": [5.0, 6.6]}, {"pytest": "failed"})
+        throughput.Throughput({"ours": [0.05, 0.06], "`otter run`": [5.0, 6.6]}, {"pytest": "failed"})
     ),
-    "1.60 times": cold.section(cold.Cold([cost(3, 4.0)], [cost(2, 2.5)])),
+    "1.60 times": cold.section({cold.GRADE: [cost(3, 4.0)], cold.IMPORT: [cost(2, 2.5)]}),
     "1.050 (0.900 to 1.200)": scale.section(SIZES),
     "1500.00": breakdown.section((2, {"json": 3.0, "grader.results": 1.0})),
     "2.00 (2.00 to 2.00)": cage_cost.section("weak", {"idle": [((0.2, 0.1), (0.1, 0.1))] * 2}),
