@@ -137,14 +137,14 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
     else:
         _copy_notebook(handed_in, folder / handed_in.name)
     try:
-        found = find_submissions(folder.parent, course.functions)
+        submissions = find_submissions(folder.parent, course.functions)
     except GraderError:  # there is none
-        found = []
-    if any(submission.assignment == stem for submission in found):
+        submissions = []
+    if any(submission.assignment == stem for submission in submissions):
         return
     is_taken = os.path.lexists(folder / f"{stem}.ipynb")  # by a folder, or by another assignment's notebook
     target = (_new_folder(folder) if is_taken else folder) / f"{stem}.ipynb"
-    newest = max(found, key=lambda submission: submission.path.lstat().st_mtime_ns, default=None)
+    newest = max(submissions, key=lambda submission: submission.path.lstat().st_mtime_ns, default=None)
     if newest is not None:
         newest.path.replace(target)
     else:
@@ -161,8 +161,8 @@ def _new_folder(folder: Path) -> Path:
 
 def _copy_notebooks(source: Path, folder: Path) -> None:
     """Copy the files that may be notebooks."""
-    for here, _, names in os.walk(source):
-        for path in (Path(here, name) for name in names if ".ipynb" in name.casefold()):
+    for folder_path, _, names in os.walk(source):
+        for path in (Path(folder_path, name) for name in names if ".ipynb" in name.casefold()):
             _copy_notebook(path, folder / path.relative_to(source))
 
 
@@ -192,7 +192,7 @@ def _as_otter_reads(result: Result) -> dict[str, Any]:
 
 
 def _case(check: CheckResult) -> dict[str, Any]:
-    told = "\n".join(text for text in (check.message, check.hint) if text)
+    text = "\n".join(filter(None, (check.message, check.hint)))
     return {
         "test_case": {
             "name": check.title,
@@ -202,6 +202,6 @@ def _case(check: CheckResult) -> dict[str, Any]:
             "success_message": None,
             "failure_message": None,
         },
-        "error": told,
+        "error": text,
         "passed": check.outcome == "passed",
     }

@@ -52,10 +52,9 @@ class Collected:
 def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
     """Lay out the notebooks of a source for ``grade``; nothing in them is read as anything but bytes.
 
-    Args:
-        path: a folder of clones or of students' folders, or the zip of a learning-management system.
-        folder: where they go; what is there already is kept, or brought up to date.
-        prefixes: what clones' names begin with; None for what all share.
+    The source is a folder of clones or of students' folders, or the zip of a learning-management system.
+    What is in the folder already is kept, or brought up to date. Clones' names begin with one of the
+    prefixes; None stands for what all share.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
@@ -81,7 +80,7 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
     changes = submissions.changes
     changes.skipped += skipped + source.skipped
     laid_out = changes.written + changes.replaced + changes.unchanged
-    count = len({place.partition("/")[0] for place in laid_out})
+    count = len({path.partition("/")[0] for path in laid_out})
     notes = (*attribution.notes, *students.notes, *_note_of_a_roster(path, folder))
     return Collected(count, changes, notes, tuple(attribution.empty))
 
@@ -106,13 +105,13 @@ def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record:
     if not attribution.wrapper:
         return
     there = set(record.folders.values())
-    places = {n.owner: (*attribution.wrapper, n.file.parts[0]) for n in attribution.notebooks}
+    sources = {n.owner: (*attribution.wrapper, n.file.parts[0]) for n in attribution.notebooks}
     taken = {
         folders[owner]
-        for owner, place in places.items()
+        for owner, source in sources.items()
         if folders[owner] in there
         and record.folder_of(owner) != folders[owner]
-        and not record.came_from(folders[owner], place)
+        and not record.came_from(folders[owner], source)
     }
     if taken:
         raise GraderError(
@@ -123,8 +122,8 @@ def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record:
 
 
 def _require_apart(path: Path, folder: Path) -> None:
-    here, there = path.resolve(), folder.resolve()
-    if here == there or here in there.parents or there in here.parents:
+    source, target = path.resolve(), folder.resolve()
+    if source.is_relative_to(target) or target.is_relative_to(source):
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
 
 

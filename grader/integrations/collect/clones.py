@@ -6,6 +6,7 @@ them into ``assignment-submissions/``. Both names may contain hyphens.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -32,7 +33,7 @@ def student_folder_of(source: Source) -> dict[Parts, Parts]:
     for parts in [*notebooks, *source.repositories]:
         inner[parts[0]].add(parts[:2])
     in_containers = not students and all(
-        _is_container(top, found, source.clones) for top, found in inner.items()
+        _is_container(top, folders, source.clones) for top, folders in inner.items()
     )
     return {parts: parts[: 2 if in_containers else 1] for parts in notebooks}
 
@@ -81,9 +82,8 @@ def common_prefix(names: Sequence[str]) -> str:
     """What several names begin with, up to a hyphen."""
     if len(names) < 2:
         return ""
-    first, last = min(names), max(names)  # what these two share, all between them share
-    length = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[: first.rfind("-", 0, length) + 1]
+    shared = os.path.commonprefix(names)  # noqa: RUF071 - of names, not of paths
+    return shared[: shared.rfind("-") + 1]
 
 
 def without_prefix(name: str, prefixes: Prefixes) -> str:

@@ -50,8 +50,8 @@ def list_folder(folder: Path) -> Source:
     while pending:
         parts = pending.pop()
         try:
-            with os.scandir(folder.joinpath(*parts)) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder.joinpath(*parts)) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             if not parts:
                 raise GraderError(
@@ -101,18 +101,17 @@ def _read_file(path: Path) -> bytes:
 def commit_times(clone: Path) -> dict[Parts, int]:
     """When each notebook of a clone was last committed; the files' own times say when it was cloned.
 
-    Returns:
-        Nanoseconds since 1970 by where the notebook lies in the clone; empty where git is not installed or
-        has nothing to say.
+    In nanoseconds since 1970, by where the notebook lies in the clone; empty where git is not installed or
+    has nothing to say.
     """
     git = shutil.which("git")
     if git is None:
         return {}
-    place = ["-C", str(clone), f"--git-dir={clone / '.git'}"]
+    repository = ["-C", str(clone), f"--git-dir={clone / '.git'}"]
     log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct", "--name-only", "--no-renames", "--no-ext-diff"]
     try:
         done = subprocess.run(  # noqa: S603 - git itself; what a clone configures is switched off
-            [git, *place, *_HARMLESS, *log],
+            [git, *repository, *_HARMLESS, *log],
             env={"PATH": os.environ.get("PATH", ""), **_ENVIRONMENT},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -35,6 +35,11 @@ class Target:
     name: str
     notebook: OwnedNotebook
 
+    @property
+    def path(self) -> str:
+        """Where it goes below the folder of submissions."""
+        return f"{self.student}/{self.name}"
+
 
 def plan_targets(
     notebooks: Collection[OwnedNotebook], folders: Mapping[Owner, str]
@@ -51,8 +56,8 @@ def plan_targets(
     for student in sorted(of_student):
         kept = _affordable(student, _latest_first(of_student[student]), skipped)
         names: set[str] = set()
-        own = [Target(student, _distinct(notebook, names), notebook) for notebook in kept]
-        targets += sorted(own, key=lambda target: target.name)
+        of_this_student = [Target(student, _distinct(notebook, names), notebook) for notebook in kept]
+        targets += sorted(of_this_student, key=lambda target: target.name)
     return targets, skipped
 
 
@@ -104,7 +109,7 @@ class _Stems:
 
 @dataclass
 class Changes:
-    """What became of notebooks: their places in the folder, and what was skipped."""
+    """What became of notebooks: their paths in the folder, and what was skipped."""
 
     written: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -146,15 +151,14 @@ class SubmissionsFolder:
             self.changes.skipped.append((file.path, str(error)))
             return
         sha256, there = hashlib.sha256(content).hexdigest(), _sha256_of(path)
-        place = f"{target.student}/{target.name}"
         if there == sha256:
-            self.changes.unchanged.append(place)
+            self.changes.unchanged.append(target.path)
         elif there is not None and (reason := self._why_kept(target, path, there)):
             self.changes.skipped.append((file.path, reason))
             return
         else:
             _write(path, content, target.notebook.modified)
-            (self.changes.written if there is None else self.changes.replaced).append(place)
+            (self.changes.written if there is None else self.changes.replaced).append(target.path)
         modified = path.stat().st_mtime
         self.record.remember(
             (target.student, target.name), target.notebook.owner, file.path, sha256, modified
@@ -162,20 +166,19 @@ class SubmissionsFolder:
 
     def _why_kept(self, target: Target, path: Path, sha256: str) -> str | None:
         """Why what is there stays, as the end of a sentence; None where the notebook may replace it."""
-        place = f"{target.student}/{target.name}"
         if self.record.sha256_of((target.student, target.name)) != sha256:
             return (
-                f"was not taken: {place} was changed or put there by somebody, so it is kept; move it away to"
-                " have this one"
+                f"was not taken: {target.path} was changed or put there by somebody, so it is kept; move it"
+                " away to have this one"
             )
         is_older = path.stat().st_mtime_ns > target.notebook.modified
-        return f"is older than {place}, which is kept" if is_older else None
+        return f"is older than {target.path}, which is kept" if is_older else None
 
 
 def _require_room(path: Path) -> None:
-    for each in (path.parent, path):
-        if each.is_symlink():
-            raise GraderError(f"{each} is a link, and nothing is written through one: remove it.")
+    for target in (path.parent, path):
+        if target.is_symlink():
+            raise GraderError(f"{target} is a link, and nothing is written through one: remove it.")
     if path.parent.exists() and not path.parent.is_dir():
         raise GraderError(f"{path.parent} is a file, where a student's folder belongs: move it away.")
     if path.exists() and not path.is_file():
@@ -196,10 +199,10 @@ def _sha256_of(path: Path) -> str | None:
 
 def _write(path: Path, content: bytes, modified: int | None = None) -> None:
     try:
-        with atomic_path(path) as place:
-            place.write_bytes(content)
+        with atomic_path(path) as new:
+            new.write_bytes(content)
             if modified is not None:
-                os.utime(place, ns=(modified, modified))
+                os.utime(new, ns=(modified, modified))
     except OSError as error:
         raise GraderError(
             f"{path} cannot be written ({error.strerror}): make room or choose another --out, and"

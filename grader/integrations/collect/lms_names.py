@@ -44,8 +44,8 @@ def is_canvas(name: str) -> bool:
 
 def moodle_person(folder: str) -> tuple[str, str]:
     """What tells the person of a folder from others: the name and Moodle's number, or the folder's name."""
-    found = _MOODLE.fullmatch(folder)
-    return (found["name"], found["id"]) if found else (folder, "")
+    named = _MOODLE.fullmatch(folder)
+    return (named["name"], named["id"]) if named else (folder, "")
 
 
 def moodle(file: SourceFile) -> OwnedNotebook | None:
@@ -153,9 +153,9 @@ def _submitters(people: list[Any]) -> Iterator[tuple[str, str]]:
     """The name of each, else what else is known, and what tells them from others of that name."""
     for person in people:
         if isinstance(person, dict):
-            known = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]
-            if known:
-                yield known[0], known[-1]
+            names = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]
+            if names:
+                yield names[0], names[-1]
 
 
 def _nanoseconds(when: Any) -> int | None:
@@ -166,5 +166,5 @@ def _nanoseconds(when: Any) -> int | None:
             return None
     if not isinstance(when, datetime):
         return None
-    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(int(aware.timestamp()), 0) * 10**9
+    seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return max(int(seconds), 0) * 10**9

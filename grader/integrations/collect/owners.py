@@ -54,11 +54,11 @@ def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
     wrapper = _wrapper(source)
     inner = source.below(wrapper)
     notebooks, rest = _of_systems(inner)
-    found = _of_folders(inner, rest, prefixes)
-    notes = [*found.notes, *doubts]
+    of_folders = _of_folders(inner, rest, prefixes)
+    notes = [*of_folders.notes, *doubts]
     if wrapper and any(len(file.parts) > 1 for file in rest):
         notes.append(f"everything lies in {wrapper[0]}, so the folders in it are the students.")
-    return replace(found, notebooks=notebooks + found.notebooks, notes=notes, wrapper=wrapper)
+    return replace(of_folders, notebooks=notebooks + of_folders.notebooks, notes=notes, wrapper=wrapper)
 
 
 def _exported(source: Source) -> tuple[Parts | None, list[str]]:
@@ -99,11 +99,11 @@ def _of_systems(source: Source) -> tuple[list[OwnedNotebook], list[SourceFile]]:
     notebooks: list[OwnedNotebook] = []
     rest: list[SourceFile] = []
     for file in source.files:
-        found = moodle(file) or (canvas(file) if from_canvas and len(file.parts) == 1 else None)
-        if found is None:
+        notebook = moodle(file) or (canvas(file) if from_canvas and len(file.parts) == 1 else None)
+        if notebook is None:
             rest.append(file)
         else:
-            notebooks.append(found)
+            notebooks.append(notebook)
     return notebooks, rest
 
 
@@ -113,23 +113,22 @@ def _of_folders(source: Source, files: list[SourceFile], given: Sequence[str] | 
     beside: dict[Parts, set[Parts]] = defaultdict(set)
     for folder in folder_of.values():
         beside[folder[:-1]].add(folder)
-    prefixes = {parent: prefixes_of(sorted(found), source, given) for parent, found in beside.items()}
+    prefixes = {parent: prefixes_of(sorted(folders), source, given) for parent, folders in beside.items()}
     notebooks = []
     for file in files:
         if file.parts in folder_of:
-            owner = _owner(folder_of[file.parts], prefixes)
+            folder = folder_of[file.parts]
+            owner = _owner(folder, prefixes[folder[:-1]])
         else:
             owner = Owner(notebook_stem(file.parts[0]), file.parts[0], "file")
         notebooks.append(OwnedNotebook(file, owner, file.parts[-1], file.modified))
-    folders = set(folder_of.values())
     notes = list(_notes(beside, prefixes, given))
-    return Attribution(notebooks, notes, _without_notebook(source, folders, prefixes))
+    return Attribution(notebooks, notes, _without_notebook(source, set(folder_of.values()), prefixes))
 
 
-def _owner(folder: Parts, prefixes: Mapping[Parts, Prefixes]) -> Owner:
+def _owner(folder: Parts, prefixes: Prefixes) -> Owner:
     *parent, name = folder
-    known = prefixes[folder[:-1]]
-    return Owner(without_prefix(name, known), name, "/".join((*parent, scope_of(name, known))))
+    return Owner(without_prefix(name, prefixes), name, "/".join((*parent, scope_of(name, prefixes))))
 
 
 def _notes(
@@ -138,17 +137,17 @@ def _notes(
     given: Sequence[str] | None,
 ) -> Iterator[str]:
     """What a person should know of prefixes."""
-    known = sorted({prefix for found in prefixes.values() for prefix in found})
+    left_out = sorted({prefix for group in prefixes.values() for prefix in group})
     if given is not None:
-        names = {folder[-1]: prefixes[parent] for parent, found in beside.items() for folder in found}
-        whole = sorted(name for name, found in names.items() if without_prefix(name, found) == name)
-        if known and whole:
+        names = {folder[-1]: prefixes[parent] for parent, folders in beside.items() for folder in folders}
+        whole = sorted(name for name, group in names.items() if without_prefix(name, group) == name)
+        if left_out and whole:
             yield f"no such prefix, so taken whole: {', '.join(some(whole, MOST_NAMED))}."
         return
-    if known:
-        yield f"left out of the students' names: {', '.join(known)} (--prefix decides otherwise)."
-    for parent, found in beside.items():
-        shared = common_prefix([folder[-1] for folder in found])
+    if left_out:
+        yield f"left out of the students' names: {', '.join(left_out)} (--prefix decides otherwise)."
+    for parent, folders in beside.items():
+        shared = common_prefix([folder[-1] for folder in folders])
         if shared and not prefixes[parent]:
             yield f"all folders begin with {shared} (--prefix {shared[:-1]} leaves that out of the names)."
 

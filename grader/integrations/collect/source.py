@@ -31,7 +31,6 @@ TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
 
-
 Skipped = tuple[str, str]
 """A path in a source, and why it was not taken, as the end of a sentence."""
 
@@ -154,12 +153,12 @@ class Source:
                 clones[clone].append(file)
         times: dict[Parts, int] = {}
         for clone, files in clones.items():
-            known = committed(clone)
+            commits = committed(clone)
             newest = max(file.modified for file in files)
             for file in files:
-                is_fresh = not known and newest - file.modified < _MINUTE
-                own = newest if is_fresh else file.modified
-                times[file.parts] = known.get(file.parts[len(clone) :], own)
+                is_fresh = not commits and newest - file.modified < _MINUTE
+                written = newest if is_fresh else file.modified
+                times[file.parts] = commits.get(file.parts[len(clone) :], written)
         self.files = [replace(file, modified=times.get(file.parts, file.modified)) for file in self.files]
 
 

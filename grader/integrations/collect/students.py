@@ -89,24 +89,24 @@ class Record:
         rows = self._of_folder.get(_recorded(student), [])
         return [row for row in rows if row["system"] == system and row["id"]]
 
-    def came_from(self, folder: str, place: Parts) -> bool:
-        """Whether something in a folder was collected from this place before."""
-        source = _recorded(path_text(place))
+    def came_from(self, folder: str, source: Parts) -> bool:
+        """Whether something in a folder was collected from there before."""
+        path = _recorded(path_text(source))
         rows = self._of_folder.get(_recorded(folder), [])
-        return any(f"{row['from']}/".startswith(f"{source}/") for row in rows)
+        return any(f"{row['from']}/".startswith(f"{path}/") for row in rows)
 
-    def sha256_of(self, place: tuple[str, str]) -> str | None:
+    def sha256_of(self, target: tuple[str, str]) -> str | None:
         """The hash of what was laid out there: a student's folder and the notebook's name in it."""
-        row: Mapping[str, str] = self._rows.get((_recorded(place[0]), _recorded(place[1])), {})
+        row: Mapping[str, str] = self._rows.get((_recorded(target[0]), _recorded(target[1])), {})
         return row.get("sha256")
 
     def remember(
-        self, place: tuple[str, str], owner: Owner, origin: str, sha256: str, modified: float
+        self, target: tuple[str, str], owner: Owner, origin: str, sha256: str, modified: float
     ) -> None:
         """Note what lies in a student's folder under a name now; `modified` is in seconds since 1970."""
         when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
-        known = (owner.scope, owner.id) if owner.id else ("", "")
-        values = (*place, *known, when, sha256, origin)
+        identity = (owner.scope, owner.id) if owner.id else ("", "")
+        values = (*target, *identity, when, sha256, origin)
         self._add({column: _recorded(value) for column, value in zip(_COLUMNS, values, strict=True)})
 
     def content(self) -> bytes:
@@ -130,8 +130,8 @@ def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str
         record = Record(Path(read_run(results)["submissions"]))
     except (OSError, KeyError, TypeError, GraderError):
         return {}
-    ids = {student: record.ids(student, system) for student in students}
-    return {student: next(iter(known)) for student, known in ids.items() if len(known) == 1}
+    numbers = {student: record.ids(student, system) for student in students}
+    return {student: next(iter(ids)) for student, ids in numbers.items() if len(ids) == 1}
 
 
 @dataclass
@@ -187,19 +187,21 @@ def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) 
     named: dict[str, list[Owner]] = defaultdict(list)
     for owner in sorted(notebooks, key=lambda owner: (owner.name, owner.scope, owner.identity)):
         named[collision_key(owner.name)].append(owner)
-    found = StudentFolders(record)
+    students = StudentFolders(record)
     for _, same in sorted(named.items()):
         if _are_several(same):
-            found.notes.append(
+            students.notes.append(
                 f"several students are called {same[0].name}: their folders' names say which is which."
             )
         # A student who is known keeps the folder, whatever others of that name come now.
         for owner in sorted(same, key=lambda owner: record.folder_of(owner) is None):
-            found.add(owner, same, notebooks[owner])
-    if found.by_name:
-        names = ", ".join(some(found.by_name, MOST_NAMED))
-        found.notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {names}.")
-    return found
+            students.add(owner, same, notebooks[owner])
+    if students.by_name:
+        names = ", ".join(some(students.by_name, MOST_NAMED))
+        students.notes.append(
+            f"recognised by name, as Moodle numbers people anew in each assignment: {names}."
+        )
+    return students
 
 
 def _are_several(same: Collection[Owner]) -> bool:
@@ -207,7 +209,7 @@ def _are_several(same: Collection[Owner]) -> bool:
     identities = defaultdict(set)
     for owner in same:
         identities[owner.scope].add(owner.identity)
-    return any(len(found) > 1 for found in identities.values())
+    return any(len(several) > 1 for several in identities.values())
 
 
 def _with_id(name: str, owner: Owner) -> str:

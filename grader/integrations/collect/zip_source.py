@@ -13,12 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.collect.source import (
-    Parts,
-    Source,
-    UnreadableError,
-    not_ordinary,
-)
+from grader.integrations.collect.source import Parts, Source, UnreadableError, not_ordinary
 from grader.notebooks.discover import SKIPPED_FOLDERS
 from grader.text import inert
 
