@@ -1,4 +1,4 @@
-"""The command line, ``python -m grader`` or ``grader``, in three modules: whose commands they are.
+"""The command line, ``python -m grader`` or ``grader``; a module says whose commands are in it.
 
 Each command imports what it needs when it runs, so that ``--help`` and a student's commands start at once.
 """
@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from grader.cli.author import build, doctor, new, try_probes
+from grader.cli.author import build, new, try_probes
+from grader.cli.doctor_command import doctor
 from grader.cli.instructor import collect, explain, export, grade, release
 from grader.cli.student import check, hint, reset, status, watch
 from grader.errors import GraderError
@@ -38,7 +39,9 @@ class _Commands(click.Group):
         room = formatter.width - 6 - max(map(len, self.commands))
         for heading, commands in _SECTIONS.items():
             with formatter.section(heading):
-                formatter.write_dl([(str(one.name), one.get_short_help_str(room)) for one in commands])
+                formatter.write_dl(
+                    [(str(command.name), command.get_short_help_str(room)) for command in commands]
+                )
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

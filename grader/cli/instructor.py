@@ -9,12 +9,13 @@ from typing import TypeVar
 
 import click
 
+from grader.errors import GraderError
 from grader.sandbox.plan import TimeLimits
 
 _SHOWN = 12  # lines of one kind
 _PATH = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., object])
-_FILLED = {"canvas", "moodle"}  # a gradebook that was exported there
+_FILLED = ("canvas", "moodle")  # a gradebook that was exported there
 
 
 def _cores() -> int:
@@ -85,8 +86,8 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
         f" {len(changes.skipped)} left aside."
     )
     _echo(collected.notes)
-    _echo([f"replaced by a newer one: {place}" for place in changes.replaced])
-    _echo([f"left aside: {place} {why}" for place, why in changes.skipped])
+    _echo([f"replaced by a newer one: {path}" for path in changes.replaced])
+    _echo([f"left aside: {path} {why}" for path, why in changes.skipped])
     _echo([f"no notebook: {name}" for name in collected.empty])
 
 
@@ -187,17 +188,16 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from rich.text import Text
 
     from grader.course.course import Course
-    from grader.errors import GraderError
     from grader.grading.regrade import regrade
     from grader.reports.explain import Explanation
     from grader.text import did_you_mean, inert
 
-    found = regrade(Course.find().finished(), results, student, stem)
-    known = [asked.id for asked in found.result.all_questions]
-    if question is not None and question not in known:
-        raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, known)}")
+    regraded = regrade(Course.find().finished(), results, student, stem)
+    ids = [asked.id for asked in regraded.result.all_questions]
+    if question is not None and question not in ids:
+        raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, ids)}")
     console = Console(emoji=False)
-    for line in Explanation(found, question).lines():
+    for line in Explanation(regraded, question).lines():
         console.print(Text(inert(line.text), line.style), soft_wrap=True)
 
 
@@ -205,8 +205,7 @@ def _known_format(context: click.Context, parameter: click.Parameter, form: str)
     """The format; the table of formats is imported only where ``export`` is run."""
     from grader.integrations.export.formats import FORMATS
 
-    choice: str = click.Choice([*FORMATS]).convert(form, parameter, context)
-    return choice
+    return str(click.Choice([*FORMATS]).convert(form, parameter, context))
 
 
 @click.command()
@@ -234,7 +233,6 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     moodle       a CSV file for each assignment, of the users in --gradebook FILE
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
-    from grader.errors import GraderError
     from grader.integrations.export import Export
     from grader.integrations.export.formats import write_export
     from grader.text import inert
@@ -242,7 +240,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     if form in _FILLED and gradebook is None:
         raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
     if gradebook is not None and form not in _FILLED:
-        raise GraderError(f"--gradebook is for {' and '.join(sorted(_FILLED))}")
+        raise GraderError(f"--gradebook is for {' and '.join(_FILLED)}")
     if column is not None and (form != "canvas" or stem is None):
         raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
     course = Course.find().finished([stem] if stem else [])
@@ -250,7 +248,5 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     write_export(form, done)
     for note in done.notes:
         click.echo(inert(note))
-    if len(done.files) == 1:
-        click.echo(f"wrote {inert(str(done.files[0]))}")
-    else:
-        click.echo(f"wrote {len(done.files)} files to {inert(str(out))}")
+    written = str(done.files[0]) if len(done.files) == 1 else f"{len(done.files)} files to {out}"
+    click.echo(f"wrote {inert(written)}")

@@ -20,8 +20,7 @@ from grader.grading.options import Progress, ProgressCallback, pace
 def class_progress(go_on: str) -> Iterator[ProgressCallback]:
     """A callback that shows the progress of a run on a terminal, and nowhere else.
 
-    Args:
-        go_on: what to do after an interruption, once a notebook has been graded.
+    `go_on` says what to do after an interruption, once a notebook has been graded.
     """
     display = _Display() if sys.stderr.isatty() else None
     progress = Progress()
