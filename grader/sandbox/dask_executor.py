@@ -41,11 +41,7 @@ _ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?[^\s/]+:(\d{1,5})", re.ASCII)
 
 
 class DaskExecutor(Executor):
-    """Workers of many machines, which have to be alike; connected when the block begins.
-
-    A plan is a task's result and not scattered: Dask computes it again where it was lost with a worker, while
-    notebooks that depend on lost scattered data would fail.
-    """
+    """Workers of many machines, which have to be alike; connected when the block begins."""
 
     max_workers = 1_000  # threads here, each of which only waits for a notebook
 
@@ -138,7 +134,7 @@ class DaskExecutor(Executor):
         return 1
 
     def _require_alike(self) -> list[str]:
-        """What is installed on all workers: the same, and of the grader's own the same as here."""
+        """What is installed on all workers; GraderError where they differ, or their grader from this."""
         answers = self._ask_workers(dask_worker.installed)
         first_worker, first = next(iter(answers.items()))
         for worker, there in answers.items():
@@ -153,7 +149,7 @@ class DaskExecutor(Executor):
         return list(first)
 
     def _ask_workers(self, function: Callable[..., Any], *arguments: str) -> dict[str, Any]:
-        """What every worker answers, by its address; a worker that is lost meanwhile does not count."""
+        """The answer of each worker by its address, without workers that are lost meanwhile."""
         try:
             answers = self._client.run(function, *arguments, on_error="return")
         except (futures.CancelledError, OSError):
@@ -185,7 +181,7 @@ def _broken(sentence: str) -> BrokenRunError:
 
 
 def _connect(address: str) -> Client:
-    """Connect without a word of Dask's on the terminal: what matters becomes a sentence of ours."""
+    """Connect without output of Dask's: what matters becomes an error of ours."""
     looks = _ADDRESS.fullmatch(address)
     if not looks or int(looks[1]) >= 1 << 16:
         raise GraderError(f"{address!r} is no address of a Dask scheduler: one looks like tcp://host:8786")

@@ -76,7 +76,7 @@ class ZygotePlugin(WorkerPlugin):
 
     @contextmanager
     def _borrowed(self) -> Iterator[Zygote]:
-        """The zygote, started if there is none; where it turns out to have ended, it is used no more."""
+        """The zygote, started if there is none; if it has ended, the next user starts another."""
         with self._lock:
             self._zygote = zygote = self._zygote or Zygote(**self.settings)
             self._users += 1
@@ -103,7 +103,7 @@ class ZygotePlugin(WorkerPlugin):
 
 
 async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
-    """The protection here, or why there is none. Runs on a Dask worker, beside its tasks."""
+    """The protection here; runs on a Dask worker, beside its tasks."""
     return await asyncio.to_thread(dask_worker.plugins[plugin].answer, lambda _: {})
 
 

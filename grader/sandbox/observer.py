@@ -1,12 +1,12 @@
-"""Observes one notebook, by running its cells and its assignment's probes in confined workers.
+"""Observes a notebook, by running its cells and its assignment's probes in confined workers.
 
-One worker serves all questions. Where a probe dies, hangs, or leaves behind what cannot be put back, all is
-observed again with a worker per question: isolation is what a fault costs, not what everybody pays. Where
-time does not allow it, what the shared worker answered before the fault counts.
+A single worker serves all questions. Where a probe dies, hangs, or leaves behind what cannot be put back, all
+is observed again with a worker per question, so only notebooks with faults pay for isolation. Where time does
+not allow it, what the shared worker answered before the fault counts.
 
-A notebook is not blamed for the machine. Where its time ran out while others had the processors for more
-than a quarter of it, or the system killed its worker for memory, its evidence is ``starved``: it is looked
-at again when no other notebook is. The first worker that is killed is replaced without a word.
+A notebook is not blamed for the machine. Where its time ran out while others had the processors for more than
+a quarter of it, or the system killed its worker for memory, its evidence is ``starved``: the notebook is
+observed again alone. The first worker that is killed is replaced without a notice.
 """
 
 from __future__ import annotations
@@ -22,11 +22,7 @@ from grader.sandbox.probes import ProbeRun
 
 
 def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
-    """Run a notebook and its probes; whatever the notebook does, there is evidence.
-
-    Raises:
-        GraderError: no worker could be had.
-    """
+    """Evidence, whatever the notebook does; GraderError where there is no worker."""
     notebook = NotebookRun(workers, cells, plan, limits)
     probes = ProbeRun(notebook, plan, limits)
     with ExitStack() as stack:

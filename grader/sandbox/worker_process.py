@@ -1,4 +1,4 @@
-"""A worker process as its owner holds it: its pipes, its notices, its end, its processor time."""
+"""A worker process from outside: its pipes, its notices, its end, its processor time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WorkerProcess:
         self.wire.close()
 
     def notices(self) -> tuple[bytes, bool]:
-        """Its notices, without the end of a flood, and whether it lives on with that pipe closed."""
+        """Its notices, cut where there are too many, and whether it lives on with that pipe closed."""
         noticed = b""
         with contextlib.suppress(BlockingIOError):  # no more for now
             noticed = os.read(self._noticed, _MAX_NOTICES)

@@ -84,7 +84,7 @@ class Zygote:
         self.protection = self._hello()
 
     def _settle(self, settings: Mapping[str, Any]) -> None:
-        """Hand over the settings; where the process has ended already, its last words tell why."""
+        """Hand over the settings; if the process has ended already, `_hello` reports its output."""
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
         with contextlib.suppress(BrokenPipeError), pipe:
@@ -97,8 +97,8 @@ class Zygote:
         self.close()
 
     def close(self) -> None:
-        """Let the zygote go; it ends when its socket closes, and its workers with it."""
-        with self._lock:  # not from under a thread that is about to use it
+        """End the zygote by closing its socket, and its workers with it."""
+        with self._lock:  # so that no thread is just using it
             self._socket.close()
         if self._process.stderr:
             self._process.stderr.close()
@@ -196,7 +196,7 @@ class Zygote:
 
 
 def _require_linux() -> None:
-    """Workers are forked, handed over and killed by what only Linux has, with and without a sandbox."""
+    """Only Linux has what forks, hands over and kills workers, with and without a sandbox."""
     if sys.platform != "linux":
         system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         raise ProtectionError(
@@ -206,11 +206,11 @@ def _require_linux() -> None:
 
 
 class ZygoteGoneError(BrokenRunError):
-    """The zygote has ended; a new one could go on."""
+    """The zygote has ended; a new zygote could go on."""
 
 
 class _FullError(Exception):
-    """The system had no process to give just now."""
+    """The system had no process left."""
 
 
 def _environment() -> dict[str, str]:

@@ -8,7 +8,6 @@ what may be attacked: whole packages are captured.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import math
 import sys
 import types
@@ -140,7 +139,6 @@ _after_probes: list[_Captured] = []  # what a probe that listens to warnings cha
 
 def capture() -> None:
     """In the zygote, once everything is imported and before any student's code."""
-    _make_every_optimizer()
     _captured.append(_Captured(dict.fromkeys([*_FIRST, *_owners()])))
     _after_probes.append(_Captured([warnings]))
 
@@ -193,14 +191,6 @@ def _can_change(kind: type) -> bool:
 
 
 _HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
-
-
-def _make_every_optimizer() -> None:
-    """Torch wraps the ``step`` of an optimizer's class when the first of it is made."""
-    for kind in vars(torch.optim).values():
-        if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
-            with contextlib.suppress(Exception):  # some want more than parameters
-                kind([nn.Parameter(torch.zeros(1))], lr=0.1)  # type: ignore[call-arg]
 
 
 def _state_of(owner: Any) -> set[str]:

@@ -80,6 +80,7 @@ def _warm_up(torch: Any) -> None:
         optimizer.zero_grad()
         _look_at_tensors(torch)
         _look_at_modules(torch)
+    _make_every_optimizer(torch)
 
 
 def _look_at_tensors(torch: Any) -> None:
@@ -105,6 +106,14 @@ def _look_at_modules(torch: Any) -> None:
     model.load_state_dict(copy.deepcopy(model).state_dict())
     str(model)
     dict(model.named_parameters()), dict(model.named_modules())
+
+
+def _make_every_optimizer(torch: Any) -> None:
+    """Torch wraps the ``step`` of an optimizer's class when the first of it is made."""
+    for kind in vars(torch.optim).values():
+        if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
+            with contextlib.suppress(Exception):  # some want more than parameters
+                kind([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
 
 
 def forget_locks_of_logs() -> None:
