@@ -19,10 +19,7 @@ _numbers = count()
 def write_atomic(path: Path, content: bytes, *, unfinished: Path | None = None) -> None:
     """Write a file, or replace it; folders are made where they are missing.
 
-    Args:
-        path: the file; a link of that name is replaced, and not followed.
-        content: all of it.
-        unfinished: as in ``atomic_path``.
+    A link of that name is replaced, and not followed. For `unfinished` see ``atomic_path``.
 
     Raises:
         OSError: it cannot be written; the file is as before, and nothing else is there.
@@ -48,7 +45,6 @@ def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
     """A temporary name; what is written there replaces the file at the end, unless an error is raised.
 
     Args:
-        path: the file.
         unfinished: the temporary name, on the same disk; None for a name beside the file.
     """
     with _temporary(path, unfinished) as temporary:
@@ -72,8 +68,7 @@ def _temporary(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
 def lock_file(path: Path) -> int | None:
     """Lock a file until the descriptor is closed, which no other program inherits.
 
-    Returns:
-        The descriptor; None where the file system has no locks.
+    Returns None where the file system has no locks.
 
     Raises:
         BlockingIOError: another process holds the lock.

@@ -22,12 +22,7 @@ FOLDER = ".doctor"
 
 
 class Memory:
-    """What is remembered of one assignment.
-
-    Args:
-        path: the file; None to remember nothing.
-        forget: whether to begin with nothing.
-    """
+    """What is remembered of an assignment, in a file; without a file for this run only."""
 
     def __init__(self, path: Path | None, *, forget: bool = False) -> None:
         self._path = path

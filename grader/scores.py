@@ -21,15 +21,11 @@ def is_capped(score: float, points: Iterable[float]) -> bool:
 
 
 def apportioned(points: Sequence[float], worth: float) -> list[float]:
-    """The points of checks, scaled until their ``total`` is what their question is worth.
+    """The points of checks, each above 0, scaled until their ``total`` is what their question is worth.
 
     Shares are cut to hundredths (or to finer parts, where a share would be nothing or `worth` is finer), and
     the rest goes to the shares that lost most, so that no score has digits without an end: ``[1, 1, 1]`` for
     10 is ``[3.34, 3.33, 3.33]``.
-
-    Args:
-        points: of the checks, each greater than 0.
-        worth: of their question.
     """
     whole, wanted = sum(map(Fraction, points)), Fraction(repr(worth))
     places = _HUNDREDTHS
@@ -54,8 +50,6 @@ def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> 
     """Why a question earned less than its passed checks are worth, in sentences; none where it did not.
 
     Args:
-        score: what it earned.
-        worth: what it is worth.
         checks: the outcome of each check, and the points it earned.
     """
     pairs = list(checks)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command at once, with one sentence.
+"""Ctrl-C and SIGTERM end a command at once, with a sentence.
 
 Nothing needs to be tidied up: every file of ours is complete or not there, and workers end with the zygote,
 which ends with us. So a command may end anywhere: while modules are imported, while pytest judges, while a
@@ -30,7 +30,7 @@ def is_the_command() -> bool:
 
 
 def arm() -> None:
-    """From now on these signals end the process; one that is ignored, as in a script, stays ignored."""
+    """From now on these signals end the process; an ignored signal, as in a script, stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)

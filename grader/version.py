@@ -1,4 +1,4 @@
-"""The grader's own code as one hash, because what it does is part of every result."""
+"""The version of the grader, and a hash of its code, which is part of every result."""
 
 from __future__ import annotations
 

@@ -23,8 +23,6 @@ def broken_probes(
     """A sentence for each probe (or picture) that stopped, or was stopped, on the reference.
 
     Args:
-        probes: of a rubric, by name.
-        reference: what was observed of the reference.
         names: of the probes of interest; all where this is None.
         oracle: whether oracles took the place of its answers.
     """
@@ -45,13 +43,7 @@ def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
 
 
 def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
-    """A sentence for each cell of the reference that stopped, or was stopped.
-
-    Args:
-        assignment: the assignment.
-        sources: of the cells that were run.
-        reference: what was observed of them.
-    """
+    """A sentence for each cell of the reference, among the sources that ran, that stopped or was stopped."""
     lines = {cell.source: cell.line for cell in assignment.cells}
     for cell in reference.cells:
         line, reason = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
@@ -65,10 +57,7 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
 def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool = True) -> str:
     """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``.
 
-    Args:
-        probe: the probe.
-        outcome: how it ended.
-        oracle: whether its oracle, if it has one, took the place of the answer.
+    With `oracle`, the probe's oracle, if it has one, took the place of the answer; so below.
     """
     if isinstance(outcome, NoFacts):
         where = probe.source.where
@@ -80,10 +69,7 @@ def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool =
 def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
     """Where an error came through a probe, as in ``.../inside.py, line 7: sizes, called by probe grown,``.
 
-    Args:
-        probe: the probe.
-        error: what it raised, or what ``attempt`` caught in it.
-        oracle: whether its oracle, if it has one, took the place of the answer.
+    The probe raised the error, or ``attempt`` caught it there.
     """
     position = probe.place_in_file(*error.probe, oracle=oracle) if error.probe else None
     part, line = position or (probe.source, probe.source.tree.lineno)
@@ -93,13 +79,7 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
 
 
 def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str | None:
-    """Where the first error came from that ``attempt`` caught of the reference, and what it was; or None.
-
-    Args:
-        probe: the probe.
-        reference: what was observed of the reference.
-        oracle: whether its oracle, if it has one, took the place of the answer.
-    """
+    """Where the first error came from that ``attempt`` caught of the reference, and what it was; or None."""
     error = next(_errors_in(reference.outcome(probe.name)), None)
     if error is None:
         return None

@@ -32,12 +32,7 @@ def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
     """Write the gradebook, the history of changes and the report, over everything that is known.
 
     Args:
-        course: whose points absent students miss.
-        store: where the files go.
-        plan: of the run.
-        submissions: the folder that is graded.
-        found: all that was handed in.
-        results: by student and name.
+        found: all that was handed in to `submissions`.
         broken: the submissions that a check broke on, by what was raised and where.
     """
     known = [results[submission.key] for submission in found if submission.key in results]
@@ -79,14 +74,7 @@ def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str
 def note_of_others(
     store: ResultsStore, before: Mapping[str, Any], submissions: Path, graded: int
 ) -> str | None:
-    """A sentence where results of other submissions are stored that are not in the gradebook.
-
-    Args:
-        store: the results.
-        before: what is known of the run before.
-        submissions: the folder that is graded now.
-        graded: how many results belong to that.
-    """
+    """A sentence where `graded` results are not all: others are stored of other submissions."""
     folder = before.get("submissions")
     others = store.count_results() - graded
     if not isinstance(folder, str) or Path(folder).resolve() == submissions.resolve() or others <= 0:
@@ -99,11 +87,7 @@ def note_of_others(
 
 
 def note_of_broken(broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Sentences about checks that broke on what was seen of a student's code.
-
-    Args:
-        broken: the submissions, by what was raised and where.
-    """
+    """Sentences about checks that broke on a student's code; `broken` has the submissions by the cause."""
     for cause, names in broken.items():
         told = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
         yield f"A check broke, and could not be judged for {told}: {printable(cause)}"

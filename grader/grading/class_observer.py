@@ -43,12 +43,9 @@ class ClassObserver:
     """Evidence of a class: known, or observed by an executor.
 
     Args:
-        course: the course.
         rubrics: by assignment, what is asked.
         store: what runs before have observed, and where new evidence goes.
-        executor: observes.
         limits: seconds for a cell, a question and a notebook.
-        progress: of the run.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that observing takes
@@ -196,7 +193,6 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence
     """Run every check over the reference; without pytest, which would take longer than all of them.
 
     Args:
-        rubric: the checks.
         expected: what is expected of submissions.
         ordinary: what the probes that have an oracle see of the reference itself.
 

@@ -26,10 +26,7 @@ class EvidenceStore:
     """What a results folder knows of submissions, references and stubs.
 
     Args:
-        course: the course.
         rubrics: by assignment, what is asked.
-        store: where evidence is kept.
-        limits: seconds for a cell, a question and a notebook.
         environment: names and versions of what else evidence depends on.
         protection: the name of what confines the workers.
         seed: of the inputs of this run.

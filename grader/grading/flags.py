@@ -16,8 +16,8 @@ from grader.notebooks.reader import Cell
 from grader.results.model import Flag
 from grader.sandbox.replies import Notice
 
-#: What a trace is called, and the dotted paths that are one, written as in `dotted_paths`. A path that begins
-#: with a dot counts on anything, also as a name alone or in a text.
+#: The name of each kind of trace, and its dotted paths, written as in `dotted_paths`. A path that begins with a
+#: dot counts on anything, also as a name alone or in a text.
 _TRACES = {
     "ctypes": (".ctypes", "._ctypes"),
     "__array_interface__": (".__array_interface__", ".__array_struct__"),
@@ -156,7 +156,6 @@ def flags_of(cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Not
     """The flags of a notebook.
 
     Args:
-        cells: its code cells.
         patched: what the worker saw changed in torch.
         traces: what the worker noticed by Python's audit events, however the text was written.
     """

@@ -19,9 +19,7 @@ class Options:
         students: only these; empty for all.
         jobs: workers at a time, on this machine.
         force: grade again what is already graded.
-        sandbox: False for no sandbox.
-        limits: seconds for a cell, a question and a notebook.
-        scheduler: address of a Dask scheduler whose machines observe instead of this machine, or None.
+        scheduler: address of a Dask scheduler whose machines observe instead of this machine.
     """
 
     assignments: Collection[str] = ()
@@ -35,7 +33,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; as text, how far it is when it is interrupted.
+    """The progress of a run; as text, where it is when it is interrupted.
 
     Attributes:
         doing: the current step, in a few words.

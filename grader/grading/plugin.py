@@ -62,10 +62,7 @@ class LiveSubject:
 
 
 class LiveSubjects:
-    """The subjects of a session, and the zygote they share.
-
-    Args:
-        notebooks: paths of ``--submission``; empty for the reference.
+    """The subjects of a session, which are the reference without ``--submission``, and their zygote.
 
     Raises:
         NotebookError: a notebook cannot be read.

@@ -30,9 +30,6 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
     """Modules that some code imports and that a worker cannot or should not import itself.
 
     matplotlib wants a folder it may write to, and pandas takes as long as torch.
-
-    Args:
-        texts: the code that will run, in any pieces.
     """
     imported: set[str] = set()
     modules: set[str] = set()

@@ -23,9 +23,6 @@ def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
     """Judge a stored result again.
 
     Args:
-        course: the course as it is now.
-        results: the folder of results.
-        student: the student.
         stem: the assignment or, where that is unknown, the name of the notebook.
 
     Raises:

@@ -33,10 +33,8 @@ def grade(
     """Grade every notebook below a folder.
 
     Args:
-        course: the course.
         submissions: the folder; its sub-folders name the students.
         out: where results go.
-        options: see Options.
         progress: is called whenever something was done.
 
     Raises:

@@ -28,17 +28,12 @@ class RunPlan:
     """What is graded anew, by which checks, with what seed and in what confinement.
 
     Args:
-        course: the course.
-        store: the results of runs before.
-        before: what the run before says of itself.
         selected: the submissions that the run is about.
         results: all that are stored.
-        options: of the run.
-        environment: what evidence depends on, as the executor tells it.
+        environment: what else evidence depends on, as the executor tells it.
         protection: what confines the workers.
 
     Attributes:
-        rubrics: the checks of each assignment.
         evidence: what runs before have observed, and where new evidence goes.
         stale: the submissions without a result that grading would give again.
         again: how many of these only have to be judged: they have a result, and its evidence holds.

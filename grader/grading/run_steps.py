@@ -23,15 +23,8 @@ _STUBS = ""  # a name that no submission has
 class RunSteps:
     """The steps of ``grade``, and what they share.
 
-    Args:
-        course: the course.
-        store: where results and feedback go.
-        plan: of the run.
-        observer: has the evidence of references and stubs.
-        results: grows by each result that is written.
-
     Attributes:
-        broken: the submissions whose facts a check broke on, by the cause.
+        broken: the submissions on whose facts a check broke, by the cause.
     """
 
     def __init__(

@@ -35,12 +35,9 @@ class Submission:
         student: safe as a component of a path, as `name` is.
         assignment: its stem, or None where that is unknown.
         name: the stem or, where that is unknown, a name of its own.
-        path: the notebook.
         relative: its path below the folder, fit to be shown.
-        sha256: the hash of its file; None where that could not be read.
-        superseded: where older notebooks of the same student and assignment lie, fit to be shown; without an
-            assignment all others of that student that have none either.
-        error: why it cannot be graded, in a sentence.
+        superseded: where older notebooks of the same student and assignment lie; without an assignment, all
+            other notebooks of that student that have none.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader; empty until it is examined.
     """
@@ -97,20 +94,19 @@ def find_submissions(
 
     The first folder names the student; a notebook directly in `folder` is named by its file. Of several
     notebooks of a student for an assignment the most recently modified counts, on a tie the notebook whose
-    file is named as the stem, then the last path; the others are named in its `superseded`.
+    file is named as the stem, then the last path. Copies of Jupyter, macOS and a release are skipped; links
+    are not followed.
 
     Args:
-        folder: Where the submissions lie. Copies of Jupyter, macOS and a release are skipped, and links are
-            not followed.
-        functions: The names of the functions and classes each assignment asks for, by its stem.
-        known: The assignments of notebooks that were recognised before, which need not be read as JSON again.
+        functions: the names of the functions and classes each assignment asks for, by its stem.
+        known: the assignments of notebooks that were recognised before, which need not be read as JSON again.
 
     Returns:
         A submission for each student and assignment, and a submission for all of a student's notebooks of no
         known assignment, sorted by student and name. Notebooks that cannot be read are among them.
 
     Raises:
-        GraderError: There is no such folder, or no notebook in it.
+        GraderError: there is no such folder, or no notebook in it.
     """
     found = find_notebooks(folder)
     students = _name_students(item.student for item in found)

@@ -25,13 +25,7 @@ _BACKWARD = re.compile(r"Backward\d*$")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box.
-
-    Attributes:
-        kind: decides about its shape.
-        words: its lines of text, in a harmless alphabet.
-        strong: how many of them, from the first, are names of tensors.
-    """
+    """A box; the first ``strong`` of its ``words`` (lines of text, harmless) are names of tensors."""
 
     kind: Kind
     words: tuple[str, ...]
@@ -108,7 +102,7 @@ class _Composer:
         return _few([self._graph.tensors[index].name, *others])
 
     def _box_of(self, index: int, tensor: Named) -> int:
-        """The box of a named tensor; a new one where no node stands for it."""
+        """The box of a named tensor; a new box where no node stands for it."""
         if tensor.same is not None and tensor.same in self._of_tensor:
             return self._of_tensor[tensor.same]
         if tensor.made_by is not None:
@@ -141,7 +135,7 @@ class _Composer:
                     yield Line(index, box, "memory" if saved.state == "stale" else "constant")
 
     def _shared(self) -> Iterator[Line]:
-        """Different tensors on the same memory: a cut where one has a history and the other has none."""
+        """Different tensors on the same memory: a cut where only one of them has a history."""
         first: dict[int, int] = {}
         by_history = sorted(
             range(len(self._graph.tensors)), key=lambda index: self._graph.tensors[index].leaf

@@ -25,9 +25,9 @@ class Saved:
     Attributes:
         name: what the operation calls it, such as ``self``.
         state: ``current``, ``freed``, ``stale``, ``detached``, ``packed`` or ``unreadable``.
-        then: its version counter when it was saved, or None where it is not known.
-        now: its version counter now, or None.
-        partner: index of a named tensor on its memory, or None.
+        then: its version counter when it was saved, where that is known.
+        now: its version counter now.
+        partner: index of a named tensor on its memory.
     """
 
     name: str
@@ -42,11 +42,10 @@ class Node:
     """A node of the autograd graph: an operation, or the AccumulateGrad of a leaf.
 
     Attributes:
-        op: its class name.
         next: indices of the nodes its gradient travels to, as far as they are shown.
         goes_on: whether it travels to others too.
         leaf: None for an operation, else the leaf's sizes.
-        named: index of the leaf among the named tensors, or None.
+        named: index of the leaf among the named tensors.
         grad: whether the leaf has a ``.grad``.
         saved: its saved tensors, without those that are current and on no named tensor's memory.
     """
@@ -81,8 +80,7 @@ class Named:
         made_by: index of the node that made it, None for a leaf and beyond what is shown.
         output: which output of that node it is.
         storage: equal for tensors on the same memory.
-        same: index of an earlier name of the same object, or None.
-        grad: whether it has a ``.grad``.
+        same: index of an earlier name of the same object.
         retains: whether it is a non-leaf that keeps its gradient.
     """
 
@@ -104,12 +102,11 @@ class Graph:
     """The graph behind some named tensors, as far as it is shown.
 
     Attributes:
-        tensors: the named ones, in the author's order.
         nodes: the nearest first.
         more: whether something is left out.
-        total: how many nodes are behind the first tensor; one more than ``MOST`` where there are more.
+        total: how many nodes are behind the first tensor, at most ``MOST + 1``.
         freed: how many of these, up to the nearest ``MOST``, have freed saved tensors.
-        stale: how many of them have stale ones.
+        stale: how many of them have stale saved tensors.
     """
 
     tensors: tuple[Named, ...]

@@ -44,7 +44,7 @@ class Picture:
         summary: what it shows, in a sentence.
         svg: an ``<svg>`` element, safe to put into a page as it is, on light and dark paper.
         mermaid: the text inside a ``mermaid`` fence.
-        reference: the reference's picture, where its author allows to show it and it differs, or None.
+        reference: the reference's picture, where its author allows to show it and it differs.
         is_the_references: whether it is the same as the reference's, where that may be known.
     """
 

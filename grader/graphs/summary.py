@@ -1,4 +1,4 @@
-"""What an autograd graph shows, in one sentence: whether a backward would work, and why not."""
+"""What an autograd graph shows, in a sentence: whether a backward would work, and why not."""
 
 from __future__ import annotations
 

@@ -38,12 +38,7 @@ _Point = tuple[float, float]
 
 
 def svg(diagram: Diagram, label: str) -> str:
-    """The diagram as an ``<svg>`` element.
-
-    Args:
-        diagram: what to draw.
-        label: what it shows, in a sentence, for screen readers.
-    """
+    """The diagram as an ``<svg>`` element; `label` says in a sentence what it shows, for screen readers."""
     width, height, centres, ways = _layout(diagram)
     parts = [_line(line, way) for line, way in zip(diagram.lines, ways, strict=True)]
     parts += [_box(box, centre) for box, centre in zip(diagram.boxes, centres, strict=True)]
@@ -80,7 +75,7 @@ def _size(box: Box) -> _Point:
 
 def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Point]]]:
     """Graphviz's layout: the paper's width and height, the centres of boxes, and the points of lines."""
-    from pygraphviz import AGraph  # type: ignore[import-untyped]  # noqa: PLC0415 - 0.15 s, if anybody draws
+    from pygraphviz import AGraph  # type: ignore[import-untyped]  # noqa: PLC0415 - 0.15 s
 
     ways = "line" if len(diagram.lines) > _MANY_LINES else "true"
     paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", splines=ways, **_EFFORT)

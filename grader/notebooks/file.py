@@ -20,9 +20,8 @@ class NotebookError(GraderError):
     """A file that was handed in is no notebook that can be read; the text says why and what to do.
 
     Args:
-        problem: what is wrong, in a sentence.
         advice: what to do about it before the notebook is handed in.
-        kind: which problem it is, for advice to a student who works in the notebook.
+        kind: for advice to a student who works in the notebook.
     """
 
     sha256: str | None = None

@@ -20,8 +20,7 @@ def recognise(
     03-truncated-bptt (1)"), then the functions it defines.
 
     Args:
-        file_stem: the name of the file without its suffix.
-        notebook: the notebook, or None where it cannot be read.
+        notebook: None where it cannot be read.
         functions: the names of the functions and classes each assignment asks for, by its stem.
     """
     if notebook is not None and notebook.assignment in functions:

@@ -49,7 +49,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a question's bar: the submissions that ended so; ``text`` is empty in a narrow one."""
+    """A piece of a question's bar: the submissions that ended so; ``text`` is empty in a narrow piece."""
 
     outcome: str
     number: int

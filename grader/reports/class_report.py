@@ -27,7 +27,7 @@ _NOTHING: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class _Script:
-    """The page's own script, and the source that lets a browser run this one and no other."""
+    """The page's own script, and the source that lets a browser run this script and no other."""
 
     text: Markup
     source: str
@@ -42,7 +42,6 @@ def report_html(
     """The report as an HTML file that needs nothing else.
 
     Args:
-        results: of every submission.
         absent: (student, stem) of those who handed in nothing.
         protection: what confined students' code.
         points: what each question is worth, of the assignments that a student is absent from.

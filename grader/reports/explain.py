@@ -31,16 +31,13 @@ class Regrade:
     """A stored result, and what judging it now gives; None stands for what is not known.
 
     Attributes:
-        result: as it is stored.
         run: what is known of the last run.
-        evidence: what was observed of the notebook.
         reference: what was observed of the reference on the same inputs.
         rubric: the checks as they are now; None where the course has no such assignment.
-        seed: of the inputs.
         now: the result that judging gives now.
+        remarks: why judging now may not be as it was then, in sentences.
         causes: by check, where and why it broke now.
         differences: where judging now says something else than what is stored, in a line each.
-        remarks: why judging now may not be as it was then, in sentences.
     """
 
     result: Result
@@ -254,7 +251,7 @@ class OwnCode:
         return notebook.cells, _SAME_FILE if same else "the file is ANOTHER now"
 
     def _cell(self, number: int) -> str:
-        """A code cell by its number; one that failed then may have defined nothing."""
+        """A code cell by its number; a cell that failed then may have defined nothing."""
         evidence = self.evidence if self.file_status == _SAME_FILE else None
         failed = {cell["cell"] for cell in evidence.cells} if evidence else set()
         return f"{number}, which did not run to its end" if number in failed else str(number)

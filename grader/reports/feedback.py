@@ -37,9 +37,7 @@ def feedback_markdown(
     """What a student reads about one submission, as Markdown; pictures are Mermaid in fences.
 
     Args:
-        result: of the submission.
         cells: a sentence for each cell that did not run to its end, see `failed_cells`.
-        pictures: by the id of their question.
         shows: what is shown besides titles, outcomes and points; None for everything.
     """
     return MARKDOWN.get_template("feedback.md").render(_content(result, cells, pictures, shows))

@@ -17,12 +17,7 @@ _PARTS = " | "
 
 
 def compared(seen: ProbeOutcome, expected: ProbeOutcome | None) -> Iterator[str]:
-    """Lines that show the facts of a probe, entry by entry; what is the same on both sides stands once.
-
-    Args:
-        seen: of the submission.
-        expected: of the reference; None where it is not known.
-    """
+    """Lines that show the facts of a probe, entry by entry; what is the same on both sides stands once."""
     if expected is None:
         entries = _texts(seen)
         yield from (f"{name}: {text}" for name, text in list(entries.items())[:MAX_ENTRIES])
@@ -71,9 +66,7 @@ class Entry:
 def entries_of(outcome: ProbeOutcome, *, gradients: bool = False) -> dict[str, Entry]:
     """Every entry of what a probe returned, by the path that leads to it.
 
-    Args:
-        outcome: the facts, or why there are none.
-        gradients: whether a tensor's gradient is an entry of its own, as in ``w.grad``.
+    With `gradients`, a tensor's gradient is an entry of its own, as in ``w.grad``.
     """
     return dict(_Side(gradients=gradients).entries(outcome, ""))
 

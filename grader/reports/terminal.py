@@ -31,13 +31,11 @@ class RunSummary:
     Attributes:
         results: of every submission that was found and has been graded, now or before.
         absent: (student, stem) of the roster without a submission.
-        protection: what confined the students' code.
         fresh: how many results are new.
-        without: folders in which there is no notebook.
-        note: what else the instructor should know, in a sentence, or None.
-        changes: results whose score or status is another than in the run before.
+        without: folders without a notebook.
+        note: what else the instructor should know, in a sentence.
         again: how many were judged again from what had been observed before; they are not new.
-        unlisted: students who handed in and are not on the roster, where there is one.
+        unlisted: students who handed in and are not on the roster.
         points: what each question is worth, of the assignments that a student is absent from.
     """
 

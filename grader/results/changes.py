@@ -52,8 +52,7 @@ def changes(before: str, after: str) -> list[Change]:
     """The lines where points or status differ, and those that are gone; a first submission is no change.
 
     Args:
-        before: the gradebook of the run before, as CSV; empty where there was none.
-        after: the new gradebook.
+        before: the gradebook of the run before; empty where there was none.
 
     Raises:
         ValueError: `before` is no gradebook, perhaps since a spreadsheet saved it in another form.
@@ -96,8 +95,6 @@ def record_changes(
     Call it before the new gradebook is written: then a run that is killed in between is compared again.
 
     Args:
-        store: the results, with the gradebook of the last run that ended.
-        gradebook: the new gradebook.
         same_class: whether both runs graded the same submissions; if not, no result counts as gone.
 
     Returns:
@@ -124,11 +121,6 @@ def history(path: Path, found: Sequence[Change], at: datetime | None = None) -> 
     """The history with some changes at its end; None where there is nothing to add.
 
     A killed run may have written its changes, and not its gradebook: such changes are not added again.
-
-    Args:
-        path: the history, which need not exist; all that it says is kept.
-        found: the changes.
-        at: when they were found; None for now.
 
     Raises:
         BrokenRunError: there is a history that cannot be read.

@@ -25,7 +25,6 @@ def gradebook(
     """The gradebook as CSV text.
 
     Args:
-        results: of all submissions.
         absent: (student, stem) of those of the roster who handed in nothing.
         points: what each question is worth, of the assignments that a student is absent from.
     """

@@ -158,5 +158,5 @@ class Result:
 
 
 def newest(results: Sequence[Result]) -> Result:
-    """The result that was graded last; of several the one with most questions."""
+    """The result that was graded last; of several, the result with most questions."""
     return max(results, key=lambda result: (result.provenance.graded_at or "", len(result.questions)))

@@ -108,10 +108,9 @@ def was_stopped(results: Path) -> bool:
 def result_from_json(
     stored: Any, name: str, known: dict[QuestionResult, QuestionResult] | None = None
 ) -> Result:
-    """Read a stored result.
+    """Read a stored result from its JSON, decoded.
 
     Args:
-        stored: JSON, decoded.
         name: of its file, without the suffix.
         known: questions of other results, so that equal questions are kept once; it grows.
 

@@ -97,7 +97,6 @@ class AssignmentSummary:
         max_score: what can be earned, as the newest result says.
         scores: of all who handed it in, errors included, in the order of the results.
         errors: how many could not be graded.
-        flagged: how many have a flag.
         questions: as the newest result has them.
         end_task: how many solved, tried and did not try it; empty where there is none.
     """
@@ -142,7 +141,7 @@ def summarise(results: Iterable[Result]) -> list[AssignmentSummary]:
 
 
 def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
-    # A run for one student leaves the others' results as they are, perhaps by an older course.
+    # A run for a few students leaves the results of others as they are, perhaps by an older course.
     latest = newest(results)
     answers: dict[str, list[QuestionResult]] = defaultdict(list)
     for result in results:

@@ -160,7 +160,6 @@ class ResultsStore:
         Args:
             kind: ``reference``, ``stubs`` (the notebook as it is handed out) or ``ordinary`` (the reference
                 itself, where oracles answer in its place).
-            stem: the assignment.
             fingerprint: of the reference.
         """
         stored = _read_evidence(self._expected_path(kind, stem, fingerprint))
