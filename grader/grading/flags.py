@@ -16,8 +16,8 @@ from grader.notebooks.reader import Cell
 from grader.results.model import Flag
 from grader.sandbox.replies import Notice
 
-#: The name of each kind of trace, and its dotted paths, written as in `dotted_paths`. A path that begins with a
-#: dot counts on anything, also as a name alone or in a text.
+#: The name of each kind of trace, and its dotted paths, written as in `dotted_paths`. A path that begins
+#: with a dot counts on anything, also as a name alone or in a text.
 _TRACES = {
     "ctypes": (".ctypes", "._ctypes"),
     "__array_interface__": (".__array_interface__", ".__array_struct__"),
