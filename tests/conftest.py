@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
+from tiny_class import TinyClass
 
 from grader.course import lesson_pictures
 from grader.doctor import examine as doctor
@@ -72,3 +73,11 @@ def zygote_of_all(zygote):
     """The same for all tests of a module, and for its fixtures."""
     with pytest.MonkeyPatch.context() as patch:
         yield share(zygote, patch)
+
+
+@pytest.fixture
+def klass(tmp_path, monkeypatch, shared_zygote):
+    """A tiny course, which is the current one, and a class of which nobody has handed in yet."""
+    klass = TinyClass(tmp_path)
+    monkeypatch.chdir(klass.course)
+    return klass

@@ -1,7 +1,6 @@
 """A check that breaks costs no student anything before its author has heard of it."""
 
 import pytest
-from tiny_class import TinyClass
 from tiny_course import CHECKS, RIGHT
 
 from grader.course.build import build
@@ -17,11 +16,9 @@ ORACLE = CHECKS.replace(
 
 
 @pytest.fixture
-def klass(tmp_path, monkeypatch, shared_zygote):
-    made = TinyClass(tmp_path)
-    made.hand_in("ada", RIGHT)
-    monkeypatch.chdir(made.course)
-    return made
+def klass(klass):
+    klass.hand_in("ada", RIGHT)
+    return klass
 
 
 def refused(klass):

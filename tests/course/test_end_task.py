@@ -6,7 +6,7 @@ import sys
 
 import nbformat
 import pytest
-from tiny_class import CHECKS, TinyClass
+from tiny_class import CHECKS
 from tiny_course import MASTER, RIGHT, write_course
 
 from grader.course.build import build
@@ -84,10 +84,9 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def klass(tmp_path, monkeypatch):
+def klass(klass):
     """Three students: who solved the end task, who tried it, and who did not."""
-    klass = TinyClass(tmp_path)
-    monkeypatch.chdir(with_end_task(klass.course))
+    with_end_task(klass.course)
     for student, cells in {"ada": [*RIGHT, TREBLE], "ben": [*RIGHT, DOUBLE], "eve": RIGHT}.items():
         klass.hand_in(student, cells)
     klass.grade()

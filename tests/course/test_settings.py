@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
 from grader.course.course import Course
@@ -27,13 +26,6 @@ question = 6.5
 [feedback]
 hints = false
 """
-
-
-@pytest.fixture
-def klass(tmp_path, monkeypatch, shared_zygote):
-    made = TinyClass(tmp_path)
-    monkeypatch.chdir(made.course)
-    return made
 
 
 @pytest.fixture

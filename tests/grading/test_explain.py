@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
 from grader.notebooks.definitions import MAX_DEFINITIONS, find_definitions
@@ -25,13 +24,6 @@ def test_what_the_stub_passes_is_said(klass):
         "1 of 2 checks passed, worth 0 (the stub passes one of them too, which is worth nothing here)" in out
     )
     assert "judged now  the same, check by check" in out
-
-
-@pytest.fixture
-def klass(tmp_path, monkeypatch, shared_zygote):
-    made = TinyClass(tmp_path)
-    monkeypatch.chdir(made.course)
-    return made
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 from copy import deepcopy
 
 import pytest
-from fabricated import in_base64
+from factories import in_base64
 
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric

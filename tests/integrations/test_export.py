@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from exporting import HOSTILE, made, store
+from factories import HOSTILE, made, store
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_course import write_course

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from fabricated import row
+from factories import row
 from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT

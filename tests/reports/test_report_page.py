@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import browser as browsers
 import pytest
-from fabricated import row
+from factories import row
 
 from grader.reports.class_report import report_html
 

@@ -6,7 +6,6 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
@@ -15,13 +14,6 @@ from grader.results.changes import Change, changes, history, score_text
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-
-
-@pytest.fixture
-def klass(tmp_path, monkeypatch, shared_zygote):
-    made = TinyClass(tmp_path)
-    monkeypatch.chdir(made.course)
-    return made
 
 
 def book(*lines):

@@ -4,7 +4,7 @@ import copy
 import math
 
 import pytest
-from fabricated import in_base64
+from factories import in_base64
 
 from grader.sandbox.decoding import (
     MAX_DEPTH,
