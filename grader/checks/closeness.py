@@ -47,16 +47,16 @@ def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
 
 
 def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
-    """To how many decimals the expected numbers were rounded, if that gives those that were seen."""
+    """The number of decimals to which the expected numbers were rounded, if that gives the seen numbers."""
     if list(seen) == list(expected):
         return None
     return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)
 
 
 def to_decimals(decimals: int, numbers: int) -> str:
-    """To how many decimals that many numbers were rounded, if that is certain: `` to 4 decimals``, or empty.
+    """A clause, if it is certain to how many decimals so many numbers were rounded: `` to 4 decimals``.
 
-    One or two numbers may end in zeros by chance, although they were rounded to more decimals.
+    A number or two may end in zeros by chance, although they were rounded to more decimals.
     """
     return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"
 
@@ -77,18 +77,18 @@ class Pair:
 
     @cached_property
     def wrong(self) -> list[tuple[float, float]]:
-        """The elements that are not, seen and expected."""
+        """The wrong elements, seen and expected."""
         return [(s, e) for s, e, good in zip(self.seen, self.expected, self.right, strict=True) if not good]
 
     @cached_property
     def rows(self) -> int:
-        """How many entries there are along the first dimension."""
+        """The number of entries along the first dimension."""
         return self.shape[0] if self.shape else 1
 
-    def row(self, numbers: Sequence[float], place: int) -> Sequence[float]:
-        """One of the entries along the first dimension."""
+    def row(self, numbers: Sequence[float], index: int) -> Sequence[float]:
+        """An entry along the first dimension."""
         length = len(numbers) // self.rows
-        return numbers[place * length : (place + 1) * length]
+        return numbers[index * length : (index + 1) * length]
 
     def is_seen(self, numbers: Sequence[float]) -> bool:
         """Whether these numbers are what was seen."""

@@ -42,16 +42,16 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         expected: the same of the reference.
         message: the diagnosis. Where the first difference is, and of what kind, is added, see
             ``how_it_differs``. A hint may follow behind a blank line.
-        others: what may have been taken for the expected, by name, as for ``how_it_differs``.
+        others: facts that the student may have taken instead, by name, as for ``how_it_differs``.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
         beside: a fact of what both were computed from; its largest element counts as an expected element. A
             difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
-        WithoutHintError: an error was caught, which is told as by ``diagnose``; another type, shape, dtype or
-            number of entries was seen, or values that are nan, cut off, rounded, nearly right or in another
-            order. No hint is shown.
+        WithoutHintError: an error was caught, which is explained as by ``diagnose``; another type, shape,
+            dtype or number of entries was seen, or values that are nan, cut off, rounded, nearly right or in
+            another order. No hint is shown.
         AssertionError: they differ in another way; the text is the diagnosis.
         TypeError: the expected fact cannot be compared like this, or an entry of others is a dict.
         ValueError: the expected tensor is too large to be compared.
@@ -64,7 +64,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 
 
 def require_facts(others: Mapping[str, Any]) -> None:
-    """Refuse a dict of facts under a single name, which would never be found; TypeError."""
+    """Refuse a dict of facts under a single name, which would never be compared; TypeError."""
     for name, fact in others.items():
         if isinstance(fact, dict):
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
@@ -79,16 +79,16 @@ def because(message: str, reason: str) -> str:
     """A message with a reason at the end of its first paragraph."""
     if reason.startswith("it is None") and "None" in message:
         return message
-    said, blank, hint = message.partition("\n\n")
-    return f"{said.rstrip('.')} ({reason}).{blank}{hint}"
+    diagnosis, blank, hint = message.partition("\n\n")
+    return f"{diagnosis.rstrip('.')} ({reason}).{blank}{hint}"
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How two facts in the same place of a structure are compared; the rest is as for ``assert_close``.
+    """How two facts at the same place of a structure are compared, as by ``assert_close``.
 
     Attributes:
-        place: where they stand in the whole: ``bias``, ``part [2][0]``, or empty.
+        place: in the whole structure: ``bias``, ``part [2][0]``, or empty.
         beside: a magnitude that counts like that of a largest expected element.
     """
 
@@ -100,7 +100,7 @@ class _Comparison:
     beside: float = 0.0
 
     def difference(self, seen: Any, expected: Any) -> AssertionError | None:
-        """The failure that tells the first difference, or None."""
+        """The failure for the first difference, or None."""
         if isinstance(seen, Raised) and isinstance(expected, _COMPARED):
             return self._stopped(seen)
         if isinstance(expected, dict):
@@ -125,20 +125,20 @@ class _Comparison:
             if error := inner.difference(seen.get(key), value):
                 return error
         more = [key for key in seen if key not in expected] if self.strict else []
-        return self._said_all(f"it has an entry {more[0][:60]!r} too") if more else None
+        return self._without_hint(f"it has an entry {more[0][:60]!r} too") if more else None
 
     def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> AssertionError | None:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._said_all(f"it has {len(seen)} {'entry' if len(seen) == 1 else 'entries'}")
+            return self._without_hint(f"it has {len(seen)} {'entry' if len(seen) == 1 else 'entries'}")
         if all(type(value) in {int, float} for value in [*seen, *expected]):
             return self._of_plain_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
-        several = {place: right for place, right in named.items() if not _is_single(right)}
-        for number, (one, value) in enumerate(zip(seen, expected, strict=True)):
+        several = {name: value for name, value in named.items() if not _is_single(value)}
+        for number, (entry, value) in enumerate(zip(seen, expected, strict=True)):
             inner = self._at(f"{self.place or 'part '}[{number}]", _siblings(several, f"entry {number}"))
-            if error := inner.difference(one, value):
+            if error := inner.difference(entry, value):
                 return error
         return None
 
@@ -150,7 +150,7 @@ class _Comparison:
     def _of_plain_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
         decimals = decimals_of(seen, expected) if self.all_digits else None
         if decimals is not None:
-            return self._said_all(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
+            return self._without_hint(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
         same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
 
@@ -163,10 +163,10 @@ class _Comparison:
         if not isinstance(seen, Tensor):
             return self._another_type(seen, expected)
         if seen.shape != expected.shape:
-            how = difference_of(seen, expected, self.others)
-            return self._said_all(f"its shape is {seen.shape}{f', {how.clause}' if how else ''}")
+            kind = difference_of(seen, expected, self.others)
+            return self._without_hint(f"its shape is {seen.shape}{f', {kind.clause}' if kind else ''}")
         if seen.dtype != expected.dtype:
-            return self._said_all(f"its dtype is {seen.dtype}")
+            return self._without_hint(f"its dtype is {seen.dtype}")
         if expected.value is None:
             raise ValueError(
                 f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
@@ -176,53 +176,53 @@ class _Comparison:
         return self._of_elements(seen, expected)
 
     def _of_elements(self, seen: Tensor, expected: Tensor) -> AssertionError | None:
-        given, right = seen.value or (), expected.value or ()
-        if not all(are_close(given, right, TOLERANCE.get(expected.dtype, 0.0), self.beside)):
+        values, right = seen.value or (), expected.value or ()
+        if not all(are_close(values, right, TOLERANCE.get(expected.dtype, 0.0), self.beside)):
             return self._other_values(seen, expected)
-        return self._too_few_digits(given, right) if expected.dtype == "torch.float64" else None
+        return self._too_few_digits(values, right) if expected.dtype == "torch.float64" else None
 
     def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
         wrong = self.all_digits and not have_all_digits(seen, expected)
-        return self._said_all(FEW_DIGITS) if wrong else None
+        return self._without_hint(FEW_DIGITS) if wrong else None
 
     def _at(self, place: str, siblings: Mapping[str, Any]) -> _Comparison:
-        """How the parts at a place are compared."""
         return replace(self, place=place, others={**self.others, **siblings})
 
     def _another_type(self, seen: Any, expected: Any) -> AssertionError:
-        """None may come of the mistake that a hint is about; any other type is a different mistake."""
+        """The failure for another type; only None may come of the mistake that a hint is about."""
         reason = f"it is {instead(seen, expected)}"
-        return AssertionError(self._because(reason)) if seen is None else self._said_all(reason)
+        return AssertionError(self._because(reason)) if seen is None else self._without_hint(reason)
 
     def _stopped(self, error: Raised) -> WithoutHintError:
         """The failure for an error that `attempt` caught, as if it had stopped the probe."""
-        said, place = self.message.partition("\n\n")[0].rstrip("."), f" ({self.place})" if self.place else ""
-        return WithoutHintError(f"{said}{place}: {diagnose(error)}")
+        diagnosis = self.message.partition("\n\n")[0].rstrip(".")
+        place = f" ({self.place})" if self.place else ""
+        return WithoutHintError(f"{diagnosis}{place}: {diagnose(error)}")
 
     def _other_values(self, seen: Any, expected: Any) -> AssertionError:
         difference = difference_of(seen, expected, self.others)
         if difference is None:
             return AssertionError(self._because(""))
         if difference.says_all:
-            return self._said_all(difference.clause)
+            return self._without_hint(difference.clause)
         return AssertionError(self._because(difference.clause))
 
-    def _said_all(self, reason: str) -> WithoutHintError:
+    def _without_hint(self, reason: str) -> WithoutHintError:
         return WithoutHintError(self._because(reason))
 
     def _because(self, reason: str) -> str:
-        """The message, with where and how the two differ."""
-        told = ": ".join(filter(None, (self.place, reason)))
-        return because(self.message, told) if told else self.message
+        """The message with the place and the reason of the difference."""
+        clause = ": ".join(filter(None, (self.place, reason)))
+        return because(self.message, clause) if clause else self.message
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The other entries of a dict, for which an entry may have been taken."""
+    """The other entries of a dict, which a student may have taken for an entry."""
     return {f"what {name} should be": value for name, value in expected.items() if name != key}
 
 
 def _is_single(fact: Any) -> bool:
-    """Whether it is a single number, which may be equal to another entry of a list by chance."""
+    """Whether a fact is a single number, which may be equal to another entry of a list by chance."""
     return type(fact) in {int, float} or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
 
 

@@ -55,11 +55,11 @@ def examine(  # noqa: PLR0913 - the options of the command
         course: the course.
         stems: the assignments.
         jobs: how many workers at a time.
-        question: the id of a question, to examine no other.
+        question: the id of a question, to leave out the others.
         accept_lists: write the lists of failed checks into the answers' files instead of complaining.
         seeds: of the runs that must agree.
         memory: the folder that remembers findings, so that only changes are tried; or None.
-        forget: try everything, whatever is remembered.
+        forget: try everything again.
         progress: called with the name of each assignment.
 
     Raises:
@@ -71,7 +71,7 @@ def examine(  # noqa: PLR0913 - the options of the command
         course = course.finished()
         stems = course.stems
     with ExitStack() as stack:
-        zygote = _Starting(stack, course, stems)
+        zygote = _LazyZygote(stack, course, stems)
         observers = stack.enter_context(ObserverPool(zygote, jobs))
         doctor = _Doctor(course, observers, zygote.begin, seeds, question, accept_lists)
         remembered = (Memory(memory and memory / f"{stem}.json", forget=forget) for stem in stems)
@@ -84,7 +84,7 @@ def examine(  # noqa: PLR0913 - the options of the command
 
 
 def _unfinished(course: Course) -> Iterator[AssignmentReport]:
-    """The assignments that still have blanks; what is filled in is examined where they are asked for."""
+    """A report for each assignment that still has blanks; its questions are examined only if it is named."""
     for stem in course.stems:
         blanks = blanks_of(course.root, stem)
         if blanks:
@@ -92,22 +92,22 @@ def _unfinished(course: Course) -> Iterator[AssignmentReport]:
 
 
 def memory_folder(course: Course) -> Path:
-    """Where the doctor of a course remembers what was found."""
+    """The folder of the doctor's memory of a course."""
     return course.root / FOLDER
 
 
 def _files(root: Path, stem: str) -> list[Path]:
     """The files that an assignment's examination depends on."""
-    return [root / place.format(stem) for place in (MASTER, CHECKS, ANSWERS, _HELPERS, FILE_NAME)]
+    return [root / kind.format(stem) for kind in (MASTER, CHECKS, ANSWERS, _HELPERS, FILE_NAME)]
 
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
-    """What concerns all assignments: the files of a stem are there, and ``assignments/`` is current."""
-    known = Memory(folder and folder / "assignments.json")
+    """Complaints about all assignments together: missing masters, shared functions, old built files."""
+    memory = Memory(folder and folder / "assignments.json")
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
     title = "files and notebooks"
-    if known.recall(key) is not None:
+    if memory.recall(key) is not None:
         return AssignmentReport(title)
     from grader.course.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
 
@@ -118,20 +118,20 @@ def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentRepor
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
     complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
     if not complaints:
-        known.remember(key, [])
-        known.save(everything=True)
+        memory.remember(key, [])
+        memory.save(everything=True)
     return AssignmentReport(title, complaints)
 
 
 def _stray(course: Course) -> list[str]:
     """The stems that have checks or answers, but no master."""
     tests = course.root / "tests"
-    found = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
-    found |= {path.stem for path in (tests / "answers").glob("*.py")}
-    return sorted(found - set(course.stems))
+    stems = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
+    stems |= {path.stem for path in (tests / "answers").glob("*.py")}
+    return sorted(stems - set(course.stems))
 
 
-class _Starting:
+class _LazyZygote:
     """The only zygote; it starts while files are read, in two seconds, and only if it is needed."""
 
     def __init__(self, stack: ExitStack, course: Course, stems: Sequence[str]) -> None:
@@ -140,7 +140,6 @@ class _Starting:
         self._zygote: Future[Zygote] | None = None
 
     def begin(self) -> None:
-        """Start it, unless it was started."""
         if self._zygote is None:
             self._zygote = self._pool.submit(self._start)
 
@@ -155,7 +154,7 @@ class _Starting:
 
 
 def _one_ahead(begun: Iterator[Callable[[], AssignmentReport]]) -> Iterator[Callable[[], AssignmentReport]]:
-    """The same; the next has begun before the caller waits for the last, so that no worker is idle."""
+    """The same functions; the next has begun before the caller waits for the last, so no worker is idle."""
     waiting = next(begun, None)
     while waiting is not None:
         following = next(begun, None)
@@ -219,6 +218,6 @@ class _Doctor:
 
 
 def _changed(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
-    """The names of the answers that say otherwise now which checks they fail."""
-    said = {answer.name: (answer.fails, answer.public) for answer in before}
-    return [answer.name for answer in after if said[answer.name] != (answer.fails, answer.public)]
+    """The names of the answers whose lists of failed checks changed."""
+    lists = {answer.name: (answer.fails, answer.public) for answer in before}
+    return [answer.name for answer in after if lists[answer.name] != (answer.fails, answer.public)]

@@ -30,8 +30,8 @@ from grader.sandbox.plan import ProbePlan
 
 REFERENCE, STUB, DRAWS = "", "the stub", "the drawing reference"  # answers are called as functions are
 
-# After each call of the reference random numbers are drawn, as a right answer may: by a DataLoader, or to
-# choose an order. Nothing may depend on it; it does where a probe draws inputs after such a call.
+# A right answer may draw random numbers, for an order or by a DataLoader. So this reference draws after each
+# of its calls; the verdicts must not depend on it, but they do if a probe draws inputs after such a call.
 _DRAWING = """
 import functools, numpy, random, torch
 
@@ -56,9 +56,7 @@ else:
 class HiddenTrial:
     """A question of an assignment and its hidden checks, tried with each seed.
 
-    Attributes:
-        seeds: of the runs that must agree; messages are those of the first.
-        memory: the results of earlier trials.
+    The verdicts of all seeds must agree; messages are those of the first.
     """
 
     course: Course
@@ -72,12 +70,12 @@ class HiddenTrial:
         """The sources of the cells of the reference, of the stub and of some answers, by name."""
         assignment = self.course.assignment(self.stem)
         reference = list(assignment.cells_for(self.question.id))
-        found = {
+        return {
             REFERENCE: reference,
             STUB: list(assignment.cells_for(self.question.id, stub=True)),
             DRAWS: [*reference, _DRAWING.format(name=self.question.function)],
+            **{answer.name: [cell.source for cell in answer.cells] for answer in answers},
         }
-        return found | {answer.name: [cell.source for cell in answer.cells] for answer in answers}
 
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], fails: Mapping[str, Collection[str]]
@@ -94,27 +92,27 @@ class HiddenTrial:
         """
         reference = notebooks[REFERENCE]
         decisive = fingerprint(*self._decisive(reference))
-        keys = {name: fingerprint(decisive, name == STUB, own) for name, own in notebooks.items()}
+        keys = {name: fingerprint(decisive, name == STUB, cells) for name, cells in notebooks.items()}
         keys[REFERENCE] = fingerprint(decisive, REFERENCE)
-        known = {name: self.memory.recall(key) for name, key in keys.items()}
-        found = {name: JudgedAnswer.from_json(stored) for name, stored in known.items() if stored is not None}
-        missing = {name: own for name, own in notebooks.items() if name not in found}
-        looked = self._look(missing, reference, alone=False) if missing else None
+        recalled = {name: self.memory.recall(key) for name, key in keys.items()}
+        judged = {name: JudgedAnswer.from_json(stored) for name, stored in recalled.items() if stored}
+        missing = {name: cells for name, cells in notebooks.items() if name not in judged}
+        observing = self._observe(missing, reference, alone=False) if missing else None
 
         def finish() -> dict[str, JudgedAnswer]:
-            tried = self._judge(looked, reference) if looked else {}
+            tried = self._judge(observing, reference) if observing else {}
             doubtful = {
                 name: missing[name]
-                for name, (one, _) in tried.items()
-                if name in fails and one.is_doubtful(self.rubric.checks, fails[name])
+                for name, (answer, _) in tried.items()
+                if name in fails and answer.is_doubtful(self.rubric.checks, fails[name])
             }
             if doubtful:
-                tried |= self._judge(self._look(doubtful, reference, alone=True), reference)
-            for name, (one, is_sure) in tried.items():
-                found[name] = one
-                if is_sure and one.is_certain:
-                    self.memory.remember(keys[name], one.to_json())
-            return found
+                tried |= self._judge(self._observe(doubtful, reference, alone=True), reference)
+            for name, (answer, is_sure) in tried.items():
+                judged[name] = answer
+                if is_sure and answer.is_certain:
+                    self.memory.remember(keys[name], answer.to_json())
+            return judged
 
         return finish
 
@@ -132,55 +130,52 @@ class HiddenTrial:
         yield reference
         yield asdict(self.course.settings.limits)
 
-    def _look(
+    def _observe(
         self, notebooks: Mapping[str, Sequence[str]], reference: Sequence[str], *, alone: bool
-    ) -> _Looked:
-        """Begin to look at notebooks, and first at what is expected of them."""
+    ) -> _Observing:
+        """Begin to observe notebooks, and before them the expected facts."""
         rubric, limits, only = self.rubric, self.course.settings.limits, self.question.id
-        asked = [rubric.plan(seed, only=only) for seed in self.seeds]
-        asked[1:] = [one.without_pictures() for one in asked[1:]]
-        # Nothing counts as a stub, so that the stub is asked all that an answer is asked.
-        of_stub = [replace(one, stubs=dict.fromkeys(one.stubs, "pass")) for one in asked]
+        plans = [rubric.plan(seed, only=only) for seed in self.seeds]
+        plans[1:] = [plan.without_pictures() for plan in plans[1:]]
+        # Nothing counts as a stub, so that the stub gets all probes of an answer.
+        of_stub = replace(plans[0], stubs=dict.fromkeys(plans[0].stubs, "pass"))
         # A second seed shows which inputs no seed changes.
-        drawn = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
-        oracles = [rubric.plan(seed, only=only, oracle=True) for seed in drawn]
+        seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
+        with_oracles = [rubric.plan(seed, only=only, oracle=True) for seed in seeds]
 
-        def look(name: str, sources: Sequence[str], questions: list[ProbePlan]) -> list[Future[Evidence]]:
-            cells, own = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
-            return [self.observers.submit(cells, one, own, alone=alone) for one in questions]
+        def begin(name: str, sources: Sequence[str], plans: list[ProbePlan]) -> list[Future[Evidence]]:
+            cells, of_name = cells_of(sources), REFERENCE_LIMITS if name == REFERENCE else limits
+            return [self.observers.submit(cells, plan, of_name, alone=alone) for plan in plans]
 
-        questions = {STUB: of_stub[:1], DRAWS: asked[:1]}  # whose verdicts are told of the first seed only
-        return _Looked(
-            look(REFERENCE, reference, oracles),
-            {name: look(name, own, questions.get(name, asked)) for name, own in notebooks.items()},
+        special = {STUB: [of_stub], DRAWS: plans[:1]}  # complaints about these are of the first seed only
+        return _Observing(
+            begin(REFERENCE, reference, with_oracles),
+            {name: begin(name, cells, special.get(name, plans)) for name, cells in notebooks.items()},
         )
 
-    def _judge(self, looked: _Looked, reference: Sequence[str]) -> dict[str, tuple[JudgedAnswer, bool]]:
-        """What becomes of notebooks, by name; and whether none of them lacked time or memory."""
+    def _judge(self, observing: _Observing, reference: Sequence[str]) -> dict[str, tuple[JudgedAnswer, bool]]:
+        """The outcome of each notebook by name, and whether it had enough time and memory."""
         rubric = self.rubric
-        references = [future.result() for future in looked.expected]
+        references = [future.result() for future in observing.expected]
         self._refuse_broken(rubric, references[0], reference)
-        evidence = {name: [future.result() for future in own] for name, own in looked.seen.items()}
+        evidence = {name: [future.result() for future in seen] for name, seen in observing.seen.items()}
         verdicts = {
-            seed: judge(rubric, {n: own[place] for n, own in evidence.items() if own[place:]}, expected)
-            for place, (seed, expected) in enumerate(zip(self.seeds, references, strict=False))
+            seed: judge(rubric, {n: seen[index] for n, seen in evidence.items() if seen[index:]}, expected)
+            for index, (seed, expected) in enumerate(zip(self.seeds, references, strict=False))
         }
-        found = {}
-        for name, own in evidence.items():
-            by_seed = {seed: told[name] for seed, told in verdicts.items() if name in told}
-            tried = JudgedAnswer.of(rubric.checks, by_seed, _pictures(rubric, own[0]))
+        judged = {}
+        for name, seen in evidence.items():
+            by_seed = {seed: of_seed[name] for seed, of_seed in verdicts.items() if name in of_seed}
+            answer = JudgedAnswer.of(rubric.checks, by_seed, _pictures(rubric, seen[0]))
             if name == REFERENCE:
-                failed = [c for c in rubric.checks if not is_passed(c, tried.verdicts)]
-                complaints = [
-                    *_of_probes(rubric, references),
-                    *_caught(rubric, failed, references[0], own[0]),
-                ]
-                tried = replace(tried, complaints=tuple(complaints))
-            found[name] = tried, not any(one.starved for one in own)
-        return found
+                failed = [c for c in rubric.checks if not is_passed(c, answer.verdicts)]
+                caught = _caught_errors(rubric, failed, references[0], seen[0])
+                answer = replace(answer, complaints=(*_about_probes(rubric, references), *caught))
+            judged[name] = answer, not any(of_seed.starved for of_seed in seen)
+        return judged
 
     def _refuse_broken(self, rubric: Rubric, expected: Evidence, sources: Sequence[str]) -> None:
-        """Nothing can be judged where the reference has no facts; the first reason is why others follow."""
+        """Refuse a reference without facts; a broken cell is the reason of broken probes."""
         broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
         without = [
             name for name in rubric.probes if isinstance(expected.outcome(name), ProbeRaised | NoFacts)
@@ -190,31 +185,34 @@ class HiddenTrial:
 
 
 @dataclass(frozen=True)
-class _Looked:
-    """Looks that have begun: the evidence of what is expected, and of each notebook, with each seed."""
+class _Observing:
+    """Observations that have begun: of the expected facts, and of each notebook, with each seed."""
 
     expected: list[Future[Evidence]]
     seen: dict[str, list[Future[Evidence]]]
 
 
 def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
-    """For each picture of a rubric, a hash of what it shows of a notebook; empty where it shows nothing."""
+    """For each picture of a rubric, a hash of its graph for a notebook; empty where there is none."""
     texts = {name: text_of(evidence, name) for name in rubric.pictures}
     return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
-def _of_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
-    """What is wrong with probes and pictures, by the evidence of the reference with each seed."""
+def _about_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
+    """Complaints about probes and pictures, by the evidence of the reference with each seed."""
     for name, shown in _pictures(rubric, references[0]).items():
         if not shown:
             yield broken_picture(rubric.pictures[name], references[0])
     yield from fixed_probes(rubric.probes, references[0], references[1])
 
 
-def _caught(rubric: Rubric, failed: Sequence[Check], expected: Evidence, ordinary: Evidence) -> Iterator[str]:
-    """Of checks that fail the reference, what stopped it in their probes: with their oracles, or without."""
+def _caught_errors(
+    rubric: Rubric, failed: Sequence[Check], expected: Evidence, ordinary: Evidence
+) -> Iterator[str]:
+    """The errors that stopped the reference in probes of failed checks, with their oracles or without."""
     for name in dict.fromkeys(probe for check in failed for probe in check.probes):
         probe = rubric.probes[name]
-        told = caught_in_probe(probe, expected, oracle=True) or caught_in_probe(probe, ordinary, oracle=False)
-        if told is not None:
-            yield told
+        error = caught_in_probe(probe, expected, oracle=True)
+        error = error or caught_in_probe(probe, ordinary, oracle=False)
+        if error is not None:
+            yield error

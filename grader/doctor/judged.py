@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -66,15 +66,18 @@ class JudgedAnswer:
         return {*self.failed(checks)} != {*fails} or bool(self.otherwise) or bool(self.complaints)
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is remembered."""
+        """The form in the doctor's memory."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> JudgedAnswer:
-        """What a remembered form says."""
-        read: Callable[[Any], dict[str, Verdict]] = lambda found: {c: Verdict(**v) for c, v in found.items()}  # noqa: E731
-        otherwise = {int(seed): read(found) for seed, found in stored["otherwise"].items()}
-        return cls(read(stored["verdicts"]), otherwise, stored["pictures"])
+        """From the form in the doctor's memory."""
+        otherwise = {int(seed): _verdicts(verdicts) for seed, verdicts in stored["otherwise"].items()}
+        return cls(_verdicts(stored["verdicts"]), otherwise, stored["pictures"])
+
+
+def _verdicts(stored: Mapping[str, Any]) -> dict[str, Verdict]:
+    return {check: Verdict(**fields) for check, fields in stored.items()}
 
 
 def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
@@ -83,15 +86,11 @@ def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[
 
 @dataclass(frozen=True)
 class JudgedQuestion:
-    """A question, and the outcome of everything that is known to answer it.
+    """A question, and the outcome of its known answers, its reference and its stub.
 
     Attributes:
-        question: the question.
-        checks: its hidden checks.
-        answers: its known answers.
         tried: the outcome of hidden checks by the answer's name; also of the reference and the stub.
         public_failures: the failures of the public check, by the answer's name.
-        pictures: by name.
         path: the file of answers.
         seeds: of the runs.
         partial_credit: the largest part of its points that a wrong answer may earn.
@@ -108,7 +107,7 @@ class JudgedQuestion:
     partial_credit: float
 
     def of(self, answers: Sequence[Answer]) -> JudgedQuestion:
-        """The same with what the answers say of themselves now."""
+        """The question with answers whose lists of failed checks changed."""
         return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
 
     @property
@@ -126,19 +125,19 @@ class JudgedQuestion:
         return self.tried[name].failed(self.checks)
 
     def killed_by(self, answer: Answer) -> list[str]:
-        """The checks it fails that judged something; where it stopped before, a check found out nothing."""
+        """The checks that an answer fails, without those that judged nothing because it stopped before."""
         verdicts = self.tried[answer.name].verdicts
         return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
 
     def misjudged_stops(self, answer: Answer) -> list[str]:
-        """What is wrong with what it says about stopping: a sentence, or nothing."""
+        """A sentence if an answer's ``stops=`` is not what happens."""
         verdicts = self.tried[answer.name].verdicts
         failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
-        return [self.placed(said, answer) for said in complaints_about_stops(answer, failed, self.path)]
+        return [self.placed(text, answer) for text in complaints_about_stops(answer, failed, self.path)]
 
-    def placed(self, said: str, answer: Answer) -> str:
-        """What is said of an answer, with lines of its file for cells of its notebook."""
-        return in_file(said, self.path, answer.cells, answer.lines)
+    def placed(self, text: str, answer: Answer) -> str:
+        """A text about an answer, with lines of its file for cells of its notebook."""
+        return in_file(text, self.path, answer.cells, answer.lines)
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""

@@ -47,36 +47,36 @@ class PublicTrial:
             A function that waits for the end and returns the failures of each notebook by name.
         """
         keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
-        known = {name: self.memory.recall(key) for name, key in keys.items()}
-        found: dict[str, PublicFailures] = {name: told for name, told in known.items() if told is not None}
-        looked = {name: self._look(notebooks[name]) for name in notebooks if name not in found}
+        recalled = {name: self.memory.recall(key) for name, key in keys.items()}
+        failures: dict[str, PublicFailures] = {n: known for n, known in recalled.items() if known is not None}
+        observing = {name: self._observe(notebooks[name]) for name in notebooks if name not in failures}
 
         def finish() -> dict[str, PublicFailures]:
-            tried = {name: self._told(notebooks[name], look.result()) for name, look in looked.items()}
-            doubtful = [name for name, (told, _) in tried.items() if passes[name] == bool(told)]
-            again = {name: self._look(notebooks[name], alone=True) for name in doubtful}
-            tried |= {name: self._told(notebooks[name], look.result()) for name, look in again.items()}
-            for name, (told, is_certain) in tried.items():
-                found[name] = told
+            tried = {name: self._failures(notebooks[name], seen.result()) for name, seen in observing.items()}
+            doubtful = [name for name, (of_name, _) in tried.items() if passes[name] == bool(of_name)]
+            again = {name: self._observe(notebooks[name], alone=True) for name in doubtful}
+            tried |= {name: self._failures(notebooks[name], seen.result()) for name, seen in again.items()}
+            for name, (of_name, is_certain) in tried.items():
+                failures[name] = of_name
                 if is_certain:
-                    self.memory.remember(keys[name], told)
-            return found
+                    self.memory.remember(keys[name], of_name)
+            return failures
 
         return finish
 
-    def _look(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
+    def _observe(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
         cells = cells_of([*sources, *self._check()])
         return self.observers.submit(cells, ProbePlan({}, {}), self.limits, alone=alone)
 
-    def _told(self, sources: Sequence[str], evidence: Evidence) -> tuple[PublicFailures, bool]:
+    def _failures(self, sources: Sequence[str], evidence: Evidence) -> tuple[PublicFailures, bool]:
         """The failures of a notebook, and whether they are certain."""
         check = self._check()
         calls = dict(enumerate(check[1:], start=len(sources) + 2))
         if evidence.fault is not None:  # nothing could be observed
             return dict.fromkeys(calls.values(), evidence.fault), False
         failed = {c["cell"]: c["fault"] or _first_line(decode_raised(c["raised"])) for c in evidence.cells}
-        told = {call: failed[number] for number, call in calls.items() if number in failed}
-        return told, not evidence.starved
+        failures = {call: failed[number] for number, call in calls.items() if number in failed}
+        return failures, not evidence.starved
 
     def _check(self) -> list[str]:
         """The check's cell, and a cell for each of its tests."""
@@ -86,7 +86,7 @@ class PublicTrial:
 
 def public_complaints(
     question: Question,
-    told: Mapping[str, PublicFailures],
+    failures: Mapping[str, PublicFailures],
     answers: Sequence[Answer],
     *,
     reference: str,
@@ -96,7 +96,7 @@ def public_complaints(
 
     Args:
         question: the question.
-        told: the failures of each notebook, by name.
+        failures: of each notebook, by name.
         answers: the known answers to the question.
         reference: the name of the reference among the notebooks.
         stub: the name of the stub; None if it is known to be an answer, and so passes.
@@ -104,52 +104,41 @@ def public_complaints(
     if question.public_check is None:
         yield f"{question.id} has no public check: students would be told nothing"
         return
-    if stub is not None and not told[stub]:
+    if stub is not None and not failures[stub]:
         yield f"{question.place or question.id}: the stub passes its public check"
-    for call, said in told[reference].items():
-        yield f"{question.id}: the reference fails the public check {call}: {said}"
+    for call, failure in failures[reference].items():
+        yield f"{question.id}: the reference fails the public check {call}: {failure}"
     for answer in answers:
-        who, passes = f"{question.id}, {answer.name} (line {answer.line})", not told[answer.name]
+        passes = not failures[answer.name]
         if answer.fails is None:
-            yield from (
-                f"{who} is right, but fails the public check {call}: {said}"
-                for call, said in told[answer.name].items()
-            )
+            for call, failure in failures[answer.name].items():
+                yield f"{answer} is right, but fails the public check {call}: {failure}"
         elif passes and not answer.public:
             yield (
-                f"{who} is wrong, and passes the public check: mend the check, or write public=True,"
+                f"{answer} is wrong, and passes the public check: mend the check, or write public=True,"
                 " as --accept does, if students need not be told"
             )
         elif answer.public and not passes:
-            yield f"{who} fails the public check: remove public=True, as --accept does"
+            yield f"{answer} fails the public check: remove public=True, as --accept does"
 
 
 def _first_line(error: Raised) -> str:
-    said = error.text.partition("\n")[0]
-    return said if error.type == "AssertionError" else f"{error.type}: {said}"
+    line = error.text.partition("\n")[0]
+    return line if error.type == "AssertionError" else f"{error.type}: {line}"
 
 
 def begin_untouched(  # noqa: PLR0913, PLR0917 - what a trial needs
     assignment: Assignment,
     points: Mapping[str, float],
-    asked: ProbePlan,
+    plan: ProbePlan,
     limits: TimeLimits,
     observers: ObserverPool,
     memory: Memory,
 ) -> Callable[[], list[str]]:
-    """Begin to run the untouched notebook of an assignment, unless it is known to run.
+    """Begin to run the untouched notebook of an assignment, unless the memory has it, without probes.
 
-    Args:
-        assignment: the assignment.
-        points: of its questions, by id.
-        asked: what a submission is asked; its probes are left out.
-        limits: of a notebook.
-        observers: observes notebooks.
-        memory: the results of earlier trials.
-
-    Returns:
-        A function that waits for the end and returns a sentence for each cell that fails and each stub that
-        counts as answered.
+    The returned function waits for the end; it gives a sentence for each cell that fails and each stub that
+    counts as answered.
     """
     from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
 
@@ -158,10 +147,10 @@ def begin_untouched(  # noqa: PLR0913, PLR0917 - what a trial needs
     key = fingerprint("untouched", sources)
     if memory.recall(key) is not None:
         return list
-    look = observers.submit(cells_of(sources), replace(asked, probes={}), limits, alone=True)
+    observing = observers.submit(cells_of(sources), replace(plan, probes={}), limits, alone=True)
 
     def finish() -> list[str]:
-        complaints = [*_complaints(look.result())]
+        complaints = [*_complaints(observing.result())]
         if not complaints:
             memory.remember(key, [])
         return complaints

@@ -23,11 +23,11 @@ from grader.sandbox.worker_process import WorkerProcess
 from grader.sandbox.zygote import Zygote
 
 _BEGIN_SECONDS = 2.0  # for a worker that was used to begin another notebook
-_MOST_NOTEBOOKS = 40  # in a worker, so that what they leave in its memory stays small
+_MAX_NOTEBOOKS = 40  # in a worker, so that it keeps little of them in its memory
 
 
 class ReusedWorker:
-    """A worker for one notebook after the other, not for several threads."""
+    """A worker that serves several notebooks, one after the other, in a single thread."""
 
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
@@ -68,7 +68,7 @@ class ReusedWorker:
         return nullcontext(self._worker)
 
     def _is_full(self, worker: WorkerProcess) -> bool:
-        return self._notebooks >= _MOST_NOTEBOOKS or worker.wire.received > MAX_TOTAL / 2
+        return self._notebooks >= _MAX_NOTEBOOKS or worker.wire.received > MAX_TOTAL / 2
 
     @staticmethod
     def _begin_anew(worker: WorkerProcess) -> None:
@@ -118,7 +118,6 @@ class ObserverPool:
         return self._own_worker().observe(cells, asked, limits)
 
     def _own_worker(self) -> ReusedWorker:
-        """The worker of this thread."""
         if not hasattr(self._of_thread, "worker"):
             self._of_thread.worker = ReusedWorker(self._zygote())
             self._workers.append(self._of_thread.worker)

@@ -1,4 +1,4 @@
-"""Tries everything that is known to answer the questions of an assignment, and its untouched notebook."""
+"""Tries the known answers, references and stubs of an assignment's questions, and its untouched notebook."""
 
 from __future__ import annotations
 
@@ -35,23 +35,22 @@ class Trials:
             if only in {None, question.id}
         ]
 
-    def _begin(self, question: Question, own: Sequence[Answer]) -> Callable[[], JudgedQuestion]:
-        """Begin to try everything that is known to answer a question."""
+    def _begin(self, question: Question, answers: Sequence[Answer]) -> Callable[[], JudgedQuestion]:
         hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.observers, self.memory)
         public = PublicTrial(question, self.course.settings.limits, self.observers, self.memory)
-        notebooks = hidden.notebooks(own)
+        notebooks = hidden.notebooks(answers)
         fails = {REFERENCE: frozenset[str](), DRAWS: frozenset[str]()}
-        fails |= {a.name: a.fails or frozenset() for a in own}
-        passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in own}}
-        asked = {name: notebooks[name] for name in passes} if question.public_check else {}
+        fails |= {a.name: a.fails or frozenset() for a in answers}
+        passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in answers}}
+        checked = {name: notebooks[name] for name in passes} if question.public_check else {}
         tried = hidden.begin(notebooks, fails)
-        told = public.begin(asked, passes)
+        public_failures = public.begin(checked, passes)
         return lambda: JudgedQuestion(
             question=question,
             checks=hidden.rubric.checks,
-            answers=own,
+            answers=answers,
             tried=tried(),
-            public_failures=told(),
+            public_failures=public_failures(),
             pictures=hidden.rubric.pictures,
             path=self.course.answers_file(self.stem),
             seeds=self.seeds,
@@ -59,7 +58,7 @@ class Trials:
         )
 
     def begin_untouched(self) -> Callable[[], list[str]]:
-        """Begin to run the untouched notebook; what is returned waits for the complaints."""
+        """Begin to run the untouched notebook; the function waits for the complaints."""
         limits = self.course.settings.limits
         assignment, rubric = self.course.assignment(self.stem), self.course.rubric(self.stem)
         points, seed = self.course.points(self.stem), self.seeds[0]
