@@ -110,8 +110,8 @@ def _kind(probe: Probe) -> str:
 
 def said_in_probe(error: Raised) -> str:
     """An error's class and its first line and, where a line of the notebook was involved, that line."""
-    own = f"{error.type}: {_first_line(error)}".removesuffix(": ")
-    return f"{own} (by way of {quoted(error.line)} in code {error.where})" if error.line else own
+    text = f"{error.type}: {_first_line(error)}".removesuffix(": ")
+    return f"{text} (by way of {quoted(error.line)} in code {error.where})" if error.line else text
 
 
 def _first_line(error: Raised) -> str:

@@ -25,49 +25,49 @@ def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
     store: ResultsStore,
     plan: RunPlan,
     submissions: Path,
-    found: Sequence[Submission],
+    handed_in: Sequence[Submission],
     results: Results,
     broken: Mapping[str, Sequence[str]],
 ) -> RunSummary:
     """Write the gradebook, the history of changes and the report, over everything that is known.
 
     Args:
-        found: all that was handed in to `submissions`.
+        handed_in: all that was handed in to `submissions`.
         broken: the submissions that a check broke on, by what was raised and where.
     """
-    known = [results[submission.key] for submission in found if submission.key in results]
-    absent = absent_students(found, submissions)
+    graded = [results[submission.key] for submission in handed_in if submission.key in results]
+    absent = absent_students(handed_in, submissions)
     points = {stem: course.points(stem) for stem in {stem for _, stem in absent}}
-    book = gradebook(known, absent, points)
+    book = gradebook(graded, absent, points)
     same_class = plan.before.get("submissions") == str(submissions.resolve())
     changes, unknown = record_changes(store, book, same_class=same_class)
-    others = note_of_others(store, plan.before, submissions, len(known))
+    others = note_of_others(store, plan.before, submissions, len(graded))
     protection = plan.protection.name
     summary = RunSummary(
-        results=known,
+        results=graded,
         absent=absent,
         protection=protection,
         fresh=len(plan.stale) - plan.again,
         again=plan.again,
-        without=without_notebook(found, submissions),
+        without=without_notebook(handed_in, submissions),
         note=" ".join(filter(None, [others, unknown, *note_of_broken(broken)])) or None,
         changes=changes,
-        unlisted=unlisted_students(found, submissions),
+        unlisted=unlisted_students(handed_in, submissions),
         points=points,
     )
     store.write(store.path / "gradebook.csv", book)
-    store.write(store.path / "report.html", report_html(known, absent, protection, points))
+    store.write(store.path / "report.html", report_html(graded, absent, protection, points))
     return summary
 
 
-def without_notebook(found: Sequence[Submission], submissions: Path) -> list[str]:
+def without_notebook(handed_in: Sequence[Submission], submissions: Path) -> list[str]:
     """Folders of students that hold no notebook: perhaps other files were handed in."""
-    handed_in = {submission.relative.partition("/")[0] for submission in found}
+    present = {submission.relative.partition("/")[0] for submission in handed_in}
     folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
     return sorted(
         printable(name)
         for name in folders
-        if not name.startswith((".", "__")) and printable(name) not in handed_in
+        if not name.startswith((".", "__")) and printable(name) not in present
     )
 
 
@@ -89,19 +89,19 @@ def note_of_others(
 def note_of_broken(broken: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Sentences about checks that broke on a student's code; `broken` has the submissions by the cause."""
     for cause, names in broken.items():
-        told = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
-        yield f"A check broke, and could not be judged for {told}: {printable(cause)}"
+        listed = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
+        yield f"A check broke, and could not be judged for {listed}: {printable(cause)}"
 
 
-def unlisted_students(found: Sequence[Submission], submissions: Path) -> list[str]:
+def unlisted_students(handed_in: Sequence[Submission], submissions: Path) -> list[str]:
     """Students who handed in and are not on the roster, if there is a roster: a name may be misspelt."""
     roster = set(read_roster(submissions))
-    return sorted({submission.student for submission in found} - roster) if roster else []
+    return sorted({submission.student for submission in handed_in} - roster) if roster else []
 
 
-def absent_students(found: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
+def absent_students(handed_in: Sequence[Submission], submissions: Path) -> list[tuple[str, str]]:
     """Students of the roster, each with an assignment that others handed in."""
-    handed_in = {(submission.student, submission.assignment) for submission in found}
-    stems = sorted({submission.assignment for submission in found if submission.assignment})
+    present = {(submission.student, submission.assignment) for submission in handed_in}
+    stems = sorted({submission.assignment for submission in handed_in if submission.assignment})
     expected = ((student, stem) for student in read_roster(submissions) for stem in stems)
-    return [pair for pair in expected if pair not in handed_in]
+    return [pair for pair in expected if pair not in present]

@@ -45,8 +45,8 @@ def grade(
     course = course.finished(options.assignments)
     store = ResultsStore(out)
     before, results = store.run(), store.results()
-    found = find_submissions(submissions, course.functions, recognised(course, before, results))
-    selected = _selected(found, course, submissions, options)
+    handed_in = find_submissions(submissions, course.functions, recognised(course, before, results))
+    selected = _selected(handed_in, course, submissions, options)
     with store, open_executor(_settings(selected, options), options.jobs, options.scheduler) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
@@ -68,12 +68,12 @@ def grade(
                 result = steps.score(submission, evidence, verdicts[submission.key], credit)
                 steps.write(submission, result, evidence, seed)
         steps.write_old_feedback_anew()
-        store.write_run(plan.final_record(record, shows_all=len(selected) == len(found)))
-        return write_class(course, store, plan, submissions, found, results, steps.broken)
+        store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
+        return write_class(course, store, plan, submissions, handed_in, results, steps.broken)
 
 
 def _selected(
-    found: Sequence[Submission], course: Course, submissions: Path, options: Options
+    handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options
 ) -> list[Submission]:
     """The submissions that the options ask for.
 
@@ -83,13 +83,13 @@ def _selected(
     stems = course.select(options.assignments)
     selected = [
         submission
-        for submission in found
+        for submission in handed_in
         if (not options.students or submission.student in options.students)
         and (not options.assignments or submission.assignment in stems)
     ]
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])
-        students = {submission.student for submission in found}
+        students = {submission.student for submission in handed_in}
         unknown = [name for name in options.students if name not in students]
         meant = "".join(f"; {did_you_mean(name, students)}" for name in unknown)
         raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{meant}")

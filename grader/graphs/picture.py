@@ -108,8 +108,8 @@ def png(svg: str) -> bytes:
 
 def width_of(svg: str) -> int:
     """The width of an ``<svg>`` of ours in pixels of a page."""
-    found = re.search(r' width="(\d+)', svg)
-    return int(found[1]) if found else 0
+    width = re.search(r' width="(\d+)', svg)
+    return int(width[1]) if width else 0
 
 
 @cache

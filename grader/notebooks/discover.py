@@ -64,10 +64,10 @@ def find_notebooks(folder: Path) -> list[FoundNotebook]:
     Raises:
         GraderError: There is no such folder, or no notebook in it.
     """
-    found = sorted(_walk(folder), key=lambda item: item.raw_relative)
-    if not found:
+    notebooks = sorted(_walk(folder), key=lambda item: item.raw_relative)
+    if not notebooks:
         raise GraderError(f"There is no notebook below {folder}: put a folder for every student into it.")
-    return found
+    return notebooks
 
 
 def _walk(folder: Path) -> Iterator[FoundNotebook]:

@@ -46,14 +46,14 @@ def report_html(
         protection: what confined students' code.
         points: what each question is worth, of the assignments that a student is absent from.
     """
-    found = cases(results)
+    to_review = cases(results)
     return HTML.get_template("report.html").render(
         figures=_figures(results, absent, protection),
-        rows=_with_remarks(results, found),
+        rows=_with_remarks(results, to_review),
         absent=[(student, stem, _worth(points.get(stem))) for student, stem in absent],
         protection=protection,
         assignments=summarise(results),
-        cases=found,
+        cases=to_review,
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
@@ -79,9 +79,9 @@ def _figures(
     ]
 
 
-def _with_remarks(results: Sequence[Result], found: Sequence[Case]) -> list[tuple[Result, str]]:
+def _with_remarks(results: Sequence[Result], to_review: Sequence[Case]) -> list[tuple[Result, str]]:
     """Each result with what a human should know at a glance, and may search for."""
-    needing = {id(case.result) for case in found}
+    needing = {id(case.result) for case in to_review}
     return [(result, _remark(result, needs_a_look=id(result) in needing)) for result in results]
 
 

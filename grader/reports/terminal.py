@@ -113,16 +113,16 @@ def _print_summary(console: Console, run: RunSummary) -> None:
         counts = map(str, (summary.errors, summary.flagged, absent[summary.stem]))
         table.add_row(_plain(summary.stem), str(len(summary.scores)), mean, *counts)
     console.print(table)
-    found = cases(run.results)
-    if found:
+    to_review = cases(run.results)
+    if to_review:
         console.print("\nLook at these yourself:", highlight=False)
         named = _table("student", "assignment", remark="left")
-        for case in found[:_MAX_NAMED]:
+        for case in to_review[:_MAX_NAMED]:
             reasons = escape(inert(" ".join(case.reasons)))
             named.add_row(_plain(case.result.student), _plain(case.result.what), reasons)
         console.print(named)
-    if len(found) > _MAX_NAMED:
-        console.print(f"... and {len(found) - _MAX_NAMED} more, see report.html", highlight=False)
+    if len(to_review) > _MAX_NAMED:
+        console.print(f"... and {len(to_review) - _MAX_NAMED} more, see report.html", highlight=False)
 
 
 def _print_changes(console: Console, run: RunSummary) -> None:

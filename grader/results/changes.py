@@ -106,18 +106,18 @@ def record_changes(
     former = store.path / "gradebook.csv"
     try:
         before = former.read_text(encoding="utf-8-sig")
-        found = [c for c in changes(before, gradebook) if same_class or c.after["status"] != _GONE]
+        changed = [c for c in changes(before, gradebook) if same_class or c.after["status"] != _GONE]
     except FileNotFoundError:
         return [], None
     except (OSError, ValueError):
         return [], f"{former} was saved in another form, so nobody can say which results have changed."
-    text = history(store.path / FILE_NAME, found) if found else None
+    text = history(store.path / FILE_NAME, changed) if changed else None
     if text is not None:
         store.write(store.path / FILE_NAME, text)
-    return found, None
+    return changed, None
 
 
-def history(path: Path, found: Sequence[Change], at: datetime | None = None) -> str | None:
+def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -> str | None:
     """The history with some changes at its end; None where there is nothing to add.
 
     A killed run may have written its changes, and not its gradebook: such changes are not added again.
@@ -128,7 +128,7 @@ def history(path: Path, found: Sequence[Change], at: datetime | None = None) -> 
     text = _read(path)
     last = {tuple(row[1:3]): row[1:] for row in _rows(text)}
     time = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    added = [cells for cells in map(_cells, found) if last.get(tuple(cells[:2])) != cells]
+    added = [cells for cells in map(_cells, changed) if last.get(tuple(cells[:2])) != cells]
     if not added:
         return None
     end = io.StringIO()

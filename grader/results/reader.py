@@ -106,24 +106,24 @@ def was_stopped(results: Path) -> bool:
 
 
 def result_from_json(
-    stored: Any, name: str, known: dict[QuestionResult, QuestionResult] | None = None
+    stored: Any, name: str, shared: dict[QuestionResult, QuestionResult] | None = None
 ) -> Result:
     """Read a stored result from its JSON, decoded.
 
     Args:
         name: of its file, without the suffix.
-        known: questions of other results, so that equal questions are kept once; it grows.
+        shared: questions of other results, so that equal questions are kept once; it grows.
 
     Raises:
         ValueError: it has not the form of a result; the text says where.
     """
     try:
-        return _result(stored, name, {} if known is None else known)
+        return _result(stored, name, {} if shared is None else shared)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {str(error)[:80]}") from error
 
 
-def _result(stored: Mapping[str, Any], name: str, known: dict[QuestionResult, QuestionResult]) -> Result:
+def _result(stored: Mapping[str, Any], name: str, shared: dict[QuestionResult, QuestionResult]) -> Result:
     if stored["schema"] != SCHEMA:
         raise ValueError(f"its schema is {stored['schema']!r}")
     student, assignment = _text(stored["student"]), _text_or_none(stored["assignment"])
@@ -143,14 +143,14 @@ def _result(stored: Mapping[str, Any], name: str, known: dict[QuestionResult, Qu
         _points(stored["score"]),
         _points(stored["max_score"]),
         tuple(Flag(_text(flag["what"]), _number_or_none(flag["cell"])) for flag in stored["flags"]),
-        tuple(_question(question, known) for question in stored["questions"]),
-        _question(end_task, known) if end_task else None,
+        tuple(_question(question, shared) for question in stored["questions"]),
+        _question(end_task, shared) if end_task else None,
         tuple(map(_cell, stored.get("cells", ()))),
         _provenance(stored["provenance"]),
     )
 
 
-def _question(stored: Mapping[str, Any], known: dict[QuestionResult, QuestionResult]) -> QuestionResult:
+def _question(stored: Mapping[str, Any], shared: dict[QuestionResult, QuestionResult]) -> QuestionResult:
     question = QuestionResult(
         _text(stored["id"]),
         _text(stored["title"]),
@@ -161,7 +161,7 @@ def _question(stored: Mapping[str, Any], known: dict[QuestionResult, QuestionRes
         tuple(map(_check, stored["checks"])),
         _text_or_none(stored.get("afterword")),
     )
-    return known.setdefault(question, question)
+    return shared.setdefault(question, question)
 
 
 def _check(stored: Mapping[str, Any]) -> CheckResult:
@@ -205,9 +205,9 @@ def _number_or_none(value: Any) -> int | None:
     return value
 
 
-def _one_of(value: Any, known: Collection[str]) -> str:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {', '.join(sorted(known))}")
+def _one_of(value: Any, allowed: Collection[str]) -> str:
+    if value not in allowed:
+        raise ValueError(f"{value!r} is none of {', '.join(sorted(allowed))}")
     return _text(value)
 
 

@@ -28,13 +28,13 @@ class Case:
 
 def cases(results: Iterable[Result]) -> list[Case]:
     """The submissions that a human has to look at: the gravest first, else in the order of the results."""
-    found = []
+    listed = []
     for result in results:
         every = _reasons(result)
         given = tuple(reason for reason in every if reason)
         if given:
-            found.append(Case(result, every.index(given[0]), given))
-    return sorted(found, key=lambda case: case.rank)
+            listed.append(Case(result, every.index(given[0]), given))
+    return sorted(listed, key=lambda case: case.rank)
 
 
 def _reasons(result: Result) -> list[str]:

@@ -99,8 +99,8 @@ class ResultsStore:
     def results(self) -> dict[tuple[str, str], Result]:
         """All stored results that can be read, by student and name."""
         paths = sorted((self.path / "submissions").glob("*/*.json"))
-        found = ((path.parent.name, path.stem) for path in paths)
-        return {key: result for key in found if (result := self.result(*key)) is not None}
+        keys = ((path.parent.name, path.stem) for path in paths)
+        return {key: result for key in keys if (result := self.result(*key)) is not None}
 
     def find(self, student: str, name: str) -> Result:
         """The result of a student for an assignment or, where that is unknown, of a notebook by its name.
