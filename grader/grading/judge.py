@@ -31,7 +31,7 @@ _OF_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one check ended.
+    """How a check ended.
 
     Attributes:
         outcome: ``passed``, ``failed`` or ``error`` (it broke itself).
@@ -60,16 +60,15 @@ def judge(
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
         submissions: evidence by any name.
-        reference: evidence of the reference.
 
     Returns:
-        For each name, the verdict of each check by its id; a check that did not come to a verdict is absent.
+        For each name, the verdict of each check by its id; a check without a verdict is absent.
 
     Raises:
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
     verdicts: dict[str, dict[str, Verdict]] = {}
-    folder = rubric.path.parent  # also where folders are no longer looked through: there may be thousands
+    folder = rubric.path.parent  # for pytest would look through the folders above: there may be thousands
     expected = cache(reference.outcome)  # decoded once, not for every submission
     for batch in _batches(submissions):
         subjects = [_Subject(name, evidence, expected, reference) for name, evidence in batch]
@@ -88,8 +87,8 @@ def judge(
     return verdicts
 
 
-#: No configuration of the surroundings, no rewriting (a student reads the author's message and nothing
-#: else), no output, no plugins but ours.
+#: No configuration files, no rewriting (a student reads the author's message and nothing else), no output, no
+#: plugins but ours.
 _ARGUMENTS = (
     "-c/dev/null",
     "--assert=plain",
@@ -112,13 +111,13 @@ def _batches(submissions: Mapping[str, Evidence]) -> Iterator[list[tuple[str, Ev
 
 
 class _Subject:
-    """A submission whose evidence is at hand."""
+    """A submission with its evidence and the reference's."""
 
     def __init__(
         self, name: str, evidence: Evidence, expected: Callable[[str], ProbeOutcome], reference: Evidence
     ) -> None:
-        self.name, self._evidence, self._expected = name, evidence, expected
-        self._reference = reference
+        self.name, self._evidence = name, evidence
+        self._expected, self._reference = expected, reference
         self._observed: dict[str, Observation] = {}
 
     def observation(self, probe: str) -> Observation:
@@ -127,8 +126,8 @@ class _Subject:
             self._observed[probe] = Observation(probe, self._evidence.outcome(probe), self._expected(probe))
         return self._observed[probe]
 
-    def told(self, check: Check, verdict: Verdict, function: str) -> Verdict:
-        """The same; or that the function returned None for a value, if the verdict is about a None."""
+    def explained(self, check: Check, verdict: Verdict, function: str) -> Verdict:
+        """The same verdict; if it is about a None, that the function returned None for a value."""
         message = verdict.message or ""
         if verdict.outcome != "failed" or not _OF_NONE.search(message) or "` stopped with" in message:
             return verdict
@@ -138,8 +137,8 @@ class _Subject:
             for probe in check.probes
         ):
             _, _, more = message.partition("You returned None. ")
-            told = f"{function} returned None: is a return missing? {more}".rstrip()
-            return replace(verdict, message=told, hint=verdict.hint if more else None)
+            message = f"{function} returned None: is a return missing? {more}".rstrip()
+            return replace(verdict, message=message, hint=verdict.hint if more else None)
         return verdict
 
     def stopped(self, error: BaseException | None) -> str | None:
@@ -157,15 +156,12 @@ class _Subject:
         return "timeout" if error.outcome.failure in OUT_OF_TIME else "fault"
 
     def forget(self, probe: str) -> None:
-        """No check asks for it any more."""
+        """Drop the facts of a probe that no further check needs."""
         self._observed.pop(probe, None)
 
 
 class _Session:
-    """The plugin of one session, in which pytest runs every check once, over all subjects in turn.
-
-    An item of pytest's for every subject and check would cost ten times what the check does.
-    """
+    """The plugin of a session, in which pytest runs every check once, over all subjects in turn."""
 
     def __init__(self, rubric: Rubric, subjects: Sequence[_Subject], reference: Evidence) -> None:
         self._subjects, self._reference = subjects, reference
@@ -181,7 +177,7 @@ class _Session:
         config.stash[plugin.IS_A_BATCH] = True
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Of a rubric of some questions only the file may have more checks."""
+        """Leave out the checks of questions that are not in the rubric."""
         items[:] = [item for item in items if item.name in self._checks]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -197,14 +193,14 @@ class _Session:
             try:
                 observations = {probe: subject.observation(probe) for probe in check.probes}
                 error = error_of(pyfuncitem.obj, observations)
-            except MalformedError as malformed:  # evidence that was stored and spoiled costs nobody else
+            except MalformedError as malformed:  # spoiled evidence costs no other subject
                 error = malformed
             except CourseError as course_error:
                 broken = broken_probes(self._probes, self._reference, check.probes)
                 self.course_error = "\n".join(broken) or f"{pyfuncitem.path}: {check.id}: {course_error}"
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
-            verdict = subject.told(check, verdict, self._functions[check.question])
+            verdict = subject.explained(check, verdict, self._functions[check.question])
             verdict = replace(verdict, stopped=subject.stopped(error), failure=_failure(error))
             self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
@@ -221,10 +217,9 @@ def _failure(error: BaseException | None) -> Failure | None:
 
 
 def _hint(check: Check, error: AssertionError) -> str | None:
-    """The docstring's hint, if this came of the check's last statement, to which it belongs.
+    """The docstring's hint, if the check's last statement failed, to which the hint belongs.
 
-    Not where the sentence tells of an error, nor where it was raised in the place of another failure: both
-    say what the cause is.
+    Not where the message is about an error, or replaces another failure: both say what the cause is.
     """
     if _STOPPED.search(str(error)) or isinstance(error.__context__, AssertionError):
         return None
@@ -247,7 +242,7 @@ def error_of(check: Callable[..., None], observations: Mapping[str, Observation]
 def _verdict(
     check: Check, error: BaseException | None, observations: Sequence[Observation], folder: Path
 ) -> Verdict:
-    """A check that stumbles over a value of another form has found out something about the student's code."""
+    """A verdict; a check that breaks over a value of another form judges the student's code by that."""
     if error is None:
         return Verdict("passed", None)
     if isinstance(error, AssertionError):
