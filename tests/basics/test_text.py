@@ -17,7 +17,7 @@ def test_text_is_read_in_the_order_in_which_it_is_written(turner):
 
 
 def test_markdown_mentions_nobody():
-    """Feedback that is posted as a comment calls nobody, however an error's text is written."""
+    """Feedback that is posted as a comment mentions no user, however an error's text is written."""
     assert "@everyone" not in markdown_text("help @everyone")
     assert markdown_text("W @ x") == "W \\@ x"
 

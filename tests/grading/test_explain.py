@@ -1,4 +1,4 @@
-"""One result explained: how it came about, from what is stored, without anybody's code."""
+"""A result explained: how it came about, from what is stored, without running student code."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_what_the_stub_passes_is_said(klass):
 
 @pytest.fixture
 def graded(klass, monkeypatch):
-    """A class that was graded, after which nobody can start a process that runs students' code."""
+    """A class that was graded, after which no process can be started that runs students' code."""
     klass.hand_in("ben", ["import torch", "1 / 0", *HALF[1:]])
     klass.grade()
 
@@ -155,7 +155,7 @@ def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
 
 
 def test_a_decoy_is_not_taken_for_the_code_that_counted(klass):
-    """Of several definitions all are shown, and it is said that nobody knows which one counted."""
+    """Of several definitions all are shown, and it is said that it is not known which counted."""
     decoy = 'notes = """\ndef double(x):\n    return x + x\n"""'
     klass.hand_in("ben", [*HALF, "def double(x):\n    return 2 * x\n)", decoy])
     klass.grade()
@@ -199,7 +199,7 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
 
 
 def test_names_that_are_not_known_get_the_nearest(graded):
-    """A slip of the pen is met by what may have been meant; a path is only a name that nobody has."""
+    """A misspelt name is met by what may have been meant; a path is only a name that no student has."""
     assert "no result of bne; did you mean ben?" in refused(graded, "bne", "01_tiny")
     assert "no result of ben for 01_tine; did you mean 01_tiny?" in refused(graded, "ben", "01_tine")
     assert "no result of ../ben; did you mean ben?" in refused(graded, "../ben", "01_tiny")
@@ -348,7 +348,7 @@ def test_objects_are_known_by_where_they_were_met_first():
 
 
 def test_very_many_facts_are_cut():
-    """A page of entries is enough for anybody."""
+    """A page of entries is enough."""
     lines = list(compared({str(number): "x" for number in range(100)}, None))
     assert len(lines) == MAX_ENTRIES + 1
     assert lines[-1] == "and 40 more entries"

@@ -138,7 +138,7 @@ def test_a_path_may_be_of_two_kinds():
 
 @pytest.mark.parametrize("source", ORDINARY)
 def test_ordinary_code_is_not_flagged(source):
-    """Nobody has to look at what every notebook does."""
+    """What every notebook does is no flag."""
     assert flags_of([Cell(1, source)], []) == []
 
 
@@ -245,7 +245,7 @@ def test_a_frame_that_no_text_names_is_noticed(zygote):
 
 
 def test_a_text_that_a_magic_runs_but_no_cell_has_is_noticed(zygote):
-    """What is put together for a magic nobody has read; the body of a cell that is measured stands there."""
+    """A text that is put together for a magic stands in no cell; the body of a measured cell does."""
     measured = "%%time\n%time x = 'it''s'\nx"
     hidden = "get_ipython().run_cell_magic('time', '', ';'.join(['y = 1', 'z = 2']))"
     seen = look(zygote, [measured, hidden, "def leaf():\n    return x + str(y)"], leaf="student.leaf()")

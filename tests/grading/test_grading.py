@@ -94,7 +94,7 @@ def test_partial_credit_is_at_most_half(klass):
 
 
 def test_what_the_stub_passes_earns_nothing_by_itself(klass):
-    """Whoever changed nothing but the text of the stub earns nothing, and reads why."""
+    """A student who changed nothing but the text of the stub earns nothing, and reads why."""
     master = klass.course / "solutions" / "01_tiny.py"
     master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
     write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", [*HALF[:2], f"{HALF[2]} * 1"])
@@ -185,7 +185,7 @@ def test_force_grades_again_with_other_inputs(klass):
 
 
 def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
-    """--student grades one; the gradebook still holds everybody graded before."""
+    """--student grades one student; the gradebook still holds all that were graded before."""
     klass.grade()
     assert "1 new" in klass.grade("--student", "ada", "--force").stdout
     assert klass.scores() == {"ada": "6", "ben": "2"}
@@ -199,7 +199,7 @@ def test_absent_students_of_the_roster_get_a_row(klass):
 
 
 def test_folders_without_a_notebook_are_named(klass):
-    """Somebody may have handed in something else, and must not vanish without a word."""
+    """A student may have handed in something else, and must not vanish without a word."""
     (klass.submissions / "zed").mkdir()
     (klass.submissions / "zed" / "answers.zip").write_bytes(b"PK")
     assert "No notebook in: zed" in klass.grade().stdout
@@ -304,7 +304,7 @@ def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read every file")
 def test_an_unreadable_notebook_is_in_error(klass):
-    """A file nobody may read costs its student's row only."""
+    """A file that may not be read costs its student's row only."""
     (klass.submissions / "ben" / "01_tiny.ipynb").chmod(0)
     assert klass.grade().returncode == 0
     assert klass.result("ben")["status"] == "error"
@@ -338,7 +338,7 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
 
 
 def test_a_course_among_the_submissions_is_nobodys_course(klass, monkeypatch):
-    """The checks of a course run unconfined, so one that somebody handed in is refused before it is read."""
+    """The checks of a course run unconfined, so a course that was handed in is refused before it is read."""
     mallory = write_course(klass.submissions / "mallory")
     (mallory / "tests" / "hidden" / "test_01_tiny.py").write_text("raise SystemExit('run by the grader')")
     monkeypatch.chdir(mallory)
@@ -364,7 +364,7 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
     assert klass.run()["seed"] == second["seed"]
     assert len(list((klass.out / "reference").glob("*.json"))) == 2, (
-        "one for each seed that somebody was observed with"
+        "one for each seed that a submission was observed with"
     )
 
 

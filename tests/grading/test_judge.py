@@ -330,7 +330,7 @@ STRANGE = [
 
 
 def test_whatever_is_reported_is_judged(rubric):
-    """Strange facts fail their own checks, in words about their form, and cost nobody else anything."""
+    """Strange facts fail their own checks, in words about their form, and cost no other student anything."""
     submissions = {json.dumps(value): saw(value) for value in STRANGE}
     found = judge(rubric, {**submissions, "right": RIGHT}, RIGHT)
     for name, verdicts in found.items():
@@ -353,7 +353,7 @@ def test_what_raised_or_never_came_is_judged(rubric):
 
 
 def test_spoiled_evidence_costs_nobody_else(rubric):
-    """What cannot be decoded, from a file that somebody changed, is that submission's error only."""
+    """What cannot be decoded, from a file that was changed, is that submission's error only."""
     spoiled = Evidence(names=RIGHT.names, probes={**RIGHT.probes, "trained": {"facts": None}})
     found = judge(rubric, {"spoiled": spoiled, "right": RIGHT}, RIGHT)
     assert {verdict.outcome for verdict in found["spoiled"].values()} == {"error"}

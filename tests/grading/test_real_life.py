@@ -41,7 +41,7 @@ class Graded:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, zygote):
-    """Everybody, graded at once."""
+    """All students, graded at once."""
     root = tmp_path_factory.mktemp("real life")
     for case in CASES:
         for place, content in case.files().items():
@@ -89,7 +89,7 @@ def _messages(questions):
 
 
 def test_everybody_has_one_result(graded):
-    """Nobody is lost and nobody counted twice."""
+    """No student is lost, and none counted twice."""
     assert len(CASES) >= 50
     assert sorted(graded.results) == sorted(case.student for case in CASES)
     assert len(graded.outcome.results) == len(CASES)

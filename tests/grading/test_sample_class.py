@@ -222,7 +222,7 @@ def test_a_second_run_grades_nothing(graded):
 
 @pytest.mark.long
 def test_another_seed_gives_the_same_scores(graded):
-    """Another run draws other inputs, and everybody earns the same for each question."""
+    """Another run draws other inputs, and every student earns the same for each question."""
     other = graded.out.with_name("other results")
     grade(graded.submissions, other)
     seeds = [json.loads((out / "run.json").read_text())["seed"] for out in (graded.out, other)]

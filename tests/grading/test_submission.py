@@ -195,7 +195,7 @@ def test_a_thousand_unknown_notebooks_are_one(folder):
 
 
 def test_what_cannot_be_read_is_told_among_others(folder):
-    """Of several that cannot be graded the one says why that nobody could look into."""
+    """Of several that cannot be graded, the notebook that cannot be read says why."""
     folder.add("ada/essay.ipynb", modified=5)
     (folder.path / "ada" / "notes.ipynb").symlink_to(folder.path / "ada" / "essay.ipynb")
     os.utime(folder.path / "ada" / "notes.ipynb", ns=(1, 1), follow_symlinks=False)
@@ -244,7 +244,7 @@ def test_a_notebook_that_is_known_is_not_read_as_json(folder, monkeypatch, inden
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
-    """Whoever saves while the class is graded is told so; nobody is graded by what was not found."""
+    """A file that is saved while the class is graded is refused, and not graded by what was not found."""
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
     (found,) = folder.find()
     for content in (text("make_weight = 2"), "torn"):
@@ -404,7 +404,7 @@ def test_folders_that_look_the_same_are_two_students(folder):
 
 
 def test_roster(folder):
-    """The roster lies in the folder or beside it, the one inside first; without one nobody is absent."""
+    """The roster lies in the folder or else beside it; without a roster no student is absent."""
     assert read_roster(folder.path) == ()
     (folder.path.parent / "roster.csv").write_text("student\nada\nbob\n")
     assert read_roster(folder.path) == ("ada", "bob")

@@ -57,7 +57,7 @@ def shown():
 
 
 def test_importing_it_imports_little(shown):
-    """Neither torch nor Graphviz is imported before somebody asks for a picture."""
+    """Neither torch nor Graphviz is imported before a picture is asked for."""
     assert shown["before"] == []
 
 
@@ -76,7 +76,7 @@ def test_every_front_end_has_something_to_show(shown):
 
 
 def test_names_may_be_left_out(shown):
-    """Whoever looks at one tensor in passing need not name it; of several each has its place."""
+    """A single tensor needs no name; of several each has its position."""
     one, two = shown["unnamed"]
     assert one.splitlines()[1:] == ["  tensor: leaf, no grad, version 0, .grad None"]
     assert [line.split(":")[0] for line in two.splitlines()[1:]] == ["  tensor[0]", "  tensor[1]"]

@@ -1,4 +1,4 @@
-"""What is read from a notebook, whoever wrote it, and that nothing in it can harm its reader."""
+"""What is read from any notebook, and that nothing in it can harm its reader."""
 
 import hashlib
 import json

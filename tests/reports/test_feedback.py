@@ -235,7 +235,7 @@ def test_what_is_not_shown_leaves_no_trace(hidden, gone):
 
 
 def test_outcomes_stay_where_diagnoses_are_hidden():
-    """Whoever is told nothing else still learns which checks failed."""
+    """A student who is told nothing else still learns which checks failed."""
     questions = [question(checks=[check(), check(outcome="passed", points=2.0, message=None)], score=2.0)]
     page, text = both(result(*questions), [], shows=Feedback(diagnoses=False, hints=False, xrays=False))
     assert [spans["class"] for spans in Page(page).all("span", "outcome")] == [
@@ -385,7 +385,7 @@ def test_who_earned_everything_is_told_of_no_cap():
 
 
 def test_of_many_notebooks_left_aside_the_first_are_named():
-    """Six thousand names make no page that nobody can open."""
+    """Six thousand names make a page that can be opened."""
     names = [f"ada/{number:04}.ipynb" for number in range(6_000)]
     for text in both(result(PASSED, superseded=names), []):
         assert "0019.ipynb" in text

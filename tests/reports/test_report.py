@@ -52,14 +52,14 @@ def shown(monkeypatch, tmp_path):
 
 
 def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
-    """Up to a hundred, everybody has a line."""
+    """Up to a hundred, every student has a line."""
     text = shown([row(f"s{number:03}") for number in range(99)], [("zoe", "01_tiny")])
     assert sum(line.startswith("s0") for line in text.splitlines()) == 99
     assert "zoe" in text
 
 
 def test_an_absent_student_has_nothing_of_what_there_is(shown):
-    """As for everybody else the row says of how many points, where that is known."""
+    """As for other students the row says of how many points, where that is known."""
     points = {"01_tiny": apportioned([1, 1, 1], 31)}
     text = shown(
         [row("ada")],
@@ -123,7 +123,7 @@ def test_long_lists_of_names_are_cut(shown):
 
 
 def test_a_note_is_printed(shown):
-    """What else whoever grades should know stands at the end."""
+    """What else the instructor should know stands at the end."""
     assert shown([row("ada")], note="Before, a was graded into b.").splitlines()[-1].startswith("Before, a")
 
 
@@ -200,13 +200,13 @@ def test_what_a_class_misunderstood_counts_students():
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
-    """It counts once, and not as earned by somebody who left it as it was."""
+    """It counts once, and not as earned by a student who left it as it was."""
     rows = [row("a", score=0.0, max_score=0.0), row("b", score=0.0, max_score=0.0, status="untouched")]
     assert summarise(rows)[0].questions[0].outcomes == (1, 0, 0, 1)
 
 
 def test_who_needs_a_human_is_named_with_the_reason():
-    """Errors first, then checks without a verdict, flags, ended processes, several notebooks; nobody else."""
+    """Errors first, then checks without a verdict, flags, ended processes, several notebooks; no others."""
     rows = [
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
@@ -241,7 +241,7 @@ def raised(cell, *types, text=""):
 
 
 def test_a_cell_whose_time_ran_out_needs_a_human():
-    """Time-outs and cells that were left out, which no check may tell of; an error in a cell costs nobody."""
+    """Time-outs and cells that were left out, which no check may tell of; not an error in a cell."""
     left_out = {"raised": None, "fault": "the cells before it used up the time of the notebook"}
     result = observed_result(
         raised(2, "NameError", "Exception", text="name 'x'"),
@@ -262,7 +262,7 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
 
 
 def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, shared_zygote):
-    """The answer stands, and its student is told; whoever grades is told too."""
+    """The answer stands, and its student is told, and the instructor too."""
     klass = TinyClass(tmp_path)
     monkeypatch.chdir(klass.course)
     klass.hand_in("ada", [*RIGHT[:-1], f"{RIGHT[-1]}\nwhile True:\n    pass"])

@@ -151,7 +151,7 @@ def test_rows_are_searched(report, visit):
 
 
 def test_assignment_and_status_are_chosen(report, visit):
-    """The lists offer what there is, work together, and let everybody come back."""
+    """The lists offer what there is, work together, and show all students again."""
     page = visit(report)
     offered = page.locator("#status option").all_text_contents()
     assert offered == ["all", "absent", "error", "graded"]

@@ -86,7 +86,7 @@ def test_a_terminal_shows_how_far_a_run_is():
 
 
 def test_a_pipe_is_not_written_to(capfd):
-    """Where nobody watches, nothing is shown."""
+    """Where there is no terminal, nothing is shown."""
     with class_progress("go on") as tell:
         tell(Progress("grading", before=5, total=20, done=10))
     assert capfd.readouterr() == ("", "")

@@ -42,7 +42,7 @@ def told(before, after):
     ],
 )
 def test_what_is_a_change(before, after, why):
-    """Another score, maximum or status of somebody who had a result, or no row any more; not what is new."""
+    """Another score, maximum or status of a student who had a result, or no row any more; not what is new."""
     assert [why_ for *_, why_ in told(book(before), book(after))] == ([why] if why else [])
 
 
@@ -91,7 +91,7 @@ def test_the_same_change_is_not_added_twice_in_a_row(tmp_path):
 
 
 def test_a_history_that_cannot_be_read_stops_the_run(tmp_path):
-    """Nothing is overwritten that nobody could read."""
+    """A history that cannot be read is not overwritten."""
     (tmp_path / "changes.csv").mkdir()
     with pytest.raises(BrokenRunError, match=r"changes\.csv cannot be read .*: move it away"):
         history(tmp_path / "changes.csv", [change()], AT)
@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
 
 
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
-    """Nobody reads more than twenty; the others are in the file."""
+    """Twenty changes are shown; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
     print_class(
         RunSummary(results=[], absent=[], protection="none", fresh=0, without=[], changes=found), tmp_path
@@ -152,7 +152,7 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
 
 
 def test_a_gradebook_in_another_form_is_said(klass):
-    """Whoever saved it by a spreadsheet learns that nothing could be compared, and has a new gradebook."""
+    """After a spreadsheet saved it, a note says that nothing could be compared; the new gradebook is there."""
     klass.hand_in("ada", RIGHT)
     klass.grade()
     (klass.out / "gradebook.csv").write_text("student;assignment\n", encoding="utf-8")

@@ -22,7 +22,7 @@ from grader.grading.submission import find_submissions
 from grader.notebooks.reader import Notebook
 from grader.results.store import ResultsStore
 
-NOBODY = lambda *_: None  # noqa: E731
+NO_PROGRESS = lambda *_: None  # noqa: E731
 OPENED = []
 RECORDING = []
 
@@ -71,7 +71,7 @@ class Class:
         (self.submissions / "dan" / "01_tiny.ipynb").write_text("torn", encoding="utf-8")
 
     def grade(self, submissions=None, **options):
-        return grade(self.course, submissions or self.submissions, self.out, Options(**options), NOBODY)
+        return grade(self.course, submissions or self.submissions, self.out, Options(**options), NO_PROGRESS)
 
     def files(self, *but):
         """What lies in the results folder."""
@@ -120,7 +120,7 @@ def test_a_run_that_another_grader_recognised_for_reads_notebooks_again(klass, m
 
 @pytest.mark.parametrize("folder", ["submissions", "evidence", "feedback", "reference", ""])
 def test_whatever_is_deleted_comes_again(klass, folder):
-    """Every file of the results can go: the next run gives the same rows, and what anybody needs is there."""
+    """Every file of the results can go: the next run gives the same rows, and all files are there."""
     first = klass.grade()
     before = [path for path in klass.files("run.json", ".lock") if not path.startswith("reference/")]
     gone = [path for path in (klass.out / folder).glob("**/*" if folder else "*") if path.is_file()]
@@ -146,7 +146,7 @@ def test_a_result_that_somebody_corrected_counts(klass):
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"student": 1}'])
 def test_a_broken_result_is_no_result(klass, content):
-    """What somebody spoiled is judged again."""
+    """A spoiled result is judged again."""
     first = klass.grade()
     (klass.out / "submissions" / "ben" / "01_tiny.json").write_text(content, encoding="utf-8")
     second = klass.grade()
@@ -246,7 +246,7 @@ def test_what_a_killed_run_left_unfinished_is_cleared(klass):
 
 
 def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
-    """The gradebook is of the last folder only; whoever grades is told what stays beside it, once."""
+    """The gradebook is of the last folder only; a note says once what stays beside it."""
     assert klass.grade().note is None
     write_notebook(tmp_path / "evening" / "zoe" / "01_tiny.ipynb", RIGHT)
     outcome = klass.grade(submissions=tmp_path / "evening")

@@ -158,7 +158,7 @@ def test_without_a_sandbox_nobody_is_left_either(klass, out):
 
 
 def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
-    """Nobody is blamed for it, and the same command goes on."""
+    """No student is blamed for it, and the same command goes on."""
     with klass.running(out) as process:
         assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
         os.kill(descendants(process.pid)[0], signal.SIGKILL)

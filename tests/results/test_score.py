@@ -83,7 +83,7 @@ def test_a_cap_has_no_digits_without_an_end(worth, partial_credit, score):
 
 
 def test_points_that_add_up_with_noise_are_no_cap():
-    """Whoever passed everything earned everything, whatever binary fractions make of the sum."""
+    """A student who passed everything earned everything, whatever binary fractions make of the sum."""
     shares = apportioned([2, 3, 3, 3, 3], 3)
     assert sum(shares) > 3
     assert not is_capped(earns(*((share, "passed") for share in shares)), shares)
