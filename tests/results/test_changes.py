@@ -152,7 +152,7 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
 
 
 def test_a_gradebook_in_another_form_is_said(klass):
-    """After a spreadsheet saved it, a note says that nothing could be compared; the new gradebook is there."""
+    """After a spreadsheet saved it, a note says that nothing could be compared; a new gradebook is there."""
     klass.hand_in("ada", RIGHT)
     klass.grade()
     (klass.out / "gradebook.csv").write_text("student;assignment\n", encoding="utf-8")
