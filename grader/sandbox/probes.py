@@ -124,24 +124,24 @@ class ProbeRun:
 
         Its pictures are asked in the last of these workers.
         """
-        known: Answers = {}
+        answered: Answers = {}
         waiting = list(probes)
         question_end = time.monotonic() + self._limits.question
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._notebook.deadline):
-                return known | _all(waiting, no_facts(Failure.TOO_LATE))
+                return answered | _all(waiting, no_facts(Failure.TOO_LATE))
             with ExitStack() as stack:
                 worker = self._notebook.load(stack)
                 if isinstance(worker, NoFacts):  # the answers before it count
-                    return known | _all(waiting, worker)
+                    return answered | _all(waiting, worker)
                 question_end += time.monotonic() - begun  # the cells' time is not the question's
                 answers = self._ask_until_fault(worker, waiting, pictures, question_end)
             if answers is None:
                 return _all(probes, no_facts(Failure.FORGED))
-            known |= answers
-            waiting = [probe for probe in waiting if probe.name not in known]
-        return known
+            answered |= answers
+            waiting = [probe for probe in waiting if probe.name not in answered]
+        return answered
 
     def _ask_until_fault(
         self,

@@ -89,12 +89,12 @@ class SelfTestReport:
         ]
 
     def _preflight(self) -> Iterator[list[str]]:
-        found = self.hello.get("found")
-        if not found or found["trouble"]:
+        findings = self.hello.get("findings")
+        if not findings or findings["trouble"]:
             return
         for title, outcomes, good, bad in (
-            ("Attacks the preflight made from inside:", found["attacks"], "stopped", "GOT THROUGH"),
-            ("What has to work inside:", found["controls"], "works", "BROKEN"),
+            ("Attacks the preflight made from inside:", findings["attacks"], "stopped", "GOT THROUGH"),
+            ("What has to work inside:", findings["controls"], "works", "BROKEN"),
         ):
             yield [title, *_table({name: good if holds else bad for name, holds in outcomes.items()})]
 

@@ -41,8 +41,8 @@ class Protection:
     Attributes:
         name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
         torch: version of torch inside.
-        hello: the zygote's first message: also ``cage``, the layers and limits, and ``found``, the outcome of
-            every attack of the preflight.
+        hello: the zygote's first message: also ``cage``, the layers and limits, and ``findings``, the outcome
+            of every attack of the preflight.
     """
 
     name: str

@@ -18,7 +18,7 @@ FOUND = {"attacks": {"fork": True, "open a socket": False}, "controls": {"import
 
 def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **cage):
     """The report about a cage that differs from a good one, as one line of words."""
-    hello = {"protection": name, "torch": "2.13.0", "cage": {**CAGE, **cage}, "found": found}
+    hello = {"protection": name, "torch": "2.13.0", "cage": {**CAGE, **cage}, "findings": found}
     return " ".join(str(SelfTestReport(hello, refusal)).split())
 
 
@@ -39,8 +39,8 @@ def test_this_machines_cage_holds(zygote, doctor):
     assert done.exit_code == 0, done.output
     assert "The cage holds." in done.output
     assert f"protection     {zygote.protection.name}" in done.output
-    assert done.output.count(": stopped") == len(zygote.protection.hello["found"]["attacks"]) >= 25
-    assert done.output.count(": works") == len(zygote.protection.hello["found"]["controls"]) >= 2
+    assert done.output.count(": stopped") == len(zygote.protection.hello["findings"]["attacks"]) >= 25
+    assert done.output.count(": works") == len(zygote.protection.hello["findings"]["controls"]) >= 2
     assert not {"GOT THROUGH", "BROKEN"} & set(done.output.split(": "))
     assert max(map(len, done.output.splitlines())) < 80
 
@@ -67,7 +67,7 @@ def test_a_refusal_is_the_one_of_grade(doctor):
 
 def test_what_got_through_is_told_by_name(doctor):
     """Each attack and each control has its own outcome, the bad ones in capitals."""
-    hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "cage": CAGE, "found": FOUND}
+    hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "cage": CAGE, "findings": FOUND}
 
     def refuse():
         raise ProtectionError("the cage does not hold: open a socket, import", hello)

@@ -160,8 +160,8 @@ class Updates:
     def _note(self, *_: Any) -> None:
         grads = [tensors.read_grad(p) for p in self._learners]
         missing = [name for name, grad in zip(self._names, grads, strict=True) if grad is None]
-        place = _joined(self._learners)
-        self._made["steps"].append({"gradient": _joined(grads), "missing": missing, "place": place})
+        position = _joined(self._learners)
+        self._made["steps"].append({"gradient": _joined(grads), "missing": missing, "place": position})
 
     def __exit__(self, *error: object) -> None:
         self._hook.remove()

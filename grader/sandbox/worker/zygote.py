@@ -32,7 +32,13 @@ def main() -> None:
     gc.disable()  # nothing that is imported is garbage, and to look for it takes a quarter of the time
     sys.path.pop(0)  # the folder this was started from; nothing else of the package may be imported
     warnings.simplefilter("ignore")
-    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "torch": "", "cage": {}, "found": {}}
+    hello: dict[str, Any] = {
+        "unprotected": None,
+        "protection": "none",
+        "torch": "",
+        "cage": {},
+        "findings": {},
+    }
     run = _prepare(settings, hello)
     control.send(json.dumps(hello).encode())
     if hello["unprotected"] is None:
@@ -84,7 +90,7 @@ def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: 
     except PermissionError:
         hello["unprotected"] = "this root may not end the processes of others: grade as an ordinary user"
         return None
-    hello["found"] = findings._asdict()
+    hello["findings"] = findings._asdict()
     if findings.failures:
         holes = ", ".join(findings.failures)
         hello["unprotected"] = findings.trouble or f"the cage does not hold: {holes}"
