@@ -1,10 +1,8 @@
-"""What hidden checks compare and say: assertions, and sentences about what was seen.
+"""Hidden checks compare facts and explain differences: assertions, and sentences about what was seen.
 
 * `assert_close` has a floor. An element is compared relative to itself or to a hundredth of the largest
-element,
-  whichever is larger: rounding noise around zero is no error, and a small gradient beside large ones still
-  counts.
-* A sentence about numbers is read off the numbers, so it is certain, and it never shows an expected value.
-What is
-  only likely is asked as a question.
+  element, whichever is larger: rounding noise around zero is no error, and a small gradient beside large ones
+  still counts.
+* A sentence about numbers follows from the numbers, so it is certain, and it never shows an expected value.
+  What is only likely is asked as a question.
 """

@@ -157,8 +157,8 @@ def is_kept(fact: Any) -> bool:
     return isinstance(fact["before"], dict) and "torch" in fact["before"] and isinstance(fact["after"], dict)
 
 
-def _are_of_one_kind(one: Any, other: Any) -> bool:
-    return (type(one) is type(other) and type(one) in _PLAIN) or _kind(one) == _kind(other)
+def _are_of_one_kind(seen: Any, expected: Any) -> bool:
+    return (type(seen) is type(expected) and type(seen) in _PLAIN) or _kind(seen) == _kind(expected)
 
 
 def _kind(value: Any) -> str:

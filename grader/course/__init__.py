@@ -1,29 +1,23 @@
 """What an author writes, read, checked and built: masters, hidden checks, probes, settings and new files.
 
-* A blank costs only the definition it stands in. It is a syntax error on purpose, so a file with blanks is
-  parsed with names in their place; a definition that has a blank, or needs one that has, is left out before
-  anything is imported (`unfinished.py`). Nothing that has a blank is published.
+* A blank costs only its definition. It is a syntax error on purpose, so a file with blanks is parsed with
+  names in their place; a definition that has a blank, or needs such a definition, is left out before anything
+  is imported (`unfinished.py`). Nothing that has a blank is published.
 * jupytext is imported only where a master is read (`master.py`): that takes half a second, and often the
-doctor
-  remembers the cells.
+  doctor remembers the cells.
 * Student notebooks say `otter.Notebook("NN_name.ipynb", tests_dir="tests/NN_name")`. With the name alone,
-Otter 7
-  looks into any `./tests` beside the notebook and stops with `FileNotFoundError` if that is another folder.
+  Otter 7 looks into any `./tests` beside the notebook and stops with `FileNotFoundError` if that is another
+  folder.
 * A question with an afterword has a single public test. Otter shows a test's success message even if another
-  test of the question fails; a student would be told why an answer is right that is not.
+  test of the question fails; a student would read why an answer is right that is not.
 * An end task earns no points. A bonus would make the totals of gradebook, Canvas and Classroom depend on a
-task
-  without hints. A result holds it beside its questions (`end_task`), and exports never see it.
+  task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
 * A notebook's picture is a PNG in a data address, in a cell of text (`lesson_pictures.py`). Colab shows
-neither
-  attachments nor SVG there, and a saved output is gone once a student runs all cells.
-* The line of an error in a probe is found outside. What is sent to the worker has no path, comment or line of
-its
-  file. The position comes back, and both syntax trees are walked side by side to the line as it was written
+  neither attachments nor SVG there, and a saved output is gone once a student runs all cells.
+* The line of an error in a probe is computed outside. The worker gets no path, comment or line of the file.
+  It sends a position, and both syntax trees are walked side by side to the line of the file
   (`ProbeSource.line_in_file`).
 * Settings are part of what decides a verdict: partial credit and points are in an assignment's fingerprint,
   limits in that of evidence. What feedback shows is in `run.json`; it is null until all pages are written
-  anew, so that the next run mends a killed or partial one.
-
-The doctor, which proves that a course agrees with itself, is a package of its own (`grader.doctor`).
+  anew, so that the next run mends a killed or partial run.
 """

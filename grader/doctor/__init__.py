@@ -1,20 +1,17 @@
 """Proves that a course agrees with itself, and shows an author what probes see.
 
-* What the doctor remembers stands under a fingerprint of all it depends on (`grader.memory`,
-`source_text.py`): the
-  answer, the texts of the question's checks and probes with everything they name, the reference, the seeds,
-  the grader's code, torch. So nothing remembered is ever out of date, and no rule says when to forget. An
-  uncertain outcome is not remembered. A question is tried with the cells it needs, so an edit of another
-  question's answer changes nothing here.
+* The doctor's memory holds a finding under a fingerprint of all it depends on (`grader.memory`,
+  `source_text.py`): the answer, the texts of the question's checks and probes with everything they name, the
+  reference, the seeds, the grader's code, torch. So nothing in it is ever out of date, and no rule says when
+  to forget. An uncertain outcome is not kept. A question is tried with the cells it needs, so an edit of
+  another question's answer changes nothing here.
 * Known answers share workers; students' notebooks never do (`reused_worker.py`). Of 1,050 known answers all
-were
-  judged the same in shared and in new workers. An answer that is not judged as it says is observed again
-  alone before there is a complaint, so it is never blamed for what another answer left behind.
+  were judged the same in shared and in new workers. An answer that is not judged as it says is observed again
+  alone before there is a complaint, so another answer's traces never cause a complaint about it.
 * One seed is tried, because all eight assignments take a minute and a half with each. The reference is
-observed
-  with another seed, too, which shows inputs that no seed changes. `--seeds 5`, and `make test-all`, try five.
+  observed with another seed, too, which shows inputs that no seed changes. `--seeds 5`, and `make test-all`,
+  try five.
 * Random draws of an answer move no input. A right answer may shuffle or seed a generator; a probe that draws
-after
-  the call would then show it other inputs than the reference. So all generators start anew after each call,
-  and the doctor tries the reference with a random draw after each of its calls.
+  after the call would then show it other inputs than the reference. So all generators start anew after each
+  call, and the doctor tries the reference with a random draw after each of its calls.
 """

@@ -1,7 +1,7 @@
 """Names in a known answer that nothing defines: an author's typo, not a student's mistake.
 
 Such an answer stops, and would count as a wrong answer that every check finds. Names are looked up without
-running anything; attributes only if an answer failed to find one, because torch is not imported outside.
+running anything; attributes only if an answer failed to find them, because torch is not imported outside.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A fork, and the first use of pages shared with the zygote, take longer than the probes of a question: 75 ms of
 processor time, here 50. Known answers are the course's own, so they may share a worker; students' notebooks
-never do. Each begins with names, modes and random numbers of its own. When something goes wrong, or cannot be
-put back, the notebook is observed like a student's in a worker of its own, and the next gets a new worker.
+never do. Each begins with names, modes and random numbers of its own. If a notebook fails, or its traces
+cannot be removed, it is observed like a student's in a worker of its own, and the next gets a new worker.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ReusedWorker:
         return evidence
 
     def worker(self) -> AbstractContextManager[WorkerProcess]:
-        """The worker, once for each notebook: an observer that asks for a second one has met a fault.
+        """The worker, once for each notebook: an observer that asks for a second worker has met a fault.
 
         Raises:
             _SpoiledError: this is the second time, or the notebook before has ended the worker.

@@ -84,8 +84,8 @@ def print_mutation(console: Console, report: MutationReport, *, verbose: bool) -
     """Print the outcome of an assignment's mutants; with `verbose`, all survivors."""
     counts = f"{report.mutants} mutants, {report.killed} killed, {report.equal} equal by hand"
     implied = f" ({report.implied} more cut only a part of what one of these cuts)" if report.implied else ""
-    told = f"{counts}, {len(report.survivors)} survive{implied}"
-    console.print(f"[bold]{escape(report.stem)}[/]: {told}", highlight=False, soft_wrap=True)
+    summary = f"{counts}, {len(report.survivors)} survive{implied}"
+    console.print(f"[bold]{escape(report.stem)}[/]: {summary}", highlight=False, soft_wrap=True)
     for line in survivor_lines(report.survivors, most=None if verbose else _MAX_IN_ANSWERS):
         _print(console, line)
     for complaint in report.complaints:

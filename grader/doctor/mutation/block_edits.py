@@ -22,61 +22,67 @@ _IN_PLACE = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"
 
 def left_out(block: Block) -> Iterator[Statements]:
     """Without a statement."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         if not isinstance(statement, DEFINITIONS):
-            yield own[:i] + own[i + 1 :]
+            yield statements[:i] + statements[i + 1 :]
 
 
 def moved_by_one(block: Block) -> Iterator[Statements]:
-    """With two neighbours exchanged, unless they plainly have nothing to do with each other."""
-    own = block.statements
-    for i, (one, two) in enumerate(pairwise(own)):
-        if not isinstance(one, DEFINITIONS) and not are_independent(one, two):
-            yield [*own[:i], two, one, *own[i + 2 :]]
+    """With two neighbours exchanged, unless the text shows that they are independent."""
+    statements = block.statements
+    for i, (first, second) in enumerate(pairwise(statements)):
+        if not isinstance(first, DEFINITIONS) and not are_independent(first, second):
+            yield [*statements[:i], second, first, *statements[i + 2 :]]
 
 
 def moved_into_a_block(block: Block) -> Iterator[Statements]:
     """With a simple statement moved into the loop, `with` or `if` that stands beside it."""
-    own = block.statements
-    for i, (one, two) in enumerate(pairwise(own)):
-        for field, inner in _blocks_of(two) if not any(_blocks_of(one)) else ():
-            yield [*own[:i], _with(two, field, [one, *inner]), *own[i + 2 :]]
-        for field, inner in _blocks_of(one) if not any(_blocks_of(two)) else ():
-            if not (isinstance(one, ast.With) and returns_a_name(two)):
-                yield [*own[:i], _with(one, field, [*inner, two]), *own[i + 2 :]]
+    statements = block.statements
+    for i, (first, second) in enumerate(pairwise(statements)):
+        for field, inner in _blocks_of(second) if not any(_blocks_of(first)) else ():
+            yield [*statements[:i], _with(second, field, [first, *inner]), *statements[i + 2 :]]
+        for field, inner in _blocks_of(first) if not any(_blocks_of(second)) else ():
+            if not (isinstance(first, ast.With) and returns_a_name(second)):
+                yield [*statements[:i], _with(first, field, [*inner, second]), *statements[i + 2 :]]
 
 
 def moved_out_of_a_block(block: Block) -> Iterator[Statements]:
     """With the first statement of a loop, `with` or `if` moved before it, or the last behind it."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         for field, inner in _blocks_of(statement):
             if len(inner) > 1:
-                yield [*own[:i], inner[0], _with(statement, field, inner[1:]), *own[i + 1 :]]
+                yield [*statements[:i], inner[0], _with(statement, field, inner[1:]), *statements[i + 1 :]]
             if len(inner) > 1 and not (isinstance(statement, ast.With) and returns_a_name(inner[-1])):
-                yield [*own[:i], _with(statement, field, inner[:-1]), inner[-1], *own[i + 1 :]]
+                yield [*statements[:i], _with(statement, field, inner[:-1]), inner[-1], *statements[i + 1 :]]
 
 
 def taken_away(block: Block) -> Iterator[Statements]:
     """With what a `with`, `try`, `if` or loop holds in its place."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         if isinstance(statement, ast.Try):
-            yield [*own[:i], *statement.body, *statement.orelse, *statement.finalbody, *own[i + 1 :]]
+            yield [
+                *statements[:i],
+                *statement.body,
+                *statement.orelse,
+                *statement.finalbody,
+                *statements[i + 1 :],
+            ]
         elif isinstance(statement, ast.With | ast.If):
-            yield [*own[:i], *statement.body, *own[i + 1 :]]
+            yield [*statements[:i], *statement.body, *statements[i + 1 :]]
 
 
 def under_no_grad(block: Block) -> Iterator[Statements]:
     """With a statement or function under `no_grad`, where something is recorded."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         if may_record(statement) and not block.unrecorded and not records_nothing(statement):
-            yield [*own[:i], _no_grad([statement]), *own[i + 1 :]]
+            yield [*statements[:i], _no_grad([statement]), *statements[i + 1 :]]
         if isinstance(statement, ast.FunctionDef) and not records_nothing(statement):
             decorated = [ast.parse("torch.no_grad()", mode="eval").body, *statement.decorator_list]
-            yield [*own[:i], _with(statement, "decorator_list", decorated), *own[i + 1 :]]
+            yield [*statements[:i], _with(statement, "decorator_list", decorated), *statements[i + 1 :]]
 
 
 def one_round(block: Block) -> Iterator[Statements]:
@@ -88,37 +94,37 @@ def one_round(block: Block) -> Iterator[Statements]:
 
 def early_return(block: Block) -> Iterator[Statements]:
     """With the final `return` moved before some of the statements it follows."""
-    own = block.statements
-    if isinstance(block.owner, ast.FunctionDef) and isinstance(own[-1], ast.Return):
-        for i in range(1, len(own) - 1):
-            yield [*own[:i], own[-1]]
+    statements = block.statements
+    if isinstance(block.owner, ast.FunctionDef) and isinstance(statements[-1], ast.Return):
+        for i in range(1, len(statements) - 1):
+            yield [*statements[:i], statements[-1]]
 
 
 def zero_and_step_exchanged(block: Block) -> Iterator[Statements]:
     """With the places of `zero_grad` and `step` exchanged."""
-    own = block.statements
-    for i, one in enumerate(own):
-        for j, two in enumerate(own[i + 1 :], start=i + 1):
-            if {_method(one), _method(two)} == {"zero_grad", "step"}:
-                yield [*own[:i], two, *own[i + 1 : j], one, *own[j + 1 :]]
+    statements = block.statements
+    for i, first in enumerate(statements):
+        for j, second in enumerate(statements[i + 1 :], start=i + 1):
+            if {_method(first), _method(second)} == {"zero_grad", "step"}:
+                yield [*statements[:i], second, *statements[i + 1 : j], first, *statements[j + 1 :]]
 
 
 def in_place_exchanged(block: Block) -> Iterator[Statements]:
     """With a new value for a name instead of a write into its tensor, or the other way round."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         for other in _otherwise_assigned(statement):
-            yield [*own[:i], other, *own[i + 1 :]]
+            yield [*statements[:i], other, *statements[i + 1 :]]
 
 
 def without_decorator(block: Block) -> Iterator[Statements]:
     """With a definition that lacks a decorator."""
-    own = block.statements
-    for i, statement in enumerate(own):
+    statements = block.statements
+    for i, statement in enumerate(statements):
         decorators = getattr(statement, "decorator_list", [])
         for j in range(len(decorators)):
             fewer = _with(statement, "decorator_list", decorators[:j] + decorators[j + 1 :])
-            yield [*own[:i], fewer, *own[i + 1 :]]
+            yield [*statements[:i], fewer, *statements[i + 1 :]]
 
 
 #: The edits of a block, each with its name in plain English.

@@ -167,10 +167,10 @@ def returns_a_name(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name | ast.Constant | None)
 
 
-def are_independent(one: ast.stmt, two: ast.stmt) -> bool:
-    """Whether two statements may change places: they share no name, and one of them calls nothing."""
-    names = [{node.id for node in ast.walk(s) if isinstance(node, ast.Name)} for s in (one, two)]
-    return not names[0] & names[1] and (_is_plain(one) or _is_plain(two))
+def are_independent(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether two statements may change places: they share no name, and at most one calls anything."""
+    names = [{node.id for node in ast.walk(s) if isinstance(node, ast.Name)} for s in (first, second)]
+    return not names[0] & names[1] and (_is_plain(first) or _is_plain(second))
 
 
 def _is_plain(statement: ast.stmt) -> bool:
