@@ -152,12 +152,12 @@ def _means(path: str) -> Iterator[str]:
         yield "patched"
 
 
-def flags_of(cells: Sequence[Cell], patched: Sequence[str], traces: Sequence[Notice] = ()) -> list[Flag]:
+def flags_of(traces: Sequence[Notice], patched: Sequence[str] = ()) -> list[Flag]:
     """The flags of a notebook.
 
     Args:
+        traces: in its cells, and what the worker noticed by Python's audit events.
         patched: what the worker saw changed in torch.
-        traces: what the worker noticed by Python's audit events, however the text was written.
     """
-    found = [Flag(what, cell) for what, cell in dict.fromkeys([*traces_in(cells), *traces])]
-    return found + [Flag(f"{name[:60]} was replaced", None) for name in patched[:5]]
+    flags = [Flag(what, cell) for what, cell in dict.fromkeys(traces)]
+    return flags + [Flag(f"{name[:60]} was replaced", None) for name in patched[:5]]

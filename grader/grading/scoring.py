@@ -84,7 +84,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
             verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
         rule = _EACH_CHECK if question.is_end_task else credit
         questions.append(_question(question, status, checks, verdicts, rule))
-    flags = flags_of((), evidence.patched, [*submission.traces, *evidence.traces])
+    flags = flags_of([*submission.traces, *evidence.traces], evidence.patched)
     return _result(submission, None, questions, flags, provenance, evidence)
 
 
@@ -98,7 +98,7 @@ def failed(
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
     questions = [_question(q, "missing", checks, _all_failed(checks, error), _NOTHING) for q, checks in asked]
-    return _result(submission, error, questions, flags_of((), (), submission.traces), provenance, evidence)
+    return _result(submission, error, questions, flags_of(submission.traces), provenance, evidence)
 
 
 def _result(  # noqa: PLR0913, PLR0917 - as above

@@ -139,7 +139,7 @@ def test_a_path_may_be_of_two_kinds():
 @pytest.mark.parametrize("source", ORDINARY)
 def test_ordinary_code_is_not_flagged(source):
     """What every notebook does is no flag."""
-    assert flags_of([Cell(1, source)], []) == []
+    assert traces_in([Cell(1, source)]) == ()
 
 
 def test_what_the_worker_saw_replaced_is_flagged():
@@ -151,7 +151,7 @@ def test_what_the_worker_saw_replaced_is_flagged():
 def test_a_flood_of_traces_hides_none_and_fills_no_memory():
     """Of thousands of cells with one trace some are named, and another trace after them is too."""
     cells = [Cell(number, "import gc; gc.get_objects()") for number in range(1, 5_000)]
-    flags = flags_of([*cells, Cell(5_000, "import ctypes")], [])
+    flags = flags_of(traces_in([*cells, Cell(5_000, "import ctypes")]))
     assert len(flags) < 50
     assert (flags[0], flags[-1]) == (Flag("gc", 1), Flag("ctypes", 5_000))
 
@@ -186,7 +186,7 @@ def test_reading_a_strangers_text_takes_linear_time(piece):
     texts = ["# " + piece * ((1 << 20) // len(piece)), *("\n" * n + piece * 4_000 + "1" for n in range(9))]
     cells = [Cell(number, text) for number, text in enumerate(texts, 1)]
     begun = time.process_time()
-    flags_of(cells, [])
+    traces_in(cells)
     modules_to_preload(texts)
     assert time.process_time() - begun < 5
 
@@ -232,7 +232,7 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     )
     for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{code}"):
         seen = look(zygote, [ordinary, text], leaf="student.leaf()")
-        flags = flags_of([Cell(1, ordinary), Cell(2, text)], [], seen.evidence.traces)
+        flags = flags_of([*traces_in([Cell(1, ordinary), Cell(2, text)]), *seen.evidence.traces])
         assert Flag(what, 2) in flags
         assert {flag.cell for flag in flags} == {2}
 

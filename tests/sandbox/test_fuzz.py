@@ -19,7 +19,7 @@ from grader.checks.gradients import assert_gradients
 from grader.checks.observation import Observation, is_gradients
 from grader.course.course import Course
 from grader.course.reference import observe_reference
-from grader.grading.flags import flags_of
+from grader.grading.flags import traces_in
 from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.file import NotebookError
@@ -86,7 +86,7 @@ def test_a_spoiled_notebook(number, course, documents, tmp_path):
             assert str(error).startswith("01_leaves.ipynb ")
             return
         assert recognise("untitled", found, course.functions) in {None, *STEMS}
-        assert all(flag["cell"] for flag in flags_of(found.cells, ()))
+        assert all(cell for _, cell in traces_in(found.cells))
         modules_to_preload(cell.source for cell in found.cells)
         assert json.dumps([cell.source for cell in found.cells], ensure_ascii=False).encode()
 
