@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.course.course import Course
 from grader.grading.roster import read_roster
 from grader.grading.run_plan import Results, RunPlan
 from grader.grading.submission import Submission
@@ -20,9 +19,7 @@ from grader.text import printable, some
 _MOST_NAMED = 5
 
 
-def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
-    course: Course,
-    store: ResultsStore,
+def write_class(
     plan: RunPlan,
     submissions: Path,
     handed_in: Sequence[Submission],
@@ -35,9 +32,10 @@ def write_class(  # noqa: PLR0913, PLR0917 - all that is known of a class
         handed_in: all that was handed in to `submissions`.
         broken: the submissions that a check broke on, by what was raised and where.
     """
+    store = plan.store
     graded = [results[submission.key] for submission in handed_in if submission.key in results]
     absent = absent_students(handed_in, submissions)
-    points = {stem: course.points(stem) for stem in {stem for _, stem in absent}}
+    points = {stem: plan.course.points(stem) for stem in {stem for _, stem in absent}}
     book = gradebook(graded, absent, points)
     same_class = plan.before.get("submissions") == str(submissions.resolve())
     changes, unknown = record_changes(store, book, same_class=same_class)

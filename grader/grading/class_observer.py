@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import islice
 
 from grader.checks.observation import Observation
 from grader.course.cause import cause_of
-from grader.course.course import Course
 from grader.course.reference import (
     REFERENCE_LIMITS,
     plan_for_oracles,
@@ -21,14 +20,13 @@ from grader.course.reference import (
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
-from grader.grading.evidence_store import EvidenceStore
 from grader.grading.judge import MAX_BATCH, error_of
 from grader.grading.options import ProgressReporter
+from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.file import NotebookError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
-from grader.sandbox.plan import TimeLimits
 from grader.text import some
 
 #: Submissions of an assignment with their evidence, on the inputs of a seed.
@@ -40,25 +38,11 @@ _CHANGED = "the notebook was changed or removed while it was graded; grade again
 
 
 class ClassObserver:
-    """Evidence of a class: known, or observed by an executor.
+    """Evidence of a class, as far as a plan needs it: known, or observed by an executor."""
 
-    Args:
-        rubrics: by assignment, what is asked.
-        store: what runs before have observed, and where new evidence goes.
-        limits: seconds for a cell, a question and a notebook.
-    """
-
-    def __init__(  # noqa: PLR0913, PLR0917 - all that observing takes
-        self,
-        course: Course,
-        rubrics: Mapping[str, Rubric],
-        store: EvidenceStore,
-        executor: Executor,
-        limits: TimeLimits,
-        progress: ProgressReporter,
-    ) -> None:
-        self._course, self._rubrics, self._store, self._executor = course, rubrics, store, executor
-        self._limits, self._progress = limits, progress
+    def __init__(self, plan: RunPlan, executor: Executor, progress: ProgressReporter) -> None:
+        self._course, self._rubrics, self._limits = plan.course, plan.rubrics, plan.limits
+        self._store, self._executor, self._progress = plan.evidence, executor, progress
         self._expected: dict[tuple[str, str, int], Evidence] = {}
 
     def reference(self, stem: str, seed: int) -> Evidence:

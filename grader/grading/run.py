@@ -52,9 +52,9 @@ def grade(
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s.examined() for s in plan.stale if s.error is None]
         reporter = ProgressReporter(progress)
-        observer = ClassObserver(course, plan.rubrics, plan.evidence, executor, options.limits, reporter)
+        observer = ClassObserver(plan, executor, reporter)
         observer.require_sound_checks(readable)  # before anything is written
-        steps = RunSteps(course, store, plan, observer, results)
+        steps = RunSteps(plan, observer, results)
         record = plan.record(submissions)
         if plan.stale or plan.old_feedback:
             store.write_run(record)
@@ -69,7 +69,7 @@ def grade(
                 steps.write(submission, result, evidence, seed)
         steps.write_old_feedback_anew()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return write_class(course, store, plan, submissions, handed_in, results, steps.broken)
+        return write_class(plan, submissions, handed_in, results, steps.broken)
 
 
 def _selected(

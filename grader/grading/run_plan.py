@@ -51,8 +51,8 @@ class RunPlan:
         environment: Sequence[str],
         protection: Protection,
     ) -> None:
-        self.before, self.protection = before, protection
-        self._course, self._store, self._options = course, store, options
+        self.course, self.store, self.before, self.protection = course, store, before, protection
+        self.limits = options.limits
         stems = sorted({submission.assignment for submission in selected if submission.assignment})
         self.rubrics = {stem: course.rubric(stem) for stem in stems}
         self._checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
@@ -75,7 +75,7 @@ class RunPlan:
     def _is_current(self, submission: Submission, results: Results) -> bool:
         """Whether the stored result is what grading would give again."""
         result = results.get(submission.key)
-        if result is None or not self._store.has_feedback(*submission.key):
+        if result is None or not self.store.has_feedback(*submission.key):
             return False
         return (
             replace(result.provenance, graded_at=None) == self.provenance(submission)
@@ -106,10 +106,10 @@ class RunPlan:
             "grader": __version__,
             "torch": self.protection.torch,
             "protection": self.protection.name,
-            "limits": asdict(self._options.limits),
+            "limits": asdict(self.limits),
             # Until all feedback was written anew, the run does not say what feedback shows.
             "feedback": None if self.old_feedback else self._feedback,
-            "recognised_by": _recognition(self._course),
+            "recognised_by": _recognition(self.course),
         }
 
     def final_record(self, record: Mapping[str, Any], *, shows_all: bool) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from grader.course.course import Course
 from grader.grading.class_observer import ClassObserver
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Results, RunPlan
@@ -14,7 +13,6 @@ from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission
 from grader.reports.feedback import write_feedback
 from grader.results.model import Result
-from grader.results.store import ResultsStore
 from grader.sandbox.evidence import Evidence
 
 _STUBS = ""  # a name that no submission has
@@ -27,11 +25,9 @@ class RunSteps:
         broken: the submissions on whose facts a check broke, by the cause.
     """
 
-    def __init__(
-        self, course: Course, store: ResultsStore, plan: RunPlan, observer: ClassObserver, results: Results
-    ) -> None:
-        self._settings, self._store, self._plan, self._observer = course.settings, store, plan, observer
-        self._results = results
+    def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
+        self._plan, self._observer, self._results = plan, observer, results
+        self._settings, self._store = plan.course.settings, plan.store
         self.broken: dict[str, list[str]] = defaultdict(list)
 
     def judge(
