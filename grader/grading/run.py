@@ -17,14 +17,13 @@ from grader.grading.options import Options, ProgressCallback, ProgressReporter
 from grader.grading.run_plan import plan_run, recognised
 from grader.grading.run_steps import RunSteps
 from grader.grading.submission import Submission, find_submissions
+from grader.notebooks.discover import RELEASE_MANIFEST
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Settings, open_executor
 from grader.text import did_you_mean
 
-__all__ = ["RELEASED", "Options", "grade"]
-
-RELEASED = ".handout/release.json"  # what a release leaves; see grader/integrations/release
+__all__ = ["Options", "grade"]
 
 
 def grade(
@@ -131,7 +130,7 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
             f"{out}: results would lie among the submissions of {submissions}: choose another --out"
         )
     for folder in (results, *results.parents):
-        if (folder / RELEASED).is_file():
+        if (folder / RELEASE_MANIFEST).is_file():
             raise GraderError(
                 f"{out} lies in what `release` wrote for students, and results hold what they must not see:"
                 " choose another --out"

@@ -15,6 +15,8 @@ NOTEBOOK = re.compile(
 )
 SKIPPED_FOLDERS = frozenset({".git", ".handout", ".ipynb_checkpoints", "__MACOSX"})
 """Folders in which no submission lies: what git, a release, Jupyter and macOS keep in them."""
+RELEASE_MANIFEST = ".handout/release.json"
+"""What a release leaves among the files of students."""
 _APPLE_DOUBLE = "._"
 
 

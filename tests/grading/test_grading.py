@@ -17,7 +17,6 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.errors import ProtectionError
 from grader.grading import run as grading
-from grader.grading.run import RELEASED
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
 from grader.sandbox import executor
@@ -141,8 +140,8 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
 
 def test_results_do_not_go_where_students_read(klass):
     """Neither among the submissions nor into a released repository, which is pushed to students."""
-    (klass.out / RELEASED).parent.mkdir(parents=True)
-    (klass.out / RELEASED).write_text("{}")
+    (klass.out / MANIFEST).parent.mkdir(parents=True)
+    (klass.out / MANIFEST).write_text("{}")
     inner = klass.out / "results"
     for out in (klass.out, inner, klass.submissions, klass.submissions.parent):
         klass.out = out
@@ -159,11 +158,6 @@ def test_who_is_not_on_the_roster_is_named(klass):
     assert "Not on the roster: ben" in told
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
     assert "Not on the roster" not in klass.grade().stdout
-
-
-def test_a_release_is_known_by_the_file_it_leaves():
-    """What grading refuses to write into is what a release writes."""
-    assert MANIFEST == RELEASED
 
 
 def test_a_changed_probe_observes_again(klass):
