@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from grader.course.course import Course
@@ -55,16 +56,17 @@ class _StoredResult:
         fingerprint = stored.reference or ""
         reference = self._store.expected("reference", self._stem, fingerprint)
         stubs = self._store.expected("stubs", self._stem, fingerprint)
-        known = self._result, self._run, stored.evidence, reference, self._rubric, stored.seed
+        stored_only = Regrade(self._result, self._run, stored.evidence, reference, self._rubric, stored.seed)
         remarks = list(self._changed())
         if reference is None:
-            return Regrade(*known, None, [*remarks, _NO_REFERENCE])
+            return replace(stored_only, remarks=[*remarks, _NO_REFERENCE])
         try:
             now, verdicts = self._verdict(stored.evidence, reference, stubs)
         except CourseError as error:  # the probes of now ask for other facts
-            return Regrade(*known, None, [*remarks, f"{_OTHER_PROBES} {error}"])
+            return replace(stored_only, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
         causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
-        return Regrade(*known, now, remarks, causes, tuple(differences(self._result, now)))
+        changed = tuple(differences(self._result, now))
+        return replace(stored_only, now=now, remarks=remarks, causes=causes, differences=changed)
 
     def _verdict(
         self, evidence: Evidence, reference: Evidence, stubs: Evidence | None

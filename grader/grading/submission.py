@@ -108,10 +108,10 @@ def find_submissions(
     Raises:
         GraderError: there is no such folder, or no notebook in it.
     """
-    found = find_notebooks(folder)
-    students = _name_students(item.student for item in found)
+    notebooks = find_notebooks(folder)
+    students = _name_students(item.student for item in notebooks)
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
-    for item in found:
+    for item in notebooks:
         submission = _read(item, students[item.student], functions, known)
         rank = (item.modified, item.stem == submission.name, item.raw_relative)
         rivals[submission.student, submission.assignment or ""][rank] = submission
