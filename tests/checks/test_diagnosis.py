@@ -1,4 +1,4 @@
-"""What torch said, turned into what a student should look for."""
+"""Errors of torch become diagnoses: what a student should look for."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Outside: the words of a probe tell what is there, whatever a class, a hook or a closure says of it."""
+"""The words of a probe return true facts, whatever a class, a hook or a closure claims."""
 
 import pytest
 from observing import look, probe

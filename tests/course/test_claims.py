@@ -1,4 +1,4 @@
-"""Outside: what five texts claim about PyTorch is run, and every claim is taught in the course."""
+"""Five texts claim things about PyTorch: every claim is run, and taught in the course."""
 
 import json
 import re

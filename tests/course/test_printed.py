@@ -1,4 +1,4 @@
-"""What a comment in a notebook says that a line prints is what the line prints."""
+"""Where a comment in a notebook quotes the output of a line, the line prints that."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The kill matrix: what an author reads off it stands in it."""
+"""The kill matrix has a row for each wrong answer and a column for each check that fails some of them."""
 
 from grader.doctor.assignment_report import AnswerReport, answer_messages, kill_matrices
 

@@ -1,4 +1,4 @@
-"""Mutants: each edit changes what its name says, and makes none that plainly makes no difference."""
+"""Mutants: each edit makes the change that its name says, and none that changes nothing."""
 
 import ast
 

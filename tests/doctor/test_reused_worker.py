@@ -1,4 +1,4 @@
-"""Outside: known answers share a worker, and each is observed as if it had one of its own."""
+"""Known answers share a worker, and each is observed as if its worker were new."""
 
 from dataclasses import replace
 
