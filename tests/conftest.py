@@ -81,3 +81,13 @@ def klass(tmp_path, monkeypatch, shared_zygote):
     klass = TinyClass(tmp_path)
     monkeypatch.chdir(klass.course)
     return klass
+
+
+@pytest.fixture
+def close_the_lab(monkeypatch):
+    """A function after whose call no process can be started that runs students' code."""
+
+    def started(**_):
+        raise AssertionError("a worker was asked for")
+
+    return lambda: monkeypatch.setattr(executor, "Zygote", started)

@@ -8,7 +8,6 @@ from tiny_course import HALF, RIGHT
 from grader.course.course import Course
 from grader.course.settings import Feedback, Settings, read_settings
 from grader.errors import CourseError
-from grader.sandbox import executor
 from grader.sandbox.plan import TimeLimits
 
 ASKED = {"01_leaves": ["q1", "q2"], "03_truncated_bptt": ["q1"], "09_begun": None}
@@ -26,16 +25,6 @@ question = 6.5
 [feedback]
 hints = false
 """
-
-
-@pytest.fixture
-def close_the_lab(monkeypatch):
-    """A function after whose call nobody can start a process that runs students' code."""
-
-    def started(**_):
-        raise AssertionError("a worker was asked for")
-
-    return lambda: monkeypatch.setattr(executor, "Zygote", started)
 
 
 def settings_of(tmp_path, content):

@@ -9,7 +9,6 @@ from tiny_course import HALF, RIGHT, write_notebook
 from grader.notebooks.definitions import MAX_DEFINITIONS, find_definitions
 from grader.notebooks.reader import Cell
 from grader.reports.format_facts import MAX_ENTRIES, compared
-from grader.sandbox import executor
 from grader.sandbox.facts import Other, Raised, Tensor
 
 
@@ -27,15 +26,11 @@ def test_what_the_stub_passes_is_said(klass):
 
 
 @pytest.fixture
-def graded(klass, monkeypatch):
+def graded(klass, close_the_lab):
     """A class that was graded, after which no process can be started that runs students' code."""
     klass.hand_in("ben", ["import torch", "1 / 0", *HALF[1:]])
     klass.grade()
-
-    def started(**_):
-        raise AssertionError("a worker was asked for")
-
-    monkeypatch.setattr(executor, "Zygote", started)
+    close_the_lab()
     return klass
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import nullcontext
 
 import pytest
 from real_life import answers, cells, files  # noqa: F401 - they enter their cases
@@ -10,7 +9,6 @@ from real_life.draft import CASES, ROOT
 
 from grader.course.course import Course
 from grader.grading.run import Options, grade
-from grader.sandbox import executor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
@@ -40,7 +38,7 @@ class Graded:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory, zygote):
+def graded(tmp_path_factory, zygote_of_all):
     """All students, graded at once."""
     root = tmp_path_factory.mktemp("real life")
     for case in CASES:
@@ -49,10 +47,8 @@ def graded(tmp_path_factory, zygote):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             os.utime(path, (1_700_000_000, 1_700_000_000))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "Zygote", lambda **_: nullcontext(zygote))
-        options = Options(jobs=2, limits=SHORT)
-        outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
+    options = Options(jobs=2, limits=SHORT)
+    outcome = grade(Course.find(ROOT), root / "submissions", root / "out", options, lambda *_: None)
     return Graded(root / "out", outcome)
 
 
