@@ -33,8 +33,8 @@ class Graded:
         for folder, result in self.results.items():
             path = out / "evidence" / result["student"] / f"{result['assignment']}.json"
             if path.exists():
-                stored = path.read_text(encoding="utf-8").partition("\n")[2]
-                self.evidence[folder] = Evidence.from_json(json.loads(stored))
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                self.evidence[folder] = Evidence.from_json(stored["evidence"])
 
 
 @pytest.fixture(scope="module")

@@ -158,8 +158,8 @@ def the_first_cell_deleted(draft):
 def cuda_in_an_answer(draft):
     """.cuda() in an answer: an error, with the reason that the grader has none."""
     draft.edit(
-        "            h = cell(x, h)\n        loss = F.mse_loss(readout(h), y)",
-        "            h = cell(x.cuda(), h)\n        loss = F.mse_loss(readout(h), y)",
+        "h = h.detach()\n        for x in xs:\n            h = cell(x, h)",
+        "h = h.detach()\n        for x in xs:\n            h = cell(x.cuda(), h)",
     )
 
 

@@ -356,8 +356,8 @@ def devices(draft):
         "torch.ones(1).cuda()",
     )
     draft.edit(
-        "        for x in xs:\n            h = cell(x, h)\n        loss = F.mse",
-        "        for x in xs.to(device):\n            h = cell(x, h).to(device)\n        loss = F.mse",
+        "h = h.detach()\n        for x in xs:\n            h = cell(x, h)",
+        "h = h.detach()\n        for x in xs.to(device):\n            h = cell(x, h).to(device)",
     )
 
 
