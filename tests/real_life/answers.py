@@ -146,7 +146,7 @@ def a_helper_deleted(draft):
 
 @case(
     points="0 0 5 5 0 5",
-    cells=("NameError",) * 9,
+    cells=("NameError",) * 11,
     says={"q1": "name 'torch' is not defined", "q5": "this name had no value when it was used"},
 )
 def the_first_cell_deleted(draft):
