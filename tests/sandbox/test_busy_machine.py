@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from observing import QUICK, look, probe
@@ -49,9 +50,17 @@ def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, computed, st
 def test_waiting_for_a_processor_is_counted(zygote):
     """A worker that shares its only processor with two others was starved; one that has it alone was not."""
     processor = min(os.sched_getaffinity(0))
-    hog = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{processor}])\nwhile True:\n    pass"]
+    says = f"os.sched_setaffinity(0, [{processor}])\nprint('computing', flush=True)"
+    hog = partial(
+        subprocess.Popen,
+        [sys.executable, "-c", f"import os\n{says}\nwhile True:\n    pass"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # as a worker: the kernel divides a processor between sessions first
+    )
     request = {"number": 1, "source": BUSY, "seconds": 50.0}
-    with zygote.worker() as worker, subprocess.Popen(hog) as one, subprocess.Popen(hog) as another:
+    with zygote.worker() as worker, hog() as one, hog() as another:
+        for process in (one, another):  # a busy machine may take longer to start them than the cell computes
+            process.stdout.readline()
         os.sched_setaffinity(worker.pid, [processor])
         begun = worker.cpu_times()
         worker.wire.ask("cell", request, 60.0)
