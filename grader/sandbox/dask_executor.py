@@ -32,7 +32,7 @@ from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__
 
-_CONNECT_SECONDS = 30  # Dask gives each attempt a fifth of it, which on a busy machine was too little
+_CONNECT_SECONDS = 30  # of which Dask gives the first attempt a fifth; on a busy machine 10 were too few
 _WORKERS_SECONDS = 15  # for the first worker to come
 _LOOK_SECONDS = 5.0  # between looks whether there are workers, which may come and go
 _HOPE_SECONDS = 60.0  # for another worker, where the last one was lost
