@@ -24,7 +24,7 @@ from grader.grading.judge import MAX_BATCH, error_of
 from grader.grading.options import ProgressReporter
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
-from grader.notebooks.file import NotebookError
+from grader.notebooks.files import NotebookError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.text import some

@@ -17,7 +17,7 @@ from grader.grading.options import Options, ProgressCallback, ProgressReporter
 from grader.grading.run_plan import plan_run, recognised
 from grader.grading.run_steps import RunSteps
 from grader.grading.submission import Submission, find_submissions
-from grader.notebooks.discover import RELEASE_MANIFEST
+from grader.notebooks.files import RELEASE_MANIFEST
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Settings, open_executor

@@ -13,10 +13,8 @@ from types import MappingProxyType
 
 from grader.grading.flags import traces_in
 from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
-from grader.notebooks.discover import FoundNotebook, find_notebooks
-from grader.notebooks.file import NotebookError, read_file
-from grader.notebooks.identify import recognise
-from grader.notebooks.reader import Notebook, parse_notebook, read_notebook
+from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
+from grader.notebooks.reader import Notebook, parse_notebook, read_notebook, recognise
 from grader.sandbox.replies import Notice
 from grader.text import distinct_file_name, file_name, some
 

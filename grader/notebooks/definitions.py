@@ -1,4 +1,4 @@
-"""What a cell defines: its syntax tree tells or, where Python cannot parse it, its text; nothing is run.
+"""What a cell defines, from its syntax tree or, where Python cannot parse it, from its text; nothing is run.
 
 IPython's own syntax is read nearly as IPython does.
 """
@@ -15,7 +15,7 @@ from grader.notebooks.reader import Cell
 
 MAX_DEFINITIONS = 20
 _MAX_LINES = 200
-_MAX_LINE = 300  # characters; lines that a human wrote are shorter
+_MAX_LINE = 300  # characters; a person writes shorter lines
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTION_OR_CLASS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -34,7 +34,7 @@ _ASSIGNED_MAGIC = re.compile(r"(?m)(?<==)[ \t]*+[%!].*$")
 def defines(source: str, name: str) -> bool:
     """Whether a cell gives a name a value at its top level, in blocks such as ``if`` too.
 
-    Of a cell that does not parse, its lines at the left margin tell.
+    A cell that does not parse is searched for lines at the left margin that do.
     """
     tree = _parsed(source)
     if tree is not None:
@@ -56,9 +56,9 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def without_magics(source: str) -> str:
-    """A cell that Python can parse: without the first line's indentation and without lines of IPython's.
+    """A cell that Python can parse: without the first line's indentation and without IPython's own lines.
 
-    A statement whose time is taken stays.
+    A statement behind ``%time`` stays.
     """
     source = _TIME_MAGIC.sub(r"\1", source)
     if margin := _MARGIN.match(source):
@@ -100,22 +100,16 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Definition:
-    """What looks like a definition in the text of a notebook.
+    """What looks like a definition in the text of a notebook."""
 
-    Attributes:
-        cell: the number of the code cell, counted from 1.
-        lines: the definition, as far as its indentation tells; what is very long is cut.
-    """
-
-    cell: int
-    lines: tuple[str, ...]
+    cell: int  # the number of the code cell, counted from 1
+    lines: tuple[str, ...]  # as far as the indentation tells; what is very long is cut
 
 
 def find_definitions(cells: Sequence[Cell], name: str) -> tuple[list[Definition], int]:
-    """What looks like a definition of a name, in the text; only running could tell which counts.
+    """The last definitions of a name in the text, in order, and how many there are in all.
 
-    Returns:
-        The last definitions, in order, and how many there are in all.
+    Only running the notebook could tell which of them counts.
     """
     count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_DEFINITIONS)
     for cell in cells:
@@ -140,7 +134,7 @@ def _line_defines(line: str, name: str) -> bool:
 
 
 def _targets(piece: str) -> set[str]:
-    """The names that stand left of an equals sign, none where anything else stands there too."""
+    """The names left of an equals sign; none where anything else stands there too."""
     names = piece.partition(":")[0].lstrip(" \t([").rstrip(" \t)]")
     return set() if _NO_TARGET.search(names) else {part.strip(" \t*") for part in names.split(",")}
 
@@ -166,6 +160,6 @@ def _belongs(line: str, indent: int) -> bool:
 
 
 def _cut(line: str) -> str:
-    """A line without tabs, cut before they are expanded, and after."""
+    """A line without tabs; cut before they are expanded, which could make it long, and after."""
     text = line[: _MAX_LINE + 1].expandtabs()
     return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]} ..."

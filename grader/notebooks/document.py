@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.notebooks.file import read_file
+from grader.notebooks.files import read_file
 from grader.notebooks.reader import Notebook, parse_notebook
 from grader.text import encodable
 
 
 @dataclass(frozen=True)
 class DocumentCell:
-    """A cell of any kind.
+    """A cell of any kind."""
 
-    Attributes:
-        place: its index among all cells.
-        number: its number among the code cells, counted from 1 as in feedback; 0 where it holds no code.
-        id: its id in format 4.5, else "".
-        source: its text, lines ending as Python's do.
-    """
-
-    place: int
-    number: int
-    id: str
-    source: str
+    index: int  # among all cells
+    number: int  # among the code cells, counted from 1 as in feedback; 0 where it holds no code
+    id: str  # in format 4.5, else ""
+    source: str  # its lines end with a newline
 
 
 @dataclass(frozen=True)
 class Document:
-    """A notebook as it lies on the disk.
-
-    Attributes:
-        text: its JSON, exactly; None where its bytes are not the text they claim to be.
-        notebook: its code cells, and the assignment it claims.
-        cells: all its cells; none in the old format 3.
-        is_old: whether it has format 3, in which cells lie on worksheets.
-        tests: the public checks in its metadata, by the question's id.
-    """
+    """A notebook as it lies on the disk."""
 
     path: Path
-    text: str | None
+    text: str | None  # its JSON, exactly; None where its bytes are not in its encoding
     encoding: str
-    notebook: Notebook
-    cells: tuple[DocumentCell, ...]
-    is_old: bool
-    tests: Mapping[str, str]
+    notebook: Notebook  # its code cells, and the assignment it claims
+    cells: tuple[DocumentCell, ...]  # all its cells; none in the old format 3
+    is_old: bool  # whether it has format 3, in which cells lie on worksheets
+    tests: Mapping[str, str]  # the public checks in its metadata, by the question's id
 
 
 def read_document(path: Path) -> Document:
@@ -65,25 +50,22 @@ def read_document(path: Path) -> Document:
     except UnicodeDecodeError:
         text = None
     document = json.loads(text if text is not None else file.content.decode(encoding, "replace"))
-    cells = tuple(_cells(document, notebook))
-    is_old = not (isinstance(document, dict) and isinstance(document.get("cells"), list))
+    raw = document.get("cells")  # an object, or `parse_notebook` had refused it
+    is_old = not isinstance(raw, list)
+    cells = () if is_old else tuple(_cells(raw, notebook))
     return Document(path, text, encoding, notebook, cells, is_old, _tests(document))
 
 
-def _cells(document: Any, notebook: Notebook) -> list[DocumentCell]:
-    raw = document.get("cells") if isinstance(document, dict) else None
-    cells: list[DocumentCell] = []
+def _cells(raw: list[Any], notebook: Notebook) -> Iterator[DocumentCell]:
     code = iter(notebook.cells)
-    for index, cell in enumerate(raw if isinstance(raw, list) else []):
+    for index, cell in enumerate(raw):
         fields = cell if isinstance(cell, dict) else {}
-        identity = fields.get("id")
-        identity = identity if isinstance(identity, str) else ""
+        identity = fields["id"] if isinstance(fields.get("id"), str) else ""
         if fields.get("cell_type") == "code":
             of_code = next(code)
-            cells.append(DocumentCell(index, of_code.number, identity, of_code.source))
+            yield DocumentCell(index, of_code.number, identity, of_code.source)
         else:
-            cells.append(DocumentCell(index, 0, identity, _text(fields.get("source"))))
-    return cells
+            yield DocumentCell(index, 0, identity, _text(fields.get("source")))
 
 
 def _text(source: Any) -> str:

@@ -1,28 +1,28 @@
-"""A notebook, read as data; nothing in it is validated, parsed as Python, run or believed.
+"""The code cells of a notebook, read as data, and the assignment that the notebook answers.
 
-Real notebooks (Colab's, VS Code's, old tools') violate the schema in many ways, and hostile ones are made to
-exhaust the reader. So the cells are taken from the JSON itself, by the two shapes that formats 3 and 4 give
-them, and everything that could grow has a cap.
+Nothing in a notebook is validated, parsed as Python, run or believed. Real notebooks (Colab's, VS Code's, old
+tools') break the schema in many ways, and hostile ones are made to exhaust the reader. So the cells come from
+the JSON itself, by the two shapes that formats 3 and 4 give them, and everything that could grow has a cap.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.notebooks.file import CLEAR_OUTPUTS, Kind, NotebookError, NotebookFile, read_file
+from grader.notebooks.files import CLEAR_OUTPUTS, Kind, NotebookError, NotebookFile, read_file
 from grader.text import encodable
 
-MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # to decode broken UTF-16 takes a hundred times as long as UTF-8
+MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # broken UTF-16 takes a hundred times as long to decode as UTF-8
 MAX_CODE_CELLS = 5_000
 MAX_CELL_BYTES = 1024**2
 MAX_SOURCE_BYTES = 16 * 1024**2
-# A JSON value of two bytes costs up to a hundred once it is read: without this cap a file of the permitted
-# size would take the machine down. Fifty megabytes of ordinary outputs stay below it.
+# A JSON value of two bytes takes up to a hundred in memory: without this cap a file of the permitted size
+# would take the machine down. Fifty megabytes of ordinary outputs stay below it.
 MAX_JSON_MARKS = 8_000_000
-MAX_MARKS = 30_000_000  # those within texts included, which take seconds to tell apart
+MAX_MARKS = 30_000_000  # with those inside texts, which take seconds to tell apart
 
 _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
@@ -40,6 +40,7 @@ _OTHER_FILES = (
 )
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
 
 
 @dataclass(frozen=True)
@@ -57,30 +58,30 @@ def cells_of(sources: Iterable[str]) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True)
 class Notebook:
-    """The code cells of a notebook, the hash of its file and the assignment its metadata claims."""
+    """The code cells of a notebook."""
 
-    sha256: str
+    sha256: str  # of its file
     cells: tuple[Cell, ...]
-    assignment: str | None
+    assignment: str | None  # that its metadata claims
 
 
 def read_notebook(path: Path) -> Notebook:
-    """Read the code cells of a notebook of format 3 or 4, whatever else is missing from it or wrong with it.
+    """Read the code cells of a notebook of format 3 or 4, whatever else is missing or wrong.
 
-    Lines of a source end with a newline; NUL characters and lone surrogates are replaced. An empty code cell
-    counts as a cell. Never blocks and never follows a link.
+    Lines end with a newline; NUL characters and lone surrogates are replaced. An empty code cell counts as a
+    cell. Never blocks and never follows a link.
 
     Raises:
-        NotebookError: The file cannot be read, is no notebook or exceeds a cap.
+        NotebookError: the file cannot be read, is no notebook or exceeds a cap.
     """
     return parse_notebook(read_file(path))
 
 
 def parse_notebook(file: NotebookFile) -> Notebook:
-    """Take the code cells out of what was read, as `read_notebook` does.
+    """The same for a file that was read.
 
     Raises:
-        NotebookError: The file is no notebook or exceeds a cap.
+        NotebookError: the file is no notebook or exceeds a cap.
     """
     try:
         document = _parse(_decode(file), file.name)
@@ -88,12 +89,10 @@ def parse_notebook(file: NotebookFile) -> Notebook:
     except NotebookError as error:
         error.sha256 = file.sha256
         raise
-    cells = cells_of(sources)
-    return Notebook(file.sha256, cells, _claimed_assignment(document))
+    return Notebook(file.sha256, cells_of(sources), _claimed_assignment(document))
 
 
 def _decode(file: NotebookFile) -> str:
-    """The text of a file, its broken characters replaced."""
     encoding = json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
         raise NotebookError(f"{file.name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
@@ -101,7 +100,7 @@ def _decode(file: NotebookFile) -> str:
 
 
 def _parse(text: str, name: str) -> Any:
-    """The value the JSON text stands for, if it can be had with bounded effort."""
+    """The value that the JSON text stands for, with bounded effort."""
     if not text or text.isspace():
         raise NotebookError(
             f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"
@@ -158,28 +157,23 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
     """The sources of the code cells; each cell and all cells together have a cap."""
     sources: list[str] = []
     total = 0
-    for raw in _raw_sources(cells):
-        if len(raw) > MAX_CELL_BYTES:  # before it is copied
-            raise _too_large(name, len(sources) + 1)
-        source = encodable(raw).replace("\r\n", "\n").replace("\r", "\n")
-        size = len(source.encode())
+    for number, raw in enumerate(_raw_sources(cells), 1):
+        source, size = raw, len(raw)
+        if size <= MAX_CELL_BYTES:  # a larger text is not even copied
+            source = encodable(raw).replace("\r\n", "\n").replace("\r", "\n")
+            size = len(source.encode())
         total += size
-        sources.append(source)
         if size > MAX_CELL_BYTES:
-            raise _too_large(name, len(sources))
-        if total > MAX_SOURCE_BYTES:
+            excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {number}"
+        elif total > MAX_SOURCE_BYTES:
             excess = f"more than {MAX_SOURCE_BYTES // 1024**2} MiB of code"
-        elif len(sources) > MAX_CODE_CELLS:
+        elif number > MAX_CODE_CELLS:
             excess = f"more than {MAX_CODE_CELLS} code cells"
         else:
+            sources.append(source)
             continue
         raise NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
     return sources
-
-
-def _too_large(name: str, cell: int) -> NotebookError:
-    excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {cell}"
-    return NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
 
 
 def _raw_sources(cells: list[Any]) -> Iterator[str]:
@@ -207,3 +201,48 @@ def _claimed_assignment(document: Any) -> str | None:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
             return encodable(stem)
     return None
+
+
+def recognise(
+    file_stem: str, notebook: Notebook | None, functions: Mapping[str, Collection[str]]
+) -> str | None:
+    """The stem of the assignment that a notebook answers; None where nothing decides or two fit equally well.
+
+    The notebook's metadata decides first, then the name of its file, which may have been decorated ("Ada
+    03-truncated-bptt (1)"), then the functions it defines.
+
+    Args:
+        notebook: None where it cannot be read.
+        functions: the functions and classes that each assignment asks for, by its stem.
+    """
+    if notebook is not None and notebook.assignment in functions:
+        return notebook.assignment
+    spelt = _spelling(file_stem)
+    by_name = _only_best({stem: len(stem) if _spelling(stem) in spelt else 0 for stem in functions})
+    if by_name is not None or notebook is None:
+        return by_name
+    defined = _defined_names(notebook)
+    return _only_best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
+
+
+def _spelling(name: str) -> str:
+    """A name without what people and learning platforms change when they pass a file on."""
+    return re.sub(r"[ _-]+", "_", name.casefold())
+
+
+def _defined_names(notebook: Notebook) -> set[str]:
+    """The names that lines of the notebook seem to define; the code is searched, not parsed."""
+    return {
+        name
+        for cell in notebook.cells
+        for match in _DEFINITION.finditer(cell.source)
+        for name in match.groups()
+        if name
+    }
+
+
+def _only_best(scores: Mapping[str, int]) -> str | None:
+    """The stem with the highest score, if it is not 0 and no other stem shares it."""
+    best = max(scores.values(), default=0)
+    stems = [stem for stem, score in scores.items() if score == best > 0]
+    return stems[0] if len(stems) == 1 else None

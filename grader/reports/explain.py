@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.course.rubric import Rubric
 from grader.notebooks.definitions import find_definitions
-from grader.notebooks.file import NotebookError
+from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared

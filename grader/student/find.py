@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.notebooks.document import read_document
-from grader.notebooks.file import NotebookError
+from grader.notebooks.files import NotebookError
 from grader.text import inert, inert_line
 
 #: What notebooks of a course are called.

@@ -12,9 +12,8 @@ from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.document import Document, DocumentCell, read_document
-from grader.notebooks.file import NotebookError
-from grader.notebooks.identify import recognise
-from grader.notebooks.reader import Cell
+from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import Cell, recognise
 from grader.student.find import NOTEBOOKS, argument_of, example, unreadable_error
 from grader.text import inert, inert_line
 
@@ -67,9 +66,9 @@ class StudentNotebook:
     @property
     def demonstrations(self) -> list[str]:
         """The code cells that were handed out besides stubs, where that is known."""
-        stubs = {question.stub.place for question in self.questions if question.stub}
+        stubs = {question.stub.index for question in self.questions if question.stub}
         cells = self.handed_out.cells if self.handed_out else ()
-        return [cell.source for cell in cells if cell.number and cell.place not in stubs]
+        return [cell.source for cell in cells if cell.number and cell.index not in stubs]
 
     def question(self, name: str) -> Question:
         """The question of an id (``q3``, ``3``) or of a function's name.
@@ -162,10 +161,10 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
     """Each heading with the first cell below it that defines something, up to the next heading."""
     headings = [(cell, heading) for cell in document.cells if (heading := _heading(cell))]
     for (cell, (identity, title)), end in zip(
-        headings, [*(later.place for later, _ in headings[1:]), len(document.cells)], strict=False
+        headings, [*(later.index for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
         check = checks.get(identity)
-        below = [other for other in document.cells[cell.place + 1 : end] if other.number]
+        below = [other for other in document.cells[cell.index + 1 : end] if other.number]
         stub = next((other for other in below if _is_stub(other, check)), None)
         function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
         if function:

@@ -67,7 +67,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
     cell = next(iter(of_the_id), None) or next(reversed(defining), None)
     others = tuple(other.number for other in defining if other != cell)
-    index = cell.place if cell else _index(document, notebook.handed_out, question.stub)
+    index = cell.index if cell else _index(document, notebook.handed_out, question.stub)
     return Reset(question, question.stub, cell, others, index)
 
 
@@ -107,7 +107,7 @@ def _changed(document: Document, reset: Reset) -> str:
             cell["id"] = reset.stub.id
         content["cells"].insert(reset.index, {**cell, "source": lines})
     else:
-        cell = content["cells"][reset.cell.place]
+        cell = content["cells"][reset.cell.index]
         cell["source"] = "".join(lines) if isinstance(cell.get("source"), str) else lines
     return _laid_out_as(text, content)
 
@@ -149,8 +149,8 @@ def _names(path: Path, question: str) -> Iterator[Path]:
 
 def _index(document: Document, handed_out: Document, stub: DocumentCell) -> int:
     """Where a cell that is gone belongs: below the nearest cell above it that is still there."""
-    for before in reversed(handed_out.cells[: stub.place]):
+    for before in reversed(handed_out.cells[: stub.index]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
-                return cell.place + 1
+                return cell.index + 1
     return len(document.cells)

@@ -18,8 +18,8 @@ from grader.errors import GraderError
 from grader.grading import submission
 from grader.grading.roster import read_roster
 from grader.grading.submission import find_submissions
-from grader.notebooks import discover as notebooks
-from grader.notebooks.file import NotebookError
+from grader.notebooks import files as notebooks
+from grader.notebooks.files import NotebookError
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {

@@ -13,7 +13,7 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
-from grader.notebooks.file import MAX_FILE_BYTES, NotebookError
+from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
 from grader.notebooks.reader import Cell, Notebook, read_notebook
 
 

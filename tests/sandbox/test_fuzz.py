@@ -22,9 +22,8 @@ from grader.course.reference import observe_reference
 from grader.grading.flags import traces_in
 from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
-from grader.notebooks.file import NotebookError
-from grader.notebooks.identify import recognise
-from grader.notebooks.reader import read_notebook
+from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import read_notebook, recognise
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import Raised, Tensor

@@ -17,8 +17,7 @@ from grader.integrations.collect.source import (
     not_ordinary,
     path_text,
 )
-from grader.notebooks.discover import SKIPPED_FOLDERS, is_notebook
-from grader.notebooks.file import MAX_FILE_BYTES
+from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, is_notebook
 
 _OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # not every system has them all
 _GIT_SECONDS = 30.0

@@ -18,7 +18,7 @@ from grader.errors import GraderError
 from grader.files import atomic_path
 from grader.integrations.collect.source import OwnedNotebook, Owner, Skipped, UnreadableError
 from grader.integrations.collect.students import RECORD, Record, collision_key
-from grader.notebooks.discover import NOTEBOOK
+from grader.notebooks.files import NOTEBOOK
 from grader.text import distinct_file_name
 
 MAX_NOTEBOOKS = 200

@@ -24,7 +24,7 @@ from grader.integrations.collect.source import (
     SourceFile,
     UnreadableError,
 )
-from grader.notebooks.discover import NOTEBOOK, notebook_stem
+from grader.notebooks.files import NOTEBOOK, notebook_stem
 from grader.text import inert, some
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)

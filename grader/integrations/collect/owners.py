@@ -38,7 +38,7 @@ from grader.integrations.collect.source import (
     Source,
     SourceFile,
 )
-from grader.notebooks.discover import notebook_stem
+from grader.notebooks.files import notebook_stem
 from grader.text import some
 
 

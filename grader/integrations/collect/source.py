@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from grader.notebooks.discover import is_notebook
-from grader.notebooks.file import MAX_FILE_BYTES
+from grader.notebooks.files import MAX_FILE_BYTES, is_notebook
 from grader.text import inert
 
 METADATA = "submission_metadata.yml"

@@ -19,7 +19,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
 from grader.integrations.collect.source import MOST_NAMED, Owner, Parts, path_text
-from grader.notebooks.discover import SKIPPED_FOLDERS
+from grader.notebooks.files import SKIPPED_FOLDERS
 from grader.results.reader import read_run
 from grader.text import distinct_file_name, encodable, file_name, printable, some, without_formula
 

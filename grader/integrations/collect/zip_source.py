@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.collect.source import Parts, Source, UnreadableError, not_ordinary
-from grader.notebooks.discover import SKIPPED_FOLDERS
+from grader.notebooks.files import SKIPPED_FOLDERS
 from grader.text import inert
 
 MAX_MEMBERS = 200_000

@@ -29,7 +29,7 @@ from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
 from grader.integrations.release.contents import contents
 from grader.integrations.release.wheel import SOURCES, build_wheel
-from grader.notebooks.discover import RELEASE_MANIFEST as MANIFEST
+from grader.notebooks.files import RELEASE_MANIFEST as MANIFEST
 from grader.text import some
 
 __all__ = ["MANIFEST", "Changes", "Released", "release"]
