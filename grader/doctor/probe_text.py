@@ -13,7 +13,7 @@ from grader.doctor.side_by_side import side_by_side
 from grader.grading.broken_probe import place_in_probe, said_in_probe
 from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
-from grader.graphs.summary import summary
+from grader.graphs.picture import summary
 from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 from grader.text import printable

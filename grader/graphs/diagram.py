@@ -25,11 +25,11 @@ _BACKWARD = re.compile(r"Backward\d*$")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box; the first ``strong`` of its ``words`` (lines of text, harmless) are names of tensors."""
+    """A box with lines of harmless text."""
 
     kind: Kind
     words: tuple[str, ...]
-    strong: int = 0
+    strong: int = 0  # how many of the words, from the first, are names of tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """All boxes and lines of a picture."""
+    """The boxes and lines of a picture."""
 
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
@@ -60,7 +60,7 @@ def operation(name: str) -> str:
 
 
 class _Composer:
-    """Puts a diagram together; node i of the graph is box i."""
+    """Puts a diagram together; box i is node i of the graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -1,6 +1,6 @@
 """An autograd graph behind named tensors, as far as it is shown; read from a worker's facts field by field.
 
-The worker's side of the form is described in ``grader/sandbox/worker/graph.py``. Its names are a student's.
+``grader/sandbox/worker/graph.py`` describes the form of these facts. The names in them are a student's.
 """
 
 from __future__ import annotations
@@ -20,43 +20,26 @@ _SIZES = re.compile(r"scalar|\d{1,19}(x\d{1,19}){0,7}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A saved tensor of an operation.
+    """A saved tensor of an operation."""
 
-    Attributes:
-        name: what the operation calls it, such as ``self``.
-        state: ``current``, ``freed``, ``stale``, ``detached``, ``packed`` or ``unreadable``.
-        then: its version counter when it was saved, where that is known.
-        now: its version counter now.
-        partner: index of a named tensor on its memory.
-    """
-
-    name: str
-    state: str
-    then: int | None
-    now: int | None
-    partner: int | None
+    name: str  # what the operation calls it, such as ``self``
+    state: str  # of `_STATES`
+    then: int | None  # its version counter when it was saved, where that is known
+    now: int | None  # its version counter now
+    partner: int | None  # index of a named tensor on its memory
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the autograd graph: an operation, or the AccumulateGrad of a leaf.
-
-    Attributes:
-        next: indices of the nodes its gradient travels to, as far as they are shown.
-        goes_on: whether it travels to others too.
-        leaf: None for an operation, else the leaf's sizes.
-        named: index of the leaf among the named tensors.
-        grad: whether the leaf has a ``.grad``.
-        saved: its saved tensors, without those that are current and on no named tensor's memory.
-    """
+    """A node of the autograd graph: an operation, or the AccumulateGrad of a leaf."""
 
     op: str
-    next: tuple[int, ...]
-    goes_on: bool
-    leaf: str | None
-    named: int | None
-    grad: bool
-    saved: tuple[Saved, ...]
+    next: tuple[int, ...]  # indices of the nodes its gradient travels to, as far as they are shown
+    goes_on: bool  # whether its gradient travels to others too
+    leaf: str | None  # the leaf's sizes; None for an operation
+    named: int | None  # index of the leaf among the named tensors
+    grad: bool  # whether the leaf has a ``.grad``
+    saved: tuple[Saved, ...]  # without those that are current and on no named tensor's memory
 
     @property
     def is_freed(self) -> bool:
@@ -71,50 +54,31 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A tensor that the author of a picture named.
+    """A tensor that the author of a picture named."""
 
-    Attributes:
-        name: in a harmless alphabet, cut.
-        shape: such as ``3x2``, or ``scalar``.
-        version: its version counter, None for an inference tensor.
-        made_by: index of the node that made it, None for a leaf and beyond what is shown.
-        output: which output of that node it is.
-        storage: equal for tensors on the same memory.
-        same: index of an earlier name of the same object.
-        retains: whether it is a non-leaf that keeps its gradient.
-    """
-
-    name: str
-    shape: str
+    name: str  # in a harmless alphabet, cut
+    shape: str  # such as ``3x2``, or ``scalar``
     leaf: bool
     requires_grad: bool
-    version: int | None
-    made_by: int | None
-    output: int
-    storage: int
-    same: int | None
-    grad: bool
-    retains: bool
+    version: int | None  # its version counter; None for an inference tensor
+    made_by: int | None  # index of the node that made it; None for a leaf and beyond what is shown
+    output: int  # which output of that node it is
+    storage: int  # equal for tensors on the same memory
+    same: int | None  # index of an earlier name of the same object
+    grad: bool  # whether it has a ``.grad``
+    retains: bool  # whether it is a non-leaf that keeps its gradient
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The graph behind some named tensors, as far as it is shown.
-
-    Attributes:
-        nodes: the nearest first.
-        more: whether something is left out.
-        total: how many nodes are behind the first tensor, at most ``MOST + 1``.
-        freed: how many of these, up to the nearest ``MOST``, have freed saved tensors.
-        stale: how many of them have stale saved tensors.
-    """
+    """The graph behind some named tensors, as far as it is shown."""
 
     tensors: tuple[Named, ...]
-    nodes: tuple[Node, ...]
-    more: bool
-    total: int
-    freed: int
-    stale: int
+    nodes: tuple[Node, ...]  # the nearest first
+    more: bool  # whether something is left out
+    total: int  # how many nodes are behind the first tensor, at most ``MOST + 1``
+    freed: int  # how many of these, up to the nearest ``MOST``, have freed saved tensors
+    stale: int  # how many of them have stale saved tensors
 
     def behind(self, tensor: Named) -> set[int]:
         """Indices of the nodes that a backward from a tensor would visit, as far as they are shown."""
@@ -152,10 +116,9 @@ def read_graph(fact: Any) -> Graph | None:
         parts = _fields(fact, tensors=list, nodes=list, more=bool, total=int, freed=int, stale=int)
         tensors, nodes = parts["tensors"], parts["nodes"]
         _need(0 < len(tensors) <= MAX_TENSORS and len(nodes) <= MAX_NODES)
-        reader = _Reader(len(tensors), len(nodes))
         return Graph(
-            tuple(map(reader.tensor, tensors)),
-            tuple(map(reader.node, nodes)),
+            tuple(_tensor(each, len(tensors), len(nodes)) for each in tensors),
+            tuple(_node(each, len(tensors), len(nodes)) for each in nodes),
             parts["more"],
             *(_number(parts[name]) for name in ("total", "freed", "stale")),
         )
@@ -163,7 +126,7 @@ def read_graph(fact: Any) -> Graph | None:
         return None
 
 
-def harmless(name: str) -> str:
+def _harmless(name: str) -> str:
     """A name reduced to letters, digits, ``_ . [ ]``; of a long one the beginning and the end."""
     if len(name) > MAX_NAME:
         name = f"{name[:10]}..{name[12 - MAX_NAME :]}"
@@ -174,56 +137,54 @@ class _OtherFormError(Exception):
     """The fact is no graph."""
 
 
-class _Reader:
-    """Reads parts that refer to each other by indices."""
+def _tensor(fact: Any, tensors: int, nodes: int) -> Named:
+    """A named tensor, in a graph of so many tensors and nodes."""
+    parts = _fields(
+        fact,
+        name=str,
+        shape=str,
+        leaf=bool,
+        requires_grad=bool,
+        version=int | None,
+        made_by=int | None,
+        output=int,
+        storage=int,
+        same=int | None,
+        grad=bool,
+        retains=bool,
+    )
+    _need(bool(parts["name"]) and _SIZES.fullmatch(parts["shape"]) is not None)
+    parts["name"], parts["shape"] = _harmless(parts["name"]), _harmless(parts["shape"])
+    parts["made_by"] = _index(parts["made_by"], nodes)
+    parts["same"] = _index(parts["same"], tensors)
+    for name in ("version", "output", "storage"):
+        parts[name] = _number(parts[name]) if parts[name] is not None else None
+    return Named(**parts)
 
-    def __init__(self, tensors: int, nodes: int) -> None:
-        self._tensors, self._nodes = tensors, nodes
 
-    def tensor(self, fact: Any) -> Named:
-        parts = _fields(
-            fact,
-            name=str,
-            shape=str,
-            leaf=bool,
-            requires_grad=bool,
-            version=int | None,
-            made_by=int | None,
-            output=int,
-            storage=int,
-            same=int | None,
-            grad=bool,
-            retains=bool,
-        )
-        _need(bool(parts["name"]) and _SIZES.fullmatch(parts["shape"]) is not None)
-        parts["name"], parts["shape"] = harmless(parts["name"]), harmless(parts["shape"])
-        parts["made_by"] = _index(parts["made_by"], self._nodes)
-        parts["same"] = _index(parts["same"], self._tensors)
-        for name in ("version", "output", "storage"):
-            parts[name] = _number(parts[name]) if parts[name] is not None else None
-        return Named(**parts)
+def _node(fact: Any, tensors: int, nodes: int) -> Node:
+    """A node, in a graph of so many tensors and nodes."""
+    parts = _fields(fact, op=str, next=list, leaf=str | None, named=int | None, grad=bool, saved=list)
+    _need(bool(parts["op"]) and (parts["leaf"] is None or _SIZES.fullmatch(parts["leaf"]) is not None))
+    _need(len(parts["next"]) <= MAX_NEXT and len(parts["saved"]) <= MAX_SAVED)
+    indices = [_index(index, nodes) for index in parts["next"]]
+    return Node(
+        _harmless(parts["op"]),
+        tuple(dict.fromkeys(index for index in indices if index is not None)),
+        None in indices,
+        None if parts["leaf"] is None else _harmless(parts["leaf"]),
+        _index(parts["named"], tensors),
+        parts["grad"],
+        tuple(_saved(each, tensors) for each in parts["saved"]),
+    )
 
-    def node(self, fact: Any) -> Node:
-        parts = _fields(fact, op=str, next=list, leaf=str | None, named=int | None, grad=bool, saved=list)
-        _need(bool(parts["op"]) and (parts["leaf"] is None or _SIZES.fullmatch(parts["leaf"]) is not None))
-        _need(len(parts["next"]) <= MAX_NEXT and len(parts["saved"]) <= MAX_SAVED)
-        indices = [_index(index, self._nodes) for index in parts["next"]]
-        return Node(
-            harmless(parts["op"]),
-            tuple(dict.fromkeys(index for index in indices if index is not None)),
-            None in indices,
-            None if parts["leaf"] is None else harmless(parts["leaf"]),
-            _index(parts["named"], self._tensors),
-            parts["grad"],
-            tuple(map(self._saved, parts["saved"])),
-        )
 
-    def _saved(self, fact: Any) -> Saved:
-        _need(type(fact) is list and len(fact) == 5)
-        name, state, then, now, partner = fact
-        _need(type(name) is str and type(state) is str and state in _STATES)
-        then, now = (None if number is None else _number(number) for number in (then, now))
-        return Saved(harmless(name), state, then, now, _index(partner, self._tensors))
+def _saved(fact: Any, tensors: int) -> Saved:
+    _need(type(fact) is list and len(fact) == 5)
+    name, state, then, now, partner = fact
+    _need(type(name) is str and type(state) is str and state in _STATES)
+    then, now = (None if number is None else _number(number) for number in (then, now))
+    return Saved(_harmless(name), state, then, now, _index(partner, tensors))
 
 
 def _fields(fact: Any, **kinds: Any) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""An autograd graph drawn: SVG for pages, Mermaid for texts, PNG for notebooks, and a sentence."""
+"""An autograd graph shown: SVG for pages, Mermaid for texts, PNG for notebooks, and a sentence.
+
+The sentence says whether a backward would work, and why not.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-from grader.graphs.diagram import Box, Diagram, diagram_of
-from grader.graphs.model import Graph
-from grader.graphs.summary import summary
+from grader.graphs.diagram import Box, Diagram, diagram_of, operation
+from grader.graphs.model import MOST, Graph, Named, Node
 from grader.graphs.svg import svg
 
 _SHAPES = {
@@ -33,27 +35,20 @@ _CLASSES = {
 _ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fine screen
 _COLOURS = 32  # of line art with smooth edges; the file is a third of what it would be
 _INK, _PAPER = "#1a1a1a", "#ffffff"
+_REACHED, _MISSED = 3, 2  # names that a sentence lists
+_OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An autograd graph, drawn.
+    """An autograd graph, drawn."""
 
-    Attributes:
-        caption: what its author says it shows.
-        summary: what it shows, in a sentence.
-        svg: an ``<svg>`` element, safe to put into a page as it is, on light and dark paper.
-        mermaid: the text inside a ``mermaid`` fence.
-        reference: the reference's picture, where its author allows to show it and it differs.
-        is_the_references: whether it is the same as the reference's, where that may be known.
-    """
-
-    caption: str
-    summary: str
-    svg: str
-    mermaid: str
-    reference: Picture | None = None
-    is_the_references: bool = False
+    caption: str  # what its author says it shows
+    summary: str  # what it shows, in a sentence
+    svg: str  # an ``<svg>`` element, safe to put into a page as it is, on light and dark paper
+    mermaid: str  # the text inside a ``mermaid`` fence
+    reference: Picture | None = None  # the reference's, where its author allows to show it and it differs
+    is_the_references: bool = False  # whether it is the same as the reference's, where that may be known
 
 
 def draw(graph: Graph, caption: str) -> Picture:
@@ -81,15 +76,12 @@ def _shaped(box: Box) -> str:
 
 
 def _text(word: str) -> str:
-    """A word in quotes is plain text to Mermaid but for these, and for a list or a heading in Markdown."""
+    """A word in quotes, which is plain text to Mermaid but for these characters."""
     return word.replace("&", "#amp;").replace("<", "#lt;").replace('"', "#quot;").replace("`", "'")
 
 
 def png(svg: str) -> bytes:
-    """An ``<svg>`` of ``grader.graphs.svg`` as a PNG file, dark on white, for notebooks.
-
-    The font comes with matplotlib, so that the file is the same on every machine.
-    """
+    """An ``<svg>`` of ours as a PNG file, dark on white; the same on every machine, by matplotlib's font."""
     import resvg_py  # noqa: PLC0415 - instructors have it
     from PIL import Image  # noqa: PLC0415 - comes with matplotlib
 
@@ -118,3 +110,111 @@ def _fonts() -> list[str]:
 
     folder = Path(mpl.__file__).parent / "mpl-data" / "fonts" / "ttf"
     return [str(folder / f"DejaVuSansMono{face}.ttf") for face in ("", "-Bold")]
+
+
+def summary(graph: Graph) -> str:
+    """A plain sentence about the first named tensor, the result; the names in it are harmless."""
+    root = graph.tensors[0]
+    if root.leaf:
+        return _of_leaf(graph, root)
+    if root.made_by is None:  # which an honest worker does not say, for it begins there
+        return f"{root.name} is made by a node that is not shown."
+    nodes = [graph.nodes[index] for index in sorted(graph.behind(root))]
+    counted = f"{_counted(graph)} behind {root.name}"
+    trouble = _freed(graph, nodes) or _stale(graph, nodes) or _unseen(graph)
+    if trouble:
+        return f"{counted}; {trouble}."
+    if graph.total > MOST:
+        return (
+            f"{counted}; none of the nearest {MOST} is freed or overwritten that autograd knows of, and the "
+            "rest was not looked at."
+        )
+    custom = next((node for node in nodes if _OF_PYTHON.search(node.op)), None)
+    if custom is not None:
+        return (
+            f"{counted}, none freed or overwritten that autograd knows of; what the backward of "
+            f"{operation(custom.op)} does is Python's own, and not to be seen here."
+        )
+    return f"{counted}, none freed or overwritten that autograd knows of: {_reached(graph, nodes)}."
+
+
+def _of_leaf(graph: Graph, root: Named) -> str:
+    cut = next((t for t in graph.tensors if graph.cut(t, root)), None)
+    shares = f", though it shares memory with {cut.name}, which has one" if cut else ""
+    if root.requires_grad:
+        grad = "is set" if root.grad else "is None"
+        return (
+            f"{root.name} is a leaf without a history{shares}: a backward ends in it, and its .grad {grad}."
+        )
+    if root.version is None:
+        return f"{root.name} is an inference tensor: it has no history, and can get none."
+    return f"{root.name} has no history{shares}: no gradient travels back from it."
+
+
+def _counted(graph: Graph) -> str:
+    if graph.total > MOST:
+        return f"More than {MOST} nodes"
+    return "1 node" if graph.total == 1 else f"{graph.total} nodes"
+
+
+def _freed(graph: Graph, nodes: list[Node]) -> str | None:
+    """What is freed; the worker's own count goes beyond what is shown."""
+    number = max(sum(node.is_freed for node in nodes), graph.freed)
+    if not number:
+        return None
+    has, least = "has" if number == 1 else "have", "at least " if graph.total > MOST else ""
+    return f"{least}{number} of them {has} freed saved tensors: another backward through them would raise"
+
+
+def _stale(graph: Graph, nodes: list[Node]) -> str | None:
+    node = next((node for node in nodes if node.stale is not None), None)
+    if node is None or node.stale is None:
+        overwritten = "a saved tensor was overwritten: backward would raise"
+        return overwritten if graph.stale else None
+    saved, name = node.stale, operation(node.op)
+    if saved.state == "detached":
+        return f"{name} saved {saved.name}, which was detached in index since: backward would raise"
+    return (
+        f"{name} saved {saved.name} at version {saved.then}, and it is at version {saved.now} now: "
+        "backward would raise"
+    )
+
+
+def _unseen(graph: Graph) -> str | None:
+    """A way past the version counter."""
+    for tensor in graph.tensors:
+        for leaf in graph.tensors:
+            if graph.cut(tensor, leaf) == "data":
+                return (
+                    f"{leaf.name} is on the memory of {tensor.name} with a version counter of its own"
+                    " (.data), so backward cannot notice what was written there"
+                )
+    return None
+
+
+def _reached(graph: Graph, nodes: list[Node]) -> str:
+    """Where a backward would arrive, and at which named leaves it would not."""
+    leaves = [node for node in nodes if node.leaf is not None]
+    named = [node.named for node in leaves if node.named is not None]
+    sentence = "backward would work" if leaves or graph.more else "backward would arrive at no leaf"
+    if named:
+        sentence += f" and reach {', '.join(graph.tensors[index].name for index in named[:_REACHED])}"
+        more = len(leaves) - len(named[:_REACHED])
+        if more:
+            others = "other leaves" if graph.more else f"{more} other {'leaf' if more == 1 else 'leaves'}"
+            sentence += f" and {others}"
+    missed = _missed(graph, named)
+    return f"{sentence}, and would not reach {missed}" if missed else sentence
+
+
+def _missed(graph: Graph, reached: list[int]) -> str:
+    """The named leaves that no gradient would reach; of a graph that is not shown in full, none."""
+    if graph.more:
+        return ""
+    names = [
+        tensor.name
+        for index, tensor in enumerate(graph.tensors)
+        if tensor.leaf and tensor.requires_grad and tensor.same is None and index not in reached
+    ]
+    more = len(names) - _MISSED
+    return " or ".join(names) if more <= 0 else f"{', '.join(names[:_MISSED])} or {more} more"

@@ -1,6 +1,5 @@
-"""A diagram as SVG, laid out by Graphviz and written by us.
+"""A diagram as SVG, laid out by Graphviz and written by us; and the legend of its shapes.
 
-Graphviz gets numbers only, no text: a student's names never reach its parsers, and it looks for no font.
 The SVG has no ids, scripts, links or style sheets, so several may stand in a page. It is drawn in
 ``currentColor`` with a few strokes that show on light and dark paper.
 """
@@ -33,7 +32,7 @@ _LINES = {
     "memory": 'stroke-width="1.4" stroke-dasharray="1.5 4" stroke-linecap="round"',
 }
 _EFFORT = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}  # bounds what a hostile graph can cost
-_MANY_LINES = 80  # more than these are drawn straight, for to lead them around boxes takes most of the time
+_MANY_LINES = 80  # more are drawn straight, because leading them around boxes takes most of the time
 _Point = tuple[float, float]
 
 
@@ -53,8 +52,8 @@ def svg(diagram: Diagram, label: str) -> str:
     )
 
 
-def sample(kind: str) -> str:
-    """A small empty box or line of a kind, for a legend."""
+def _sample(kind: str) -> str:
+    """A small empty box or line of a kind, for the legend."""
     if kind in _LINES and kind not in _STROKES:  # where a box and a line have the same name, the box
         tip = '<path d="M32 7l-8-4v8z"/>' if kind == "gradient" else ""
         inner = f'<path d="M2 7H{24 if tip else 32}" fill="none" stroke="currentColor" {_LINES[kind]}/>{tip}'
@@ -189,7 +188,7 @@ _WORDS = {
 
 LEGEND_HTML = (
     '<ul class="xray-legend" style="list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2em 1.2em">'
-    + "".join(f"<li>{sample(kind)} {words}</li>" for kind, words in _WORDS.items())
+    + "".join(f"<li>{_sample(kind)} {words}</li>" for kind, words in _WORDS.items())
     + "</ul>"
 )
 LEGEND_MARKDOWN = (

@@ -10,8 +10,7 @@ from html import escape
 from typing import Any
 
 from grader.graphs.model import Graph, Named, read_graph
-from grader.graphs.picture import Picture, draw
-from grader.graphs.summary import summary
+from grader.graphs.picture import Picture, draw, summary
 from grader.graphs.svg import LEGEND_HTML
 
 _PAPER = "height:auto"  # what the picture's own style says

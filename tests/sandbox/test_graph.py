@@ -4,8 +4,7 @@ import pytest
 from observing import look, probe
 
 from grader.graphs.model import read_graph
-from grader.graphs.picture import draw
-from grader.graphs.summary import summary
+from grader.graphs.picture import draw, summary
 
 ANSWERED = "def f():\n    pass"
 
