@@ -23,13 +23,12 @@ if signals.is_the_command():  # before everything else is imported, so that Ctrl
     signals.arm()
 
 if TYPE_CHECKING:
-    from grader.checks.cases import cases
+    from grader.checks.cases import assert_updates, cases, chunks, steps
     from grader.checks.check import points, raised
     from grader.checks.comparison import assert_close, is_close
     from grader.checks.diagnosis import diagnose
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
-    from grader.checks.steps import assert_updates, chunks, steps
     from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
     from grader.course.probes import picture, probe
     from grader.student.xray import xray
@@ -59,12 +58,10 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("points", "raised"), "grader.checks.check"),
     **dict.fromkeys(("assert_close", "is_close"), "grader.checks.comparison"),
-    **dict.fromkeys(("chunks", "steps"), "grader.checks.steps"),
+    **dict.fromkeys(("assert_updates", "cases", "chunks", "steps"), "grader.checks.cases"),
     **dict.fromkeys(("assert_changed", "assert_untouched", "blaming_changes"), "grader.checks.untouched"),
     **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
     "assert_gradients": "grader.checks.gradients",
-    "assert_updates": "grader.checks.steps",
-    "cases": "grader.checks.cases",
     "diagnose": "grader.checks.diagnosis",
     "how_it_differs": "grader.checks.difference",
     "xray": "grader.student.xray",

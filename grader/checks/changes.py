@@ -14,14 +14,12 @@ _MODES = {
     "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
     "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
 }
-
-
 _HELD = "an optimizer or a second name that held the old one still does."
 _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
 
 
 def changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each part that changed between two records of the object at a path, and a sentence about the change."""
+    """Each part of the object at a path that changed between two records, and a sentence about it."""
     if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
     elif then["kind"] != now["kind"]:
@@ -34,12 +32,8 @@ def changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> It
 def _modes(_: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in then.items():
         if now[name] != value:
-            words = {"name": name, "then": _word(value), "now": _word(now[name])}
-            yield name, _MODES.get(name, _ANY_MODE).format(**words)
-
-
-def _word(value: Any) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+            words = [("on" if v else "off") if isinstance(v, bool) else v for v in (value, now[name])]
+            yield name, _MODES.get(name, _ANY_MODE).format(name=name, then=words[0], now=words[1])
 
 
 def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -63,7 +57,6 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
 
 
 def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
-    """Changes of a tensor's shape, dtype, values, memory and version."""
     if new.shape != old.shape:
         yield "shape", f"The caller's {path} had the shape {old.shape} and has the shape {new.shape} now."
     if new.dtype != old.dtype:

@@ -43,7 +43,7 @@ class Check:
 
 
 class WithoutHintError(AssertionError):
-    """A failure that the check's hint does not fit: the sentence says all."""
+    """A failure whose sentence says all: the check's hint does not fit."""
 
 
 def points(number: float) -> pytest.MarkDecorator:
@@ -60,7 +60,7 @@ def points(number: float) -> pytest.MarkDecorator:
 
 
 def points_of(function: Callable[..., Any]) -> float:
-    """The points of a check; 1 where its author set none."""
+    """The points of a check; 1 if its author set none."""
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "points"]
     return float(marks[0].args[0]) if marks else 1.0
 
@@ -84,24 +84,28 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
 def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
     """Whether a fact is an exception of this class, or of a subclass, whose text contains the fragment.
 
-    The fragment should be a piece of torch's text that is stable over its releases.
+    The fragment should be stable over torch's releases.
     """
     return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
 
 
 def describe(fact: Any) -> str:
-    """A fact's kind, in words a student reads: ``a tensor``, ``None``, ``an int`` ..."""
+    """A fact's kind, in words: ``a tensor``, ``None``, ``an int`` ..."""
     if fact is None:
         return "None"
     if isinstance(fact, Tensor):
         return "a tensor"
     if isinstance(fact, Raised):
         return f"an error ({printable(fact.type[:60])})"
-    name = printable(str(getattr(fact, "type", type(fact).__name__))[:60])
-    return with_article(name)
+    return with_article(printable(str(getattr(fact, "type", type(fact).__name__))[:60]))
+
+
+def entries(number: int) -> str:
+    """As in ``1 entry``."""
+    return "1 entry" if number == 1 else f"{number} entries"
 
 
 def instead(seen: Any, expected: Any) -> str:
-    """The kind of a fact, and that it is not the expected one: ``a list, not a tensor``."""
+    """The kind of a fact beside the expected kind: ``a list, not a tensor``."""
     kind, other = describe(seen), describe(expected)
     return f"{kind}, not {other}" if kind != other else f"{kind} of another class"  # a student's own "list"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; what is not listed has to be
-#: exact. A number counts as float32's, because most often it is a float32's .item().
+#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes have to be exact.
+#: A number counts as float32's, because most often it is a float32's .item().
 TOLERANCE = {
     "torch.float64": 1e-5,
     "torch.complex128": 1e-5,
@@ -24,11 +24,7 @@ def are_close(
 ) -> list[bool]:
     """Whether each element is as expected; below a hundredth of the largest element only noise differs.
 
-    Args:
-        seen: the elements.
-        expected: as many elements.
-        tolerance: relative, see ``TOLERANCE``.
-        beside: a magnitude that counts like that of a largest element.
+    The `tolerance` is relative. The magnitude `beside` counts like that of the largest element.
     """
     floor = max((abs(e) for e in (*expected, beside) if math.isfinite(e)), default=0.0) / 100
     return [
@@ -38,7 +34,7 @@ def are_close(
 
 
 def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether elements of float64 are right to more digits than a float32 holds."""
+    """Whether elements of float64 are right to more digits than those of float32."""
     noise = 1e-9 * max(1.0, *(abs(e) for e in expected if math.isfinite(e)), 0.0)
     return all(
         s == e or math.isclose(s, e, abs_tol=noise) or not math.isfinite(e)
@@ -47,17 +43,14 @@ def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
 
 
 def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
-    """The number of decimals to which the expected numbers were rounded, if that gives the seen numbers."""
+    """The decimals to which the expected numbers have to be rounded to give the seen numbers, or None."""
     if list(seen) == list(expected):
         return None
     return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)
 
 
 def to_decimals(decimals: int, numbers: int) -> str:
-    """A clause, if it is certain to how many decimals so many numbers were rounded: `` to 4 decimals``.
-
-    A number or two may end in zeros by chance, although they were rounded to more decimals.
-    """
+    """As in `` to 4 decimals``; empty for one or two numbers, which may end in zeros by chance."""
     return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"
 
 
@@ -80,7 +73,7 @@ class Pair:
         """The wrong elements, seen and expected."""
         return [(s, e) for s, e, good in zip(self.seen, self.expected, self.right, strict=True) if not good]
 
-    @cached_property
+    @property
     def rows(self) -> int:
         """The number of entries along the first dimension."""
         return self.shape[0] if self.shape else 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.checks.check import WithoutHintError, describe, instead
+from grader.checks.check import WithoutHintError, describe, entries, instead
 from grader.checks.closeness import TOLERANCE, are_close, decimals_of, have_all_digits, to_decimals
 from grader.checks.diagnosis import diagnose
 from grader.checks.difference import difference_of
@@ -34,26 +34,25 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 
     Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of the
     expected element's magnitude and a hundredth of the largest expected element's. So rounding noise around
-    zero does not count, and a small gradient is not taken for zero. If all that is expected is 0, only 0 is
+    zero does not count, and a small gradient is not taken for zero. If all expected elements are 0, only 0 is
     right, but for ``beside``. NaN is never equal; infinities are equal to themselves.
 
     Args:
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
         expected: the same of the reference.
-        message: the diagnosis. Where the first difference is, and of what kind, is added, see
-            ``how_it_differs``. A hint may follow behind a blank line.
-        others: facts that the student may have taken instead, by name, as for ``how_it_differs``.
+        message: the diagnosis, to which the place and kind of the first difference are added. A hint may
+            follow behind a blank line.
+        others: facts that the student may have taken instead, as for ``how_it_differs``.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
         beside: a fact of what both were computed from; its largest element counts as an expected element. A
             difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
-        WithoutHintError: an error was caught, which is explained as by ``diagnose``; another type, shape,
-            dtype or number of entries was seen, or values that are nan, cut off, rounded, nearly right or in
-            another order. No hint is shown.
-        AssertionError: they differ in another way; the text is the diagnosis.
-        TypeError: the expected fact cannot be compared like this, or an entry of others is a dict.
+        WithoutHintError: an error was caught; another type, shape, dtype or number of entries was seen; or
+            the values are nan, cut off, rounded, nearly right or in another order. No hint is shown.
+        AssertionError: they differ in another way.
+        TypeError: the expected fact cannot be compared, or an entry of others is a dict.
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
@@ -64,14 +63,14 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 
 
 def require_facts(others: Mapping[str, Any]) -> None:
-    """Refuse a dict of facts under a single name, which would never be compared; TypeError."""
+    """Raise TypeError for a dict of facts under a single name, which would never be compared."""
     for name, fact in others.items():
         if isinstance(fact, dict):
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
 def is_close(seen: Any, expected: Any) -> bool:
-    """Whether ``assert_close`` accepts it; to choose between diagnoses, for a verdict needs a sentence."""
+    """Whether ``assert_close`` passes; to choose between diagnoses, for a verdict needs a sentence."""
     return _Comparison("", {}, "").difference(seen, expected) is None
 
 
@@ -85,12 +84,7 @@ def because(message: str, reason: str) -> str:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How two facts at the same place of a structure are compared, as by ``assert_close``.
-
-    Attributes:
-        place: in the whole structure: ``bias``, ``part [2][0]``, or empty.
-        beside: a magnitude that counts like that of a largest expected element.
-    """
+    """Compares two facts at the same place of a structure: ``bias``, ``part [2][0]``, or empty."""
 
     message: str
     others: Mapping[str, Any]
@@ -112,7 +106,8 @@ class _Comparison:
         if expected is None:
             return None if seen is None else self._another_type(seen, expected)
         if isinstance(expected, int | float):
-            return self._of_numbers(seen, expected)
+            is_number = isinstance(seen, int | float)
+            return self._of_numbers([seen], [expected]) if is_number else self._another_type(seen, expected)
         raise TypeError(
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
         )
@@ -131,9 +126,9 @@ class _Comparison:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._without_hint(f"it has {len(seen)} {'entry' if len(seen) == 1 else 'entries'}")
+            return self._without_hint(f"it has {entries(len(seen))}")
         if all(type(value) in {int, float} for value in [*seen, *expected]):
-            return self._of_plain_numbers(seen, expected)
+            return self._of_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
         several = {name: value for name, value in named.items() if not _is_single(value)}
         for number, (entry, value) in enumerate(zip(seen, expected, strict=True)):
@@ -142,12 +137,7 @@ class _Comparison:
                 return error
         return None
 
-    def _of_numbers(self, seen: Any, expected: float) -> AssertionError | None:
-        if not isinstance(seen, int | float):
-            return self._another_type(seen, expected)
-        return self._of_plain_numbers([seen], [expected])
-
-    def _of_plain_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+    def _of_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
         decimals = decimals_of(seen, expected) if self.all_digits else None
         if decimals is not None:
             return self._without_hint(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
@@ -173,13 +163,11 @@ class _Comparison:
             )
         if seen.value is None:
             return AssertionError(self._because("its values cannot be read"))
-        return self._of_elements(seen, expected)
-
-    def _of_elements(self, seen: Tensor, expected: Tensor) -> AssertionError | None:
-        values, right = seen.value or (), expected.value or ()
-        if not all(are_close(values, right, TOLERANCE.get(expected.dtype, 0.0), self.beside)):
+        tolerance = TOLERANCE.get(expected.dtype, 0.0)
+        if not all(are_close(seen.value, expected.value, tolerance, self.beside)):
             return self._other_values(seen, expected)
-        return self._too_few_digits(values, right) if expected.dtype == "torch.float64" else None
+        is_double = expected.dtype == "torch.float64"
+        return self._too_few_digits(seen.value, expected.value) if is_double else None
 
     def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
         wrong = self.all_digits and not have_all_digits(seen, expected)
@@ -194,7 +182,7 @@ class _Comparison:
         return AssertionError(self._because(reason)) if seen is None else self._without_hint(reason)
 
     def _stopped(self, error: Raised) -> WithoutHintError:
-        """The failure for an error that `attempt` caught, as if it had stopped the probe."""
+        """The failure for an error that `attempt` caught."""
         diagnosis = self.message.partition("\n\n")[0].rstrip(".")
         place = f" ({self.place})" if self.place else ""
         return WithoutHintError(f"{diagnosis}{place}: {diagnose(error)}")
@@ -217,7 +205,7 @@ class _Comparison:
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The other entries of a dict, which a student may have taken for an entry."""
+    """The other entries of a dict, which a student may have taken instead."""
     return {f"what {name} should be": value for name, value in expected.items() if name != key}
 
 
@@ -227,7 +215,7 @@ def _is_single(fact: Any) -> bool:
 
 
 def _largest(fact: Any) -> float:
-    """The magnitude of the largest finite number in a fact, to any depth; 0 where there is none."""
+    """The magnitude of the largest finite number in a fact; 0 if there is none."""
     if isinstance(fact, Tensor):
         fact = fact.value
     if isinstance(fact, dict):

@@ -16,8 +16,7 @@ _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
-#: Diagnoses by a fragment of the text; the first that matches counts. `{versions}` are the versions of an
-#: overwritten tensor, if torch gives them.
+#: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
 _DIAGNOSES = {
     "backward through the graph a second time": (
         "a part of this graph was already back-propagated, which freed its saved tensors. Is a state, a "
@@ -164,14 +163,14 @@ def diagnose(error: Raised) -> str:
 
 
 def _place(error: Raised) -> str:
-    """Where the error happened, as a student finds it: the function, or the line of a cell."""
+    """The function in which the error happened, or the line of a cell."""
     if error.function:
         return f"in {printable(error.function)} (code {error.cell})"
     return f"in code {error.where}"
 
 
 def quoted(line: str) -> str:
-    """A line of a student's code between backticks, its own backticks replaced."""
+    """A line of a student's code between backticks."""
     return f"`{printable(line).replace('`', chr(39))}`"
 
 
@@ -188,8 +187,7 @@ def rebinding(rebound: Rebound) -> str:
 def _kind(kind: str) -> str:
     if kind == "NoneType":
         return "None"
-    noun = printable(_KINDS.get(kind, kind))
-    return with_article(noun)
+    return with_article(printable(_KINDS.get(kind, kind)))
 
 
 def with_article(noun: str) -> str:
@@ -198,7 +196,7 @@ def with_article(noun: str) -> str:
 
 
 def _beginning(text: str) -> str:
-    """The first line without torch's advice; a long line is cut where a sentence ends."""
+    """The first line without torch's advice, cut where a sentence ends."""
     line = printable(text.strip().partition("\n")[0].partition(" Hint:")[0])
     if len(line) > _MAX_TEXT:
         ends = [end.start() for end in _SENTENCE_END.finditer(line, 0, _MAX_TEXT)]

@@ -13,18 +13,16 @@ from grader.sandbox.facts import Tensor
 
 
 def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
-    """Say what kind of difference there is, as a clause that fits behind a message: ``it is 0 everywhere``.
+    """The kind of difference, as a clause that fits behind a message: ``it is 0 everywhere``.
 
-    The clause is certain, because it follows from the numbers; it does not say what the student did.
+    The clause is certain, because it follows from the numbers; it does not say what the student did. It is
+    None if the values agree, or differ in a way that has no name.
 
     Args:
         seen: a tensor, a number, or a list or tuple of numbers.
         expected: the same of the reference.
         others: facts that the student may have taken instead, by a name that fits behind "it is", as in
             ``{"the gradient of the last step": t}``.
-
-    Returns:
-        The clause; None if the values agree, or differ in a way that has no name.
     """
     difference = difference_of(seen, expected, others or {})
     return difference.clause if difference else None
@@ -32,13 +30,7 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
 
 @dataclass(frozen=True)
 class Difference:
-    """A kind of difference.
-
-    Attributes:
-        clause: as ``how_it_differs`` returns it.
-        kind: its name: ``zero``, ``multiple``, ``shape`` ...
-        says_all: whether it explains the values without the check's hint.
-    """
+    """A clause; its kind: ``zero``, ``multiple``, ``shape`` ...; and whether it needs no hint."""
 
     clause: str
     kind: str
@@ -46,7 +38,7 @@ class Difference:
 
 
 def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
-    """The difference that ``how_it_differs`` describes."""
+    """As `how_it_differs`, with the kind."""
     values, right = _values(seen), _values(expected)
     if values is None or right is None:
         return None
@@ -86,7 +78,7 @@ def _values(fact: Any) -> _Values | None:
 
 
 def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
-    """The other fact that was seen instead, shape included."""
+    """The other fact of the same shape that was seen instead."""
     for name, other in others.items():
         if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
             return f"it is {name}"
@@ -94,28 +86,26 @@ def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
 
 
 def _other_shape(seen: _Values, expected: _Values) -> str | None:
-    """A clause where the shapes differ."""
-    same = len(seen.numbers) == len(expected.numbers)
-    if len(seen.shape) == len(expected.shape) == 2 and seen.shape == expected.shape[::-1]:
+    pair = Pair(seen.numbers, expected.numbers, expected.shape, expected.tolerance)
+    number, right = len(seen.numbers), len(expected.numbers)
+    if len(seen.shape) == 2 and seen.shape == expected.shape[::-1]:
         rows, columns = expected.shape
-        turned = [expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]
-        if all(are_close(seen.numbers, turned, expected.tolerance)):
+        if pair.is_seen([expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]):
             return "it is transposed"
-    if same and seen.numbers and all(are_close(seen.numbers, expected.numbers, expected.tolerance)):
+    if number == right and number and pair.is_seen(expected.numbers):
         return "its values are right"
-    if not same and (summed := _summed_over(seen, expected)):
+    if number != right and (summed := _summed_over(seen, expected)):
         return f"it is right once it is summed over {summed}"
-    fewer = len(seen.numbers) < len(expected.numbers)
-    if fewer and seen.numbers and seen.shape[1:] == expected.shape[1:]:
-        if all(are_close(seen.numbers, expected.numbers[: len(seen.numbers)], expected.tolerance)):
+    if 0 < number < right and seen.shape[1:] == expected.shape[1:]:
+        if pair.is_seen(expected.numbers[:number]):
             return "it holds the first entries only"
-        if all(are_close(seen.numbers, expected.numbers[-len(seen.numbers) :], expected.tolerance)):
+        if pair.is_seen(expected.numbers[-number:]):
             return "it holds the last entries only"
     return None
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
-    """The dimensions that are too large, if a sum over these gives what is expected."""
+    """The dimensions over which a sum gives what is expected."""
     shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
     if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
         return None

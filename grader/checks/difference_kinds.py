@@ -16,7 +16,6 @@ Others = Mapping[str, Sequence[float]]
 
 
 def _part(number: int, pair: Pair) -> str:
-    """The beginning of a clause about some entries."""
     return f"{number} of its {len(pair.seen)} entries {'is' if number == 1 else 'are'}"
 
 
@@ -41,9 +40,18 @@ def _zero(pair: Pair, _: Others) -> str | None:
 
 
 def _multiple(pair: Pair, _: Others) -> str | None:
-    """A constant factor that is a whole number, or 1 divided by it."""
+    """A constant factor that is a whole number, or 1 divided by it; -1 is a sign."""
     factor = _factor(pair)
-    return None if factor is None else _named(factor, pair.tolerance)
+    if factor is None:
+        return None
+    if abs(factor + 1) <= 2 * pair.tolerance:
+        return "its sign is wrong"
+    sign = " and has the wrong sign" if factor < 0 else ""
+    for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
+        whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
+        if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * pair.tolerance * whole:
+            return f"it is {form.format(whole)} what it should be{sign}"
+    return None
 
 
 def _length(pair: Pair, _: Others) -> str | None:
@@ -57,24 +65,11 @@ def _length(pair: Pair, _: Others) -> str | None:
 
 
 def _factor(pair: Pair) -> float | None:
-    """The factor between all seen and expected elements, or None."""
     largest = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
     if not pair.expected[largest] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
         return None
     factor = pair.seen[largest] / pair.expected[largest]
     return factor if pair.is_seen([factor * e for e in pair.expected]) else None
-
-
-def _named(factor: float, tolerance: float) -> str | None:
-    """A factor that is a whole number, or 1 divided by it; -1 is a sign."""
-    if abs(factor + 1) <= 2 * tolerance:
-        return "its sign is wrong"
-    sign = " and has the wrong sign" if factor < 0 else ""
-    for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
-        whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
-        if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * tolerance * whole:
-            return f"it is {form.format(whole)} what it should be{sign}"
-    return None
 
 
 def _sum_with_another(pair: Pair, others: Others) -> str | None:
@@ -89,7 +84,7 @@ def _sum_with_another(pair: Pair, others: Others) -> str | None:
 
 
 def _partly_another(pair: Pair, others: Others) -> str | None:
-    """All wrong entries are those of another fact."""
+    """All wrong entries are another fact's."""
     for name, numbers in others.items():
         same = are_close(pair.seen, numbers, pair.tolerance)
         if all(good or equal for good, equal in zip(pair.right, same, strict=True)):
@@ -119,7 +114,7 @@ def _flat(rows: Iterable[Sequence[float]]) -> list[float]:
 
 
 def _same_everywhere(pair: Pair, _: Others) -> str | None:
-    """The same number, row or column throughout, where that is not what is expected."""
+    """The same number, row or column throughout, which is not expected."""
     if len(pair.seen) < 3 or len(set(pair.expected)) == 1:
         return None
     if len(set(pair.seen)) == 1:

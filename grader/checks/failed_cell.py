@@ -28,7 +28,7 @@ class FailedCell:
         cell: its number among the code cells, from 1.
         ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
             process, or the notebook's time ran out before it).
-        text: the error and its line, which is a student's text, or why the cell was left out.
+        text: the error and its line, written by a student, or why the cell was left out.
     """
 
     cell: int
@@ -57,7 +57,7 @@ class FailedCell:
 
 
 def _at(error: Raised, cell: int) -> str:
-    """The line of the error, and its function or its cell if that is another."""
+    """The line of the error; its function; its cell if that is another."""
     if not error.line:
         return ""
     elsewhere = "" if error.cell.partition(",")[0] == f"cell {cell}" else f" (code {error.cell})"
@@ -66,7 +66,7 @@ def _at(error: Raised, cell: int) -> str:
 
 
 def stopped_cells(cells: Iterable[object], text: str) -> str:
-    """A sentence about cells, by number, that were stopped or left out for the same reason."""
+    """A sentence about cells that were stopped or left out for the same reason."""
     numbers = [str(cell) for cell in cells]
     is_single = len(numbers) == 1
     which = f"Code cell{'' if is_single else 's'} {', '.join(numbers)} {'was' if is_single else 'were'}"
@@ -76,7 +76,7 @@ def stopped_cells(cells: Iterable[object], text: str) -> str:
 
 
 def first_of_each_kind(cells: Iterable[Mapping[str, Any]]) -> tuple[FailedCell, ...]:
-    """Entries of ``Evidence.cells`` as failed cells, the first of each way to end."""
+    """The first entries of ``Evidence.cells`` of each way to end, as failed cells."""
     counts: Counter[str] = Counter()
     kept = []
     for cell in map(FailedCell.of, cells):

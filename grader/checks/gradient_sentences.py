@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ from grader.sandbox.facts import Tensor
 
 _WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
 
-#: The rungs, the lowest first, and the sentence of each; for several names with the verbs of ``_OF_MANY``.
-#: The last seven are about numbers: behind the sentence stands how they differ. Where the values that go back
-#: are wrong, too, ``_OF_WRONG_VALUES`` takes their place, for the gradient may be right for these values.
+#: The rungs, the lowest first, and their sentences. The last seven are about numbers: behind the sentence
+#: stands how they differ. If the values that go back are wrong, too, ``_OF_WRONG_VALUES`` takes their place,
+#: because the gradient may be right for these values.
 RUNGS = {
     "none": "{Of} is None: no gradient can be asked for.",
     "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
@@ -32,7 +32,7 @@ RUNGS = {
 _OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
 _OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
 _OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
-#: The rungs on which the explanation of "wrong" holds, too; for nan and lost digits it may be false.
+#: The rungs that the explanation of "wrong" also fits; of nan and lost digits it may be false.
 _WRONG_TOO = {"zero", "multiple", "length", "shape"}
 
 Explanation = str | Callable[[Any, Any], str]
@@ -40,7 +40,7 @@ Explanation = str | Callable[[Any, Any], str]
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of an ``assert_gradients``, with its arguments `of` and `because`."""
+    """The sentences of an ``assert_gradients``."""
 
     of: str
     because: Mapping[str, Explanation]
@@ -54,14 +54,15 @@ class Sentences:
         return RUNGS[rung].format(**nouns, **verbs, **words)
 
     def of_wrong_values(self, output: Tensor, names: Sequence[str]) -> str:
-        """The sentence about wrong gradients where the values that go back are wrong, too."""
+        """The sentence about wrong gradients of wrong values."""
         values = f"values of {self.of} are" if output.shape else f"value of {self.of} is"
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
         return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
 
     def explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
-        """The author's explanation for a name on a rung, perhaps empty; `pair` is (seen, right) gradient."""
-        for key in _keys(name, rung):
+        """The author's explanation for a name on a rung, or ""; `pair` is the seen and the right gradient."""
+        keys = [f"{name}:{rung}", rung, *([f"{name}:wrong", "wrong"] if rung in _WRONG_TOO else [])]
+        for key in keys:  # the closest first
             text = self.because.get(key)
             if isinstance(text, str):
                 return text
@@ -74,20 +75,13 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _keys(name: str, rung: str) -> Iterator[str]:
-    """The keys of an explanation, the closest first."""
-    yield from (f"{name}:{rung}", rung)
-    if rung in _WRONG_TOO:
-        yield from (f"{name}:wrong", "wrong")
-
-
 def joined(sentence: str, text: str) -> str:
-    """A sentence with what its author adds, which may begin a paragraph of its own."""
+    """A sentence and what an author adds, which may begin a new paragraph."""
     return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a text: ``a, b and c``; of many names the first five and the number of the others."""
+    """As in ``a, b and c``; of many names the first five and the number of the others."""
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -37,24 +37,23 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     """Fail unless the gradients that the word ``gradients`` returned are those of the reference.
 
     Args:
-        seen: the facts of ``gradients``, or gradients by name in a dict; or a probe or a case of such, and
-            then `expected` is left out.
+        seen: the facts of ``gradients``, or gradients by name in a dict; or a probe or a case of such,
+            without `expected`.
         expected: the same of the reference.
         of: what goes back, as a student knows it: "the penalty".
         only: the names that are compared, with ``*`` as in file names.
         but: names that are not compared.
         because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, which stands behind the
-            sentence of this rung: a text, or a function that returns it, of the seen gradient, a tensor, and
-            the right one. It may end with a blank line and a hint, or begin with the blank line. That of
-            "wrong" also stands on other rungs of wrong numbers that have none, but for "nan" and "digits".
-            Names that got no gradient (or should have got none) and have the same text share a sentence: the
-            text must fit them all.
-        others: other facts that a gradient may be, by name, as for ``assert_close``.
-        none_is_zero: where a gradient of zeros is expected, none is as good, and the other way round.
+            rung's sentence: a text, or a function that returns it, of the seen gradient, a tensor, and the
+            right gradient. It may end with a blank line and a hint, or begin with the blank line. That of
+            "wrong" also stands on other rungs of wrong numbers, but for "nan" and "digits". Names that got no
+            gradient, or should have got none, share a sentence if they have the same text.
+        others: facts that the student may have taken instead, as for ``assert_close``.
+        none_is_zero: no gradient is as good as a gradient of zeros, and the other way round.
         all_digits: gradients of float64 are right to more digits than a float32 holds.
 
     Raises:
-        AssertionError: the first rung that fails, of the first name that does.
+        AssertionError: the first rung that fails, of the first name.
         TypeError: the expected facts are no gradients.
     """
     if expected is None and isinstance(seen, Sides):
@@ -84,7 +83,7 @@ def _is_named(name: str, only: Iterable[str], but: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Gradients:
-    """Gradients by name, or the error instead; and the output that went back, if it `is_known`."""
+    """Gradients by name, or an error; and the output that went back, if it `is_known`."""
 
     gradients: Any
     output: Any = None
@@ -101,7 +100,7 @@ class _Gradients:
 
 
 class _Ladder:
-    """Compares gradients rung by rung, and fails with the sentence of the first rung that does not hold."""
+    """Compares gradients rung by rung."""
 
     def __init__(
         self,
@@ -154,7 +153,7 @@ class _Ladder:
         self.fail("raised", why=diagnose(error))
 
     def _compare_arrival(self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]) -> None:
-        """Fail for the first name that got no gradient, or should get none, with all names like it."""
+        """Fail for the names that got no gradient, or should get none, for the same reason as the first."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
@@ -169,7 +168,7 @@ class _Ladder:
             raise AssertionError(joined(self._sentences.of_rung(rung, *those), text))
 
     def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
-        """Fail if all gradients are wrong by the same factor: then what goes back is wrong."""
+        """Fail if all gradients are wrong by the same factor, because then what goes back is wrong."""
         numbers, expected = (_numbers([side.gradients[name] for name in names]) for side in (seen, right))
         if len(names) < max(2, number) or numbers is None or expected is None:
             return
@@ -198,7 +197,7 @@ class _Ladder:
             raise (AssertionError if fits else type(error))(joined(str(error), text)) from None
 
     def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
-        """The sentence about wrong gradients; it also says whether the values that go back are wrong."""
+        """The sentence about wrong gradients and, if they are wrong, the values that go back."""
         output, expected = seen.output, right.output
         are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
         if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
@@ -206,7 +205,7 @@ class _Ladder:
         return self._sentences.of_wrong_values(output, names)
 
     def _fail_with_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
-        """The expected shape is that of the differentiated tensor, which the student knows."""
+        """Show the expected shape: it is the differentiated tensor's, which the student knows."""
         sentence = self._sentences.of_rung("shape", name, shape=pair[0].shape, right=pair[1].shape)
         message = f"{sentence[:-1]}: {clause}." if clause else sentence
         raise WithoutHintError(joined(message, self._sentences.explained(name, "shape", pair)))
@@ -220,7 +219,7 @@ class _Ladder:
         return not is_double or have_all_digits(gradient.value, right.value or ())
 
     def fail(self, rung: str, **words: Any) -> None:
-        """Fail with the sentence of a rung that is about no name, and its explanation."""
+        """Fail with the sentence of a rung that is about no name."""
         raise AssertionError(
             joined(self._sentences.of_rung(rung, **words), self._sentences.explained("", rung, (None, None)))
         )
@@ -233,7 +232,7 @@ def _is_nothing(gradient: Any) -> bool:
 
 
 def _numbers(gradients: list[Any]) -> list[float] | None:
-    """The numbers of some gradients, one gradient after the other; None if some cannot be read."""
+    """The numbers of all gradients in a row; None if some cannot be read."""
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from grader.checks.check import WithoutHintError, describe, instead
+from grader.checks.check import WithoutHintError, describe, entries, instead
 from grader.checks.diagnosis import diagnose
 from grader.errors import CourseError
 from grader.sandbox.evidence import NoFacts, ProbeOutcome, ProbeRaised
@@ -17,11 +17,11 @@ _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
 class NothingSeenError(WithoutHintError):
-    """There is nothing that a check can judge; the text is the diagnosis and says all."""
+    """There is nothing that a check can judge."""
 
 
 class StoppedError(NothingSeenError):
-    """The probe did not come to its end, so its check judged nothing; `outcome` says what happened."""
+    """The probe did not come to its end; `outcome` says what happened."""
 
     def __init__(self, outcome: ProbeRaised | NoFacts) -> None:
         super().__init__(why_no_facts(outcome))
@@ -34,10 +34,7 @@ def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:
 
 
 class Sides:
-    """The facts of the submission beside those of the reference, which are expected.
-
-    ``seen, expected = sides`` unpacks them, and ``sides[key]`` is an entry of both.
-    """
+    """The facts of the submission beside the reference's; ``sides[key]`` is an entry of both."""
 
     seen: Any
     expected: Any
@@ -91,15 +88,15 @@ class Observation(Sides):
 
     @property
     def mismatch(self) -> str | None:
-        """The first difference in form, None and lengths included: why a check may have stumbled."""
+        """The first difference in form, None and lengths included, over which a check may have stumbled."""
         mismatch = other_form(self._seen, self._expected, strict=True)
         return sentence(mismatch) if mismatch else None
 
 
 def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
-    """Say where facts have another form than the reference's, without a full stop, or None.
+    """Where facts have another form than the reference's, without a full stop, or None.
 
-    If a part of them was left out, nothing is said of what is missing.
+    If a part of them was left out, it says only that.
     """
     mismatch = _other_form(seen, expected, (), strict=strict)
     left_out = "of what came back a part was left out: there is too much to look at"
@@ -107,44 +104,36 @@ def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
 
 
 def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
-    """Say where a value is of another kind than the reference's, or None.
+    """Where a value is of another kind than the reference's, or None.
 
     Unless strict, None and a raised error may stand for anything and lengths may differ, because checks ask
-    for these. If both a length and a kind differ, the length counts: a missing part moves all behind it. A
-    list and a tuple, or two kinds of number, are always alike.
+    for these. If both a length and a kind differ, the length counts, because a missing part moves all behind
+    it. A list and a tuple, or two kinds of number, are always alike.
     """
     if not strict and _stands_for_anything(seen, expected):
         return None
-    if not _are_of_one_kind(seen, expected):
+    is_plain = type(seen) is type(expected) and type(seen) in _PLAIN
+    if not is_plain and _kind(seen) != _kind(expected):
         return f"{_place(path)} is {instead(seen, expected)}"
     if isinstance(expected, dict):
         missing = [key for key in expected if key not in seen]
-        pairs = ((seen[key], value, key) for key, value in expected.items() if key in seen)
-        lack = f"{_place(path)} has no entry {missing[0]!r}" if missing else None
-        return lack or _other_form_of_parts(pairs, path, strict=strict)
-    if isinstance(expected, list | tuple):
-        parts = zip(seen, expected, range(len(expected)), strict=False)
-        mismatch = _other_form_of_parts(parts, path, strict=strict)
-        if len(seen) != len(expected) and (strict or mismatch):
-            return f"{_place(path)} has {_entries(len(seen))} instead of {len(expected)}"
-        return mismatch
-    return None
-
-
-def _entries(number: int) -> str:
-    return "1 entry" if number == 1 else f"{number} entries"
-
-
-def _other_form_of_parts(
-    parts: Iterable[tuple[Any, Any, str | int]], path: _Path, *, strict: bool
-) -> str | None:
-    """The mismatch of the first part that is of another kind."""
-    mismatches = (_other_form(seen, expected, (*path, key), strict=strict) for seen, expected, key in parts)
-    return next(filter(None, mismatches), None)
+        if missing:
+            return f"{_place(path)} has no entry {missing[0]!r}"
+        keys: Iterable[Any] = expected
+    elif isinstance(expected, list | tuple):
+        keys = range(min(len(seen), len(expected)))
+    else:
+        return None
+    parts = (_other_form(seen[key], expected[key], (*path, key), strict=strict) for key in keys)
+    mismatch = next(filter(None, parts), None)
+    has_length = isinstance(expected, list | tuple)
+    if has_length and len(seen) != len(expected) and (strict or mismatch):
+        return f"{_place(path)} has {entries(len(seen))} instead of {len(expected)}"
+    return mismatch
 
 
 def _stands_for_anything(seen: Any, expected: Any) -> bool:
-    """Whether a fact is None or an error, or both are facts of a word whose form varies."""
+    """Whether either fact is None or an error, or both are of a word whose form varies."""
     if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
         return True
     return any(is_form(seen) and is_form(expected) for is_form in (is_gradients, is_kept))
@@ -155,10 +144,6 @@ def is_kept(fact: Any) -> bool:
     if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
         return False
     return isinstance(fact["before"], dict) and "torch" in fact["before"] and isinstance(fact["after"], dict)
-
-
-def _are_of_one_kind(seen: Any, expected: Any) -> bool:
-    return (type(seen) is type(expected) and type(seen) in _PLAIN) or _kind(seen) == _kind(expected)
 
 
 def _kind(value: Any) -> str:

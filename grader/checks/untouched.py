@@ -37,13 +37,13 @@ def assert_untouched(
         kept: what ``with untouched(...) as kept`` filled.
         only: what is compared: a path (``"opt"`` with all below it), or a path and a part of it, with ``*``
             as in file names (``"model.*:grad"``, ``"*:version"``).
-        but: what of that may change, written in the same way. A name that was not watched is refused.
+        but: what of that may change.
         case: when it happened, before the sentence: ``"Under no_grad"``.
-        hint: behind every sentence.
+        hint: behind the sentence.
 
     Raises:
         ValueError: a rule names what was not watched, or a part that nothing has.
-        AssertionError: the first thing that changed, in a sentence for the student, and the hint behind it.
+        AssertionError: something changed; the text is a sentence about the first change.
     """
     for change in changes(kept, only=only, but=but):
         sentence = f"{case}: {change}" if case else change
@@ -58,11 +58,8 @@ def assert_changed(
     Args:
         kept: what ``with untouched(...) as kept`` filled.
         message: the diagnosis: "The caller's w still holds its old values."
-        only: where something has to change, written as for ``assert_untouched``: ``["w:value"]``.
+        only: where something has to change, as for ``assert_untouched``: ``["w:value"]``.
         but: where a change does not count.
-
-    Raises:
-        AssertionError: nothing did; the text is the message.
     """
     if next(changes(kept, only=only, but=but), None) is None:
         raise AssertionError(message)
@@ -72,13 +69,7 @@ def assert_changed(
 def blaming_changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[None]:
-    """Replace a check's failure by what changed although it had to stay: that is the cause.
-
-    Its arguments are those of ``assert_untouched``.
-
-    Raises:
-        AssertionError: what changed, or, if nothing did, what the check found.
-    """
+    """Replace a check's failure by that of ``assert_untouched``, if that fails: it is the cause."""
     try:
         yield
     except AssertionError:
@@ -89,7 +80,7 @@ def blaming_changes(
 def changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[str]:
-    """The sentences of ``assert_untouched``, for each path the gravest change first."""
+    """The sentences of ``assert_untouched``, the gravest change of each path first."""
     only, but = list(only), list(but)
     _require_meant([*only, *but], kept["before"])
     for path, what, sentence in _all_changes(kept):
@@ -98,21 +89,20 @@ def changes(
 
 
 def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
-    """The sentences about all changes, by the names of ``only`` and ``but``: ``w:version``."""
+    """The sentences about all changes, by path and part: ``w:version``."""
     return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(kept)}
 
 
 def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The path and the part of each change, and the sentence about it."""
     for path, then in kept["before"].items():
         for what, sentence in changes_of(path, then, kept["after"].get(path, then)):
             yield path, what, sentence
 
 
 def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
-    """Refuse a rule about a name that was not watched, or a part that nothing has.
+    """Raise ValueError for a rule about what was not watched, or a part that nothing has.
 
-    The error breaks the check of a single submission, because a student's process says what was watched.
+    It breaks the check of one submission only, because a student's process says what was watched.
     """
     watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
     for rule in rules:
