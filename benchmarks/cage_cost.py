@@ -16,7 +16,7 @@ from measure import ROOT
 from report import Section, tell
 
 from grader.course.course import Course
-from grader.course.reference import reference_cells
+from grader.notebooks.reader import cells_of
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker_process import WorkerProcess
@@ -52,7 +52,8 @@ Task = Callable[[Metered], object]
 def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
     """The protection in force, and for each task its costs, caged and free, by round."""
     course = Course.find(ROOT)
-    cells, asked = reference_cells(course, STEM), course.rubric(STEM).plan(1, oracle=True)
+    cells = cells_of(course.assignment(STEM).reference)
+    asked = course.rubric(STEM).plan(1, oracle=True)
     work: dict[str, Task] = {
         f"{IDLE_WORKERS} idle workers": _idle,
         f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),

@@ -7,8 +7,7 @@ no torch: a placeholder that is used here raises an error that says so.
 
 from typing import Any, TypeVar
 
-from grader.course.probe_source import ProbeSource
-from grader.course.probe_words import PLACEHOLDERS
+from grader.course.probe_source import PLACEHOLDERS, ProbeSource
 
 Definition = TypeVar("Definition")
 

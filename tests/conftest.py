@@ -8,7 +8,7 @@ from browser import browser, visit  # noqa: F401 - fixtures
 from observing import SECRET
 from tiny_class import TinyClass
 
-from grader.course import lesson_pictures
+from grader.course import pictures
 from grader.doctor import examine as doctor
 from grader.doctor import probe_run
 from grader.doctor.mutation import run as mutation_testing
@@ -57,7 +57,7 @@ def zygote():
 
 def share(zygote, patch):
     """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
-    for module in (doctor, lesson_pictures, mutation_testing, probe_run, executor):
+    for module in (doctor, pictures, mutation_testing, probe_run, executor):
         patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
 

@@ -87,9 +87,9 @@ def build() -> None:
 
     An assignment that still has blanks is left out: what was written of it before stays as it is.
     """
+    from grader.course.author_file import blanks_of
     from grader.course.build import build as write
     from grader.course.course import Course
-    from grader.course.unfinished import blanks_of
 
     course = Course.find()
     whole = course.only_finished()

@@ -155,7 +155,7 @@ def _with_question(course: Course, stems: Sequence[str], question: str | None) -
     Raises:
         BadParameter: no assignment has it, or its cell still has a blank.
     """
-    from grader.course.unfinished import questions_left_out
+    from grader.course.author_file import questions_left_out
 
     if question is None:
         return list(stems)

@@ -2,7 +2,7 @@
 
 * A blank costs only its definition. It is a syntax error on purpose, so a file with blanks is parsed with
   names in their place; a definition that has a blank, or needs such a definition, is left out before anything
-  is imported (`unfinished.py`). Nothing that has a blank is published.
+  is imported (`author_file.py`). Nothing that has a blank is published.
 * jupytext is imported only where a master is read (`master.py`): that takes half a second, and often the
   doctor remembers the cells.
 * Student notebooks say `otter.Notebook("NN_name.ipynb", tests_dir="tests/NN_name")`. With the name alone,
@@ -12,7 +12,7 @@
   test of the question fails; a student would read why an answer is right that is not.
 * An end task earns no points. A bonus would make the totals of gradebook, Canvas and Classroom depend on a
   task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
-* A notebook's picture is a PNG in a data address, in a cell of text (`lesson_pictures.py`). Colab shows
+* A notebook's picture is a PNG in a data address, in a cell of text (`pictures.py`). Colab shows
   neither attachments nor SVG there, and a saved output is gone once a student runs all cells.
 * The line of an error in a probe is computed outside. The worker gets no path, comment or line of the file.
   It sends a position, and both syntax trees are walked side by side to the line of the file

@@ -9,9 +9,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.course.assignment import END_TASK, Assignment, MasterCell, Question
-from grader.course.lesson_pictures import NONE, Pictures, drawing
+from grader.course.author_file import blanks_of
+from grader.course.pictures import NO_PICTURES, LessonPictures, drawing
 from grader.course.public_check import otter_test
-from grader.course.unfinished import blanks_of
 from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
 
@@ -49,7 +49,9 @@ at a second training step, at what your code leaves behind. If you can say *why*
 they will agree."""
 
 
-def student_notebook(assignment: Assignment, points: Points, pictures: Pictures = NONE) -> NotebookNode:
+def student_notebook(
+    assignment: Assignment, points: Points, pictures: LessonPictures = NO_PICTURES
+) -> NotebookNode:
     """The notebook as students get it: stubs, no outputs, public checks in the metadata.
 
     A cell that draws, and has no entry in `pictures`, is left out.
@@ -136,7 +138,7 @@ def _changed(built: Mapping[Path, str]) -> list[Path]:
 
 
 def _student_cell(
-    assignment: Assignment, points: Points, pictures: Pictures, index: int, cell: MasterCell
+    assignment: Assignment, points: Points, pictures: LessonPictures, index: int, cell: MasterCell
 ) -> NotebookNode:
     if cell.role == "drawn":
         return _markdown(assignment, str(index), pictures[index].markdown)

@@ -1,13 +1,15 @@
-"""A check file as syntax; mistakes that would otherwise have no visible effect are refused."""
+"""A check file by its syntax: mistakes that would otherwise have no visible effect are refused."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from grader.course.probe_source import decorator_name
-from grader.course.unfinished import filled_statements
+from grader.course.assignment import Question
+from grader.course.author_file import filled_statements
+from grader.course.probe_source import ProbeSource, decorator_name
+from grader.course.probes import PictureProbe, Probe
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
@@ -52,10 +54,13 @@ def _without_message(tree: ast.Module) -> Iterator[_Complaint]:
 
 def _import_of_torch(tree: ast.Module) -> Iterator[_Complaint]:
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        is_plain = isinstance(node, ast.Import)
-        modules = [alias.name for alias in node.names] if is_plain else [getattr(node, "module", None) or ""]
+        match node:
+            case ast.Import():
+                modules = [alias.name for alias in node.names]
+            case ast.ImportFrom():
+                modules = [node.module or ""]
+            case _:
+                continue
         if any(module.partition(".")[0] == "torch" for module in modules):
             message = f"`{ast.unparse(node)}`: checks run where there is no torch"
             yield node.lineno, f"{message}; write `from grader.inside import torch`, for probes"
@@ -83,14 +88,11 @@ def _other_decorators(tree: ast.Module) -> Iterator[_Complaint]:
 
 
 def _checks_in_a_class(tree: ast.Module) -> Iterator[_Complaint]:
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and method.name.startswith("test_"):
-                    yield (
-                        method.lineno,
-                        f"{method.name} stands in the class {node.name}: checks stand in none",
-                    )
+    for group in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for method in group.body:
+            if isinstance(method, ast.FunctionDef) and method.name.startswith("test_"):
+                message = f"{method.name} stands in the class {group.name}: checks stand in none"
+                yield method.lineno, message
 
 
 def _checks_by_another_name(tree: ast.Module) -> Iterator[_Complaint]:
@@ -98,9 +100,9 @@ def _checks_by_another_name(tree: ast.Module) -> Iterator[_Complaint]:
     probes = {f.name for f in _functions(tree) if "probe" in map(decorator_name, f.decorator_list)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for function in _functions(tree):
-        parameters = {argument.arg for argument in _parameters(function)}
         decorators = set(map(decorator_name, function.decorator_list))
         is_idle = function.name not in used and not decorators & _TRAVELS
+        parameters = _parameters(function)
         if is_idle and not function.name.startswith("test_") and parameters and parameters <= probes:
             message = f"{function.name} takes probes, and nobody calls it: a check's name begins with test_"
             yield function.lineno, message
@@ -115,9 +117,8 @@ def _comparisons(tree: ast.Module) -> Iterator[_Complaint]:
 
 def _attributes_of_probes(tree: ast.Module) -> Iterator[_Complaint]:
     for check in _checks(tree):
-        probes = {argument.arg for argument in _parameters(check)}
         names = [node for node in ast.walk(check) if isinstance(node, ast.Name)]
-        probes -= {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+        probes = _parameters(check) - {node.id for node in names if not isinstance(node.ctx, ast.Load)}
         for node in ast.walk(check):
             match node:
                 case ast.Attribute(ast.Name(probe), attribute) if probe in probes:
@@ -134,8 +135,9 @@ def _checks(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     return (function for function in _functions(tree) if function.name.startswith("test_"))
 
 
-def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    arguments = function.args
+    return {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
 _RULES = (
@@ -148,3 +150,91 @@ _RULES = (
     _comparisons,
     _attributes_of_probes,
 )
+
+
+def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
+    """The id of the question whose function a probe or picture names, unless its author gave an id.
+
+    Raises:
+        CourseError: it names no question or several, or a name that is not among `given`, if that is known.
+    """
+    for name, path, line in _taken_from_argument(probe.source, 0, frozenset()):
+        if given is not None and name not in given:
+            raise CourseError(
+                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
+                f" cell of the master defines; {did_you_mean(name, given)}"
+            )
+    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
+    where = f"{probe.source.where}: {kind} {probe.name}"
+    ids = {question.function: question.id for question in questions}
+    if probe.question is not None:
+        if probe.question not in ids.values():
+            raise CourseError(
+                f"{where} belongs to {probe.question}, which the assignment has not, only"
+                f" {', '.join(ids.values())}"
+            )
+        return probe.question
+    named = sorted(ids[attribute] for attribute in probe.attributes if attribute in ids)
+    if len(named) != 1:
+        names = " and ".join(named) or "no question"
+        raise CourseError(f'{where} names {names}; say which it belongs to: @{kind}(question="q1")')
+    return named[0]
+
+
+def _taken_from_argument(
+    source: ProbeSource, position: int, done: frozenset[str]
+) -> Iterator[tuple[str, str, int]]:
+    """Each name that a definition takes from its argument at this position, with file and line.
+
+    A helper counts if it gets the argument by position.
+    """
+    tree = source.tree
+    if not isinstance(tree, ast.FunctionDef) or source.name in done:
+        return
+    arguments = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
+    if position >= len(arguments) or not _is_only_read(tree, arguments[position]):
+        return
+    student, helpers = arguments[position], {helper.name: helper for helper in source.dependencies}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ast.Name(name), attribute, ast.Load()) if name == student:
+                yield attribute, source.path, node.lineno
+            case ast.Call(ast.Name(name), given) if name in helpers:
+                for index, argument in enumerate(given):
+                    if isinstance(argument, ast.Name) and argument.id == student:
+                        yield from _taken_from_argument(helpers[name], index, done | {source.name})
+
+
+def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a name means the argument everywhere in a function: nothing else is given this name."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(other, ast.Store() | ast.Del()) if other == name:
+                return False
+            case ast.FunctionDef() | ast.Lambda() if node is not function:
+                inner = (argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg))
+                if name in inner:
+                    return False
+    return True
+
+
+def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
+    """The names that an untouched notebook defines; None if that cannot be known.
+
+    `cells` are its code cells besides stubs, `functions` the names that students complete.
+    """
+    names = set(functions)
+    for cell in cells:
+        try:
+            tree = ast.parse(cell)
+        except SyntaxError:  # Jupyter's syntax
+            return None
+        for node in ast.walk(tree):
+            match node:
+                case ast.Name(name, ast.Store()) | ast.FunctionDef(name) | ast.ClassDef(name):
+                    names.add(name)
+                case ast.alias("*"):
+                    return None
+                case ast.alias(name, asname):
+                    names.add(asname or name.partition(".")[0])
+    return names

@@ -11,12 +11,15 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
-from grader.course.author_file import Blank
+from grader.course.author_file import Blank, blanks_of, questions_left_out, require_finished
 from grader.course.master import read_assignment
-from grader.course.rubric import Rubric, read_rubric
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
-from grader.course.unfinished import blanks_of, questions_left_out, require_finished
 from grader.errors import CourseError, GraderError
+from grader.notebooks.reader import cells_of
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
 from grader.version import __version__, code_hash
 
@@ -58,8 +61,7 @@ class Course:
     def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
         """The course with only this assignment and, if `questions` names ids, only these of its questions.
 
-        Raises:
-            CourseError: the assignment's files contradict themselves; they are read only for `questions`.
+        Its files are read, and a CourseError says what contradicts itself, only where `questions` is given.
         """
         reduced = replace(self, stems=(stem,))
         if questions is not None:
@@ -170,6 +172,14 @@ class Course:
             if stem not in self.stems:
                 raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
         return tuple(stem for stem in self.stems if not wanted or stem in wanted)
+
+
+def observe_reference(
+    zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
+) -> Evidence:
+    """Observe the reference exactly like a submission; with `oracle`, an oracle may replace its answer."""
+    cells = cells_of(course.assignment(stem).reference)
+    return observe(zygote, cells, course.rubric(stem).plan(seed, oracle=oracle), REFERENCE_LIMITS)
 
 
 def _masters(root: Path) -> tuple[str, ...]:

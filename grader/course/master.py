@@ -27,10 +27,16 @@ from grader.course.assignment import (
     heading_of,
     name_of,
 )
-from grader.course.author_file import has_blank, not_python, read_text, without_blanks
+from grader.course.author_file import (
+    has_blank,
+    not_python,
+    questions_left_out,
+    read_text,
+    require_finished,
+    without_blanks,
+)
 from grader.course.public_check import validate_check
 from grader.course.question_cell import read_question
-from grader.course.unfinished import questions_left_out, require_finished
 from grader.errors import CourseError
 from grader.memory import FOLDER, Memory
 

@@ -1,23 +1,45 @@
-"""Pictures of what students' functions made, for feedback; drawn once where the facts are equal."""
+"""Pictures of autograd graphs: of what students' functions made, and of demonstrations in a notebook.
+
+A master's cell tagged ``drawn`` ends in ``xray(loss=loss, w=w)``. Students get its picture, which needs
+nothing installed. The demonstrations before it run in a worker, as in a student's notebook.
+"""
 
 from __future__ import annotations
 
+import ast
+import base64
 import json
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from html import escape
+from itertools import takewhile
+from pathlib import Path
+from types import MappingProxyType
 
-from grader.course.rubric import Rubric
+from grader.checks.failed_cell import FailedCell
+from grader.course.assignment import Assignment, MasterCell
+from grader.course.rubric import REFERENCE_LIMITS, Rubric
+from grader.errors import CourseError
 from grader.graphs.diagram import diagram_of
 from grader.graphs.model import Graph, read_graph
-from grader.graphs.picture import Picture, draw, mermaid
+from grader.graphs.picture import Picture, draw, mermaid, png, width_of
+from grader.memory import FOLDER, Memory, fingerprint
+from grader.notebooks.reader import cells_of
 from grader.sandbox.decoding import MalformedError, decode
 from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import PlannedProbe, ProbePlan
+from grader.sandbox.zygote import Zygote
 
 _MAX_FACTS = 50_000  # characters; an honest graph at its largest has two thirds of it
+_NAMED = "tensors_of_this_picture"
+_PROBE = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
 
 
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
-    """The pictures of a submission, by the id of the question each belongs to.
+    """The pictures of a submission, by the id of their question.
 
     Facts that are no graph, are missing or cannot be drawn give no picture, and never an error.
     """
@@ -35,7 +57,7 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 
 def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
-    """The picture of a submission by its name; None where its facts cannot be drawn."""
+    """The picture of this name; None where its facts cannot be drawn."""
     picture = _drawn(_stored(evidence, name))
     return None if picture is None else replace(picture, caption=caption)
 
@@ -53,7 +75,6 @@ def _stored(evidence: Evidence, name: str) -> str:
 
 
 def _graph(facts: str) -> Graph | None:
-    """The graph that facts describe; None where they describe none."""
     try:
         return read_graph(decode(json.loads(facts)))
     except (MalformedError, KeyError, TypeError):  # the evidence was not written by the grader
@@ -62,12 +83,93 @@ def _graph(facts: str) -> Graph | None:
 
 @lru_cache(maxsize=512)  # a class of solved notebooks shows a handful of graphs
 def _drawn(facts: str) -> Picture | None:
-    """The picture of stored facts; None where they cannot be drawn.
-
-    An error of Graphviz costs this picture, and not the feedback of a class.
-    """
+    """The picture of stored facts; an error of Graphviz costs this picture, and not the class's feedback."""
     graph = _graph(facts)
     try:
         return None if graph is None else draw(graph, "")
     except Exception:  # noqa: BLE001 - a C library may raise anything
         return None
+
+
+@dataclass(frozen=True)
+class LessonPicture:
+    """The picture of a demonstration.
+
+    Attributes:
+        caption: the author's text below it.
+        call: what draws it on a student's machine: ``xray(loss=loss)``.
+        summary: a sentence for readers who cannot see it.
+        width: in pixels; its letters are then as large as the text around it.
+        png: the file, in base64.
+    """
+
+    caption: str
+    call: str
+    summary: str
+    width: int
+    png: str
+
+    @property
+    def markdown(self) -> str:
+        """The text of its cell; Colab shows no other form of a picture in a cell of text."""
+        alternative = escape(f"{self.caption} {self.summary}")
+        return (
+            f'<img width="{self.width}" alt="{alternative}" src="data:image/png;base64,{self.png}">\n\n'
+            f"*{self.caption}* (`{self.call}`)"
+        )
+
+
+LessonPictures = Mapping[int, LessonPicture]
+"""The pictures of an assignment, by the index of their cell."""
+NO_PICTURES: LessonPictures = MappingProxyType({})
+
+
+@contextmanager
+def drawing(root: Path) -> Iterator[Callable[[Assignment], LessonPictures]]:
+    """A function that draws an assignment's pictures; the course's folder, `root`, remembers them.
+
+    A worker is started only for a picture that is not remembered.
+    """
+    memory = Memory(root / FOLDER / "pictures.json")
+    with ExitStack() as stack:
+        zygote = cache(lambda: stack.enter_context(Zygote()))
+        yield lambda assignment: _lesson_pictures(assignment, zygote, memory)
+    if memory.has_news:
+        memory.save(everything=False)
+
+
+def _lesson_pictures(
+    assignment: Assignment, zygote: Callable[[], Zygote], memory: Memory
+) -> dict[int, LessonPicture]:
+    """The pictures of an assignment; CourseError where a cell fails, or draws nothing."""
+    pictures = {}
+    for index, cell in enumerate(assignment.cells):
+        if cell.role == "drawn":
+            before = [earlier.source for earlier in assignment.cells[:index] if earlier.role == "code"]
+            key = fingerprint("drawn", before, cell.source)
+            stored = memory.recall(key)
+            if stored is None:
+                stored = asdict(_lesson_picture(assignment, before, cell, zygote()))
+                memory.remember(key, stored)
+            pictures[index] = LessonPicture(**stored)
+    return pictures
+
+
+def _lesson_picture(
+    assignment: Assignment, before: list[str], cell: MasterCell, zygote: Zygote
+) -> LessonPicture:
+    *statements, last = ast.parse(cell.source).body
+    call = ast.unparse(last)
+    drawn_cell = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
+    probe = PlannedProbe("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
+    plan = ProbePlan({_NAMED: "pass"}, {_NAMED: (probe,)})
+    evidence = observe(zygote, cells_of([*before, "\n".join(drawn_cell)]), plan, REFERENCE_LIMITS)
+    picture = picture_of(evidence, "drawn", "")
+    if evidence.cells or picture is None:
+        failures = " ".join(FailedCell.of(failed).sentence for failed in evidence.cells)
+        why = failures or "Name tensors, or modules with parameters."
+        raise CourseError(f"{assignment.path}, line {cell.line}: {call} shows nothing. {why}")
+    comment = takewhile(lambda line: line.startswith("#"), cell.source.splitlines())
+    caption = " ".join(line.lstrip("# ") for line in comment)
+    file = base64.b64encode(png(picture.svg)).decode("ascii")
+    return LessonPicture(caption, call, picture.summary, width_of(picture.svg), file)

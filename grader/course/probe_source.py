@@ -19,9 +19,42 @@ from types import ModuleType
 from typing import Any
 
 from grader.course.author_file import global_names
-from grader.course.probe_words import PLACEHOLDERS
 from grader.errors import CourseError
 from grader.text import did_you_mean
+
+#: What a probe may name: the worker offers exactly these, and grader/inside.pyi explains them.
+VOCABULARY = (
+    *("torch", "nn", "F", "math", "snap", "state", "attempt", "warned", "spy", "mark", "alive", "nodes"),
+    *("reaches", "freed", "graph", "graph_at", "saved", "untouched", "updates", "gradients", "vjp", "reseed"),
+)
+
+
+class Placeholder:
+    """Stands outside for a word of ``grader.inside``; it can be named and subclassed, not used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Placeholder:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return Placeholder(f"{self._name}.{attribute}")
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        # ``class Marked(nn.Module)`` may stand at the top of a check file; it is built inside.
+        return ()
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"{self._name} exists only in the worker: use it in a @probe or an @inside function, "
+            "and let the check compare the facts that come back",
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, inside the worker>"
+
+
+PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}
 
 Definition = ast.FunctionDef | ast.ClassDef
 _Placed = ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword
@@ -135,8 +168,11 @@ def _definition_tree(definition: Any) -> Definition:
         _refuse_computed_defaults(tree, definition)
     for node in ast.walk(tree):
         _refuse_statement(node, definition)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            _drop_docstring(node)
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:] or [ast.Pass()]  # a student's code must not read what is tested
     return tree
 
 
@@ -159,7 +195,7 @@ def _where(definition: Any, node: ast.AST) -> str:
 
 
 def decorator_name(decorator: ast.expr) -> str:
-    """What a decorator is called, without its arguments."""
+    """A decorator without its arguments."""
     return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
@@ -175,21 +211,14 @@ def _refuse_computed_defaults(function: ast.FunctionDef, definition: Any) -> Non
             ) from None
 
 
-def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    """Docstrings of probes may explain what is tested; students' code must not read them."""
-    if ast.get_docstring(node, clean=False) is not None:
-        node.body = node.body[1:] or [ast.Pass()]
-
-
 def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
     """The definitions behind global names; CourseError for the first name that cannot travel."""
     dependencies = []
     namespace = inspect.getmodule(definition).__dict__
     for name in sorted(names):
         value = namespace.get(name)
-        if name in PLACEHOLDERS and value is PLACEHOLDERS[name]:
-            continue
-        if name not in namespace and name in _BUILTINS:
+        is_word = name in PLACEHOLDERS and value is PLACEHOLDERS[name]
+        if is_word or (name not in namespace and name in _BUILTINS):
             continue
         helper = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
         if not isinstance(helper, ProbeSource) or helper.name != name:

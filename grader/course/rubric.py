@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import linecache
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -14,16 +15,16 @@ from types import FunctionType, ModuleType
 
 from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.course.assignment import Question
-from grader.course.author_file import blanks_in
+from grader.course.author_file import blanks_in, filled_statements, is_whole, without_blanks
 from grader.course.cause import cause_of
-from grader.course.check_file import read_check_file
-from grader.course.probe_names import names_defined, question_of
+from grader.course.check_file import names_defined, question_of, read_check_file
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
-from grader.course.unfinished import filled_statements, import_statements, is_whole
 from grader.errors import CourseError
-from grader.sandbox.plan import PlannedProbe, ProbePlan
+from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.scores import total
 from grader.text import did_you_mean
+
+REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Rubric:
         return [check for check in self.checks if check.question == question]
 
     def only(self, questions: Collection[str]) -> Rubric:
-        """The rubric with some of the questions only, by their ids, and what belongs to them."""
+        """The rubric of some questions only, by their ids."""
         asks = {name: question for name, question in self.asks.items() if question in questions}
         shows = {name: question for name, question in self.shows.items() if question in questions}
         return replace(
@@ -70,10 +71,9 @@ class Rubric:
         return total(check.points for check in self.checks_of(question))
 
     def plan(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
-        """The probes of a notebook.
+        """The probes of a notebook, on the inputs of a seed.
 
         Args:
-            seed: the run's secret seed.
             only: the id of a question, to leave out the probes of the others.
             oracle: True for the reference, whose answer an oracle may replace.
         """
@@ -144,10 +144,24 @@ def _require_use(rubric: Rubric) -> None:
 def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     with importing(path):
-        name = path.stem  # the course's own check file
         if is_whole(path):
-            return importlib.import_module(name)  # noqa: TID251
-        return sys.modules.get(name) or import_statements(path, filled_statements(path))
+            return importlib.import_module(path.stem)  # noqa: TID251 - the course's own check file
+        return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
+
+
+def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
+    """Import some of a check file's statements instead of all, under its name; raises their errors."""
+    module = sys.modules[path.stem] = ModuleType(path.stem)
+    module.__file__ = str(path)
+    # Let `inspect` find the sources of definitions: it parses the whole file for those of classes.
+    text, status = without_blanks(path.read_text(encoding="utf-8")), path.stat()
+    linecache.cache[str(path)] = status.st_size, status.st_mtime, text.splitlines(keepends=True), str(path)
+    try:
+        exec(compile(ast.Module(statements, type_ignores=[]), str(path), "exec"), vars(module))  # noqa: S102
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+    return module
 
 
 @contextmanager

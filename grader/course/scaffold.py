@@ -13,14 +13,14 @@ from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
 from grader.course.course import Course
-from grader.course.new_question import NewQuestion, file_head
-from grader.course.probe_words import PLACEHOLDERS
-from grader.course.scaffold_text import next_question, with_part
+from grader.course.new_question import NewQuestion, file_head, with_part
+from grader.course.probe_source import PLACEHOLDERS
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.files import write_atomic, write_exclusive
 from grader.text import inert
 
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
+_QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
 _TAKEN_NAMES = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
 _KINDS = (MASTER, CHECKS, ANSWERS)
 _MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
@@ -42,8 +42,6 @@ class Scaffold:
         """A scaffold whose names are free.
 
         Args:
-            root: the course's folder.
-            stem: the assignment, as in ``09_branches``.
             function: the name of a function of ``x`` that students complete.
             questions: each a function and its parameters, such as ``total:losses,weights``; with these, the
                 assignment may exist. With neither, the function has the assignment's name.
@@ -53,14 +51,14 @@ class Scaffold:
         """
         is_new = not (questions and _is_begun(root, stem))
         name = _free_name(root, stem) if is_new else stem[3:]
-        parsed = tuple(NewQuestion.parse(text) for text in [*filter(None, [function]), *questions])
-        parsed = parsed or (NewQuestion(name),)
+        wanted = [function, *questions] if function else [*questions]
+        parsed = tuple(map(NewQuestion.parse, wanted)) or (NewQuestion(name),)
         functions = [question.function for question in parsed]
-        for wanted in functions:
-            _require_name(wanted, name)
-            _require_new_function(root, wanted)
-            if functions.count(wanted) > 1:
-                raise GraderError(f"two questions ask for {wanted}: give each a function of its own")
+        for asked in functions:
+            _require_name(asked, name)
+            _require_new_function(root, asked)
+            if functions.count(asked) > 1:
+                raise GraderError(f"two questions ask for {asked}: give each a function of its own")
         return cls(root, stem, parsed, is_new)
 
     def write(self) -> list[Path]:
@@ -91,7 +89,8 @@ class Scaffold:
 
     def _texts(self) -> list[tuple[Path, str | None, str]]:
         """Each file, its text now (None if it is missing), and its new text."""
-        first = 1 if self.is_new else next_question(self._read(MASTER) or "")
+        master = "" if self.is_new else self._read(MASTER) or ""
+        first = 1 + max(map(int, _QUESTION.findall(master)), default=0)
         return [(self.root / kind.format(self.stem), *self._text(kind, first)) for kind in _KINDS]
 
     def _text(self, kind: str, first: int) -> tuple[str | None, str]:
@@ -119,7 +118,6 @@ class Scaffold:
 
 
 def _take_back(written: Sequence[tuple[Path, str | None]]) -> None:
-    """Restore files, each with its text of before."""
     for path, before in written:
         with suppress(OSError):
             path.unlink() if before is None else write_atomic(path, before.encode())
@@ -130,11 +128,7 @@ def _is_begun(root: Path, stem: str) -> bool:
 
 
 def _free_name(root: Path, stem: str) -> str:
-    """The name within a new stem such as ``09_branches``.
-
-    Raises:
-        GraderError: the stem is malformed, or its number is taken; the text suggests another.
-    """
+    """The name within a new stem such as ``09_branches``; GraderError if it is malformed or taken."""
     match = STEM.fullmatch(stem)
     if match is None or len(stem) > _MAX_NAME:
         raise GraderError(
@@ -142,8 +136,8 @@ def _free_name(root: Path, stem: str) -> str:
             f" case, such as {_suggestion(root, stem)}"
         )
     number, name = match["number"], match["name"]
-    for path in _numbered_files(root):
-        if path.stem.removeprefix("test_").startswith(f"{number}_"):
+    for path, taken in _numbered_files(root):
+        if taken == number:
             further = f"; or add a question: new {stem} --question NAME:x" if _is_begun(root, stem) else ""
             raise GraderError(
                 f"the number {number} is taken by {path.relative_to(root)}; the next that is free is"
@@ -152,14 +146,16 @@ def _free_name(root: Path, stem: str) -> str:
     return name
 
 
-def _numbered_files(root: Path) -> Iterator[Path]:
+def _numbered_files(root: Path) -> Iterator[tuple[Path, str]]:
+    """The files of all assignments, each with its number, as in ``09``."""
     for kind in _KINDS:
-        yield from sorted(root.glob(kind.format("[0-9][0-9]_*")))
+        for path in sorted(root.glob(kind.format("[0-9][0-9]_*"))):
+            yield path, path.stem.removeprefix("test_")[:2]
 
 
 def _next_number(root: Path) -> str:
     """The number after the last, else the lowest that is free."""
-    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered_files(root)}
+    taken = {number for _, number in _numbered_files(root)}
     free = [number for number in (f"{n:02}" for n in range(1, 100)) if number not in taken]
     after = [number for number in free if number > max(taken, default="")]
     return (after or free or ["99"])[0]
@@ -172,7 +168,7 @@ def _suggestion(root: Path, stem: str) -> str:
     words = re.findall("[a-z0-9]+", plain)
     number = words.pop(0).zfill(2) if words and words[0].isdigit() else ""
     name = "_".join(words).lstrip("0123456789_")[: _MAX_NAME // 2].rstrip("_") or "name"
-    taken = {path.stem.removeprefix("test_")[:2] for path in _numbered_files(root)}
+    taken = {taken for _, taken in _numbered_files(root)}
     return f"{number if len(number) == 2 and number not in taken else _next_number(root)}_{name}"
 
 
@@ -185,11 +181,7 @@ def _require_name(function: str, name: str) -> None:
 
 
 def course_folder(start: Path | None = None) -> Path:
-    """The course's folder at or above a folder; unlike ``Course.find``, also of a course without assignments.
-
-    Raises:
-        GraderError: there is none.
-    """
+    """The course's folder at or above a folder, also of a course without assignments."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "solutions").is_dir() and (folder / "tests" / "hidden").is_dir():

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.author_file import read_text, without_blanks
-from grader.course.unfinished import filled_statements
+from grader.course.author_file import filled_statements, read_text, without_blanks
 from grader.doctor.answer_edits import edits_call
 from grader.doctor.known_answers import Named, is_wrong, mark_of
 

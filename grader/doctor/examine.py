@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER
+from grader.course.author_file import blanks_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
-from grader.course.unfinished import blanks_of
 from grader.doctor.accept import accept
 from grader.doctor.assignment_report import AssignmentReport
 from grader.doctor.complaints import add_complaints, lists_to_accept

@@ -12,8 +12,7 @@ from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.course import Course
 from grader.course.pictures import text_of
-from grader.course.reference import REFERENCE_LIMITS
-from grader.course.rubric import Rubric
+from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.judged import JudgedAnswer
 from grader.doctor.known_answers import Answer
 from grader.doctor.question_review import fixed_probes

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.course.author_file import read_text
+from grader.course.author_file import filled_statements, questions_asked, read_text
 from grader.course.course import Course
-from grader.course.unfinished import filled_statements, questions_asked
 from grader.doctor.answer_edits import Original, edited_source, edits_call, edits_in
 from grader.doctor.source_text import lines_of
 from grader.errors import CourseError

@@ -14,19 +14,17 @@ from pathlib import Path
 
 from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment
-from grader.course.author_file import Statement, blanks_in, needed, read_syntax
+from grader.course.author_file import Statement, blanks_in, filled_statements, needed, read_syntax
+from grader.course.check_file import names_defined, question_of
 from grader.course.course import Course
-from grader.course.probe_names import names_defined, question_of
 from grader.course.probe_source import decorator_name
 from grader.course.probes import Probe, pictures_defined, probes_defined
-from grader.course.reference import REFERENCE_LIMITS, reference_cells, stub_cells
-from grader.course.rubric import Rubric, importing
-from grader.course.unfinished import filled_statements, import_statements
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_statements, importing
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.doctor.source_text import in_file
 from grader.errors import CourseError, GraderError
 from grader.grading.preload import modules_of_answers
-from grader.notebooks.reader import Cell
+from grader.notebooks.reader import Cell, cells_of
 from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
@@ -98,7 +96,7 @@ def run_probes(
     wanted = [rubric.probes[name] for name in probes]
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
     with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
-        reference = _Notebook(REFERENCE, reference_cells(course, stem))
+        reference = _Notebook(REFERENCE, cells_of(course.assignment(stem).reference))
         expected = _look(zygote, rubric, reference, wanted, seed, oracle=True)
         with_oracle = [probe for probe in wanted if probe.oracle is not None]
         ordinary = _look(zygote, rubric, reference, with_oracle, seed) if with_oracle else {}
@@ -163,7 +161,7 @@ def _answers(
     answers = {answer.name: answer for question in read for answer in answers_of(course, stem, question)}
     for name in names:
         if name == STUB:
-            yield _Notebook(STUB, stub_cells(course, stem))
+            yield _Notebook(STUB, cells_of(course.assignment(stem).handed_out))
         elif name in answers:
             answer = answers[name]
             placed = partial(in_file, path=path, cells=answer.cells, lines=answer.lines)

@@ -10,14 +10,7 @@ from itertools import islice
 
 from grader.checks.observation import Observation
 from grader.course.cause import cause_of
-from grader.course.reference import (
-    REFERENCE_LIMITS,
-    plan_for_oracles,
-    plan_for_stubs,
-    reference_cells,
-    stub_cells,
-)
-from grader.course.rubric import Rubric, import_checks
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.judge import MAX_BATCH, error_of
@@ -25,6 +18,7 @@ from grader.grading.options import ProgressReporter
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.text import some
@@ -147,8 +141,9 @@ class ClassObserver:
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         self._executor.start()  # which takes a while, the first time
         self._progress.report(doing="observing the reference")
+        cells = cells_of(self._course.assignment(stem).reference)
         asked = self._rubrics[stem].plan(seed, oracle=True)
-        evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
+        evidence = self._executor.observe(cells, asked, REFERENCE_LIMITS)
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:
             raise CourseError("\n".join(broken))
@@ -157,18 +152,24 @@ class ClassObserver:
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
         self._progress.report(doing="observing the stubs")
-        asked = plan_for_stubs(self._rubrics[stem], seed)
-        evidence = self._executor.observe(stub_cells(self._course, stem), asked, self._limits)
+        cells = cells_of(self._course.assignment(stem).handed_out)
+        asked = self._rubrics[stem].plan(seed)
+        answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
+        evidence = self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
         if evidence.fault is None and not evidence.starved:
             self._store.write_expected("stubs", stem, seed, evidence)
         return evidence
 
     def _observe_ordinary(self, stem: str, seed: int) -> Evidence:
         """What probes with an oracle see of the reference itself; most assignments have none."""
-        asked = plan_for_oracles(self._rubrics[stem], seed)
-        if not any(asked.probes.values()):
+        rubric = self._rubrics[stem]
+        with_oracle = {probe.name for probe in rubric.probes.values() if probe.oracle}
+        if not with_oracle:
             return Evidence()
-        evidence = self._executor.observe(reference_cells(self._course, stem), asked, REFERENCE_LIMITS)
+        asked = rubric.plan(seed)
+        probes = {f: tuple(p for p in group if p.name in with_oracle) for f, group in asked.probes.items()}
+        cells = cells_of(self._course.assignment(stem).reference)
+        evidence = self._executor.observe(cells, replace(asked, probes=probes), REFERENCE_LIMITS)
         self._store.write_expected("ordinary", stem, seed, evidence)
         return evidence
 

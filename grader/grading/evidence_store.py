@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 from grader.course.course import Course
-from grader.course.reference import reference_cells
 from grader.course.rubric import Rubric
 from grader.grading.submission import Submission
 from grader.results.store import ResultsStore, StoredEvidence
@@ -107,7 +106,7 @@ class EvidenceStore:
         return _sha256([asked, self._environment, self._protection])
 
     def _hash_of_questions(self, stem: str, seed: int, oracle: bool) -> str:
-        cells = [cell.source for cell in reference_cells(self._course, stem)] if oracle else []
+        cells = self._course.assignment(stem).reference if oracle else ()
         return _sha256([cells, asdict(self._rubrics[stem].plan(seed, oracle=oracle))])
 
 

@@ -17,16 +17,15 @@ import pytest
 from grader.checks.cases import names_of
 from grader.checks.observation import Observation
 from grader.course.assignment import MASTER
+from grader.course.author_file import blanks_of, is_whole
 from grader.course.cause import available_facts
-from grader.course.course import Course
+from grader.course.course import Course, observe_reference
 from grader.course.probes import probes_defined
-from grader.course.reference import observe_reference, reference_cells
 from grader.course.rubric import import_checks
-from grader.course.unfinished import blanks_of, is_whole
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.preload import modules_to_preload
-from grader.notebooks.reader import Cell, read_notebook
+from grader.notebooks.reader import Cell, cells_of, read_notebook
 from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts
 from grader.sandbox.observer import observe
 from grader.sandbox.zygote import Zygote
@@ -78,7 +77,8 @@ class LiveSubjects:
         stem = check_file.stem.removeprefix("test_")
         course = Course.find(check_file.parent).only(stem)
         if not self._notebooks:
-            return [LiveSubject("reference", reference_cells(course, stem), stem, course, self)]
+            cells = cells_of(course.assignment(stem).reference)
+            return [LiveSubject("reference", cells, stem, course, self)]
         return [LiveSubject(path.stem, read.cells, stem, course, self) for path, read in self._notebooks]
 
     def reference(self, course: Course, stem: str) -> Evidence:

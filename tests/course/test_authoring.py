@@ -14,7 +14,7 @@ import grader
 from grader import diagnose, raised
 from grader.course.build import build
 from grader.course.course import Course
-from grader.course.probe_words import VOCABULARY
+from grader.course.probe_source import VOCABULARY
 from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation.mutants import mutants
 from grader.doctor.mutation.run import stale_equals

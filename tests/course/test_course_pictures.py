@@ -2,9 +2,8 @@
 
 import functools
 
-from grader.course.course import Course
+from grader.course.course import Course, observe_reference
 from grader.course.pictures import pictures_of
-from grader.course.reference import observe_reference
 from grader.doctor.known_answers import answers_of
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits

@@ -8,8 +8,8 @@ import pytest
 from test_build import POINTS, TINY
 
 from grader.course.build import build
-from grader.course.lesson_pictures import drawing
 from grader.course.master import read_assignment
+from grader.course.pictures import drawing
 from grader.errors import CourseError
 
 DRAWN = """\
@@ -63,7 +63,7 @@ def no_worker(monkeypatch):
     def fails():
         raise AssertionError("a worker was started")
 
-    monkeypatch.setattr("grader.course.lesson_pictures.Zygote", fails)
+    monkeypatch.setattr("grader.course.pictures.Zygote", fails)
 
 
 def test_a_drawn_cell_becomes_its_picture(root, shared_zygote):

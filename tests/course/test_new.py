@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.cli import main
+from grader.course.author_file import blanks_of
 from grader.course.build import build
 from grader.course.course import Course
 from grader.course.new_question import drawn_inputs
 from grader.course.scaffold import Scaffold
-from grader.course.unfinished import blanks_of
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading.run import Options, grade

@@ -7,8 +7,7 @@ from click.testing import CliRunner
 from tiny_course import CHECKS, write_course
 
 from grader.cli import main
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.doctor.question_review import fixed_probes
 from grader.grading.broken_probe import broken_probes
 from grader.sandbox.facts import Raised

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader import inside
-from grader.course import probe_words
+from grader.course import probe_source
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import PROBE_SECONDS, probes_defined
 from grader.errors import CourseError
@@ -516,7 +516,7 @@ def test_a_probes_seed(load):
 # --- placeholders
 
 
-@pytest.mark.parametrize("word", sorted(probe_words.VOCABULARY))
+@pytest.mark.parametrize("word", sorted(probe_source.VOCABULARY))
 def test_a_word_cannot_be_used_outside(word):
     """Whoever calls a word outside, or a part of it, is told its name and where it exists."""
     with pytest.raises(TypeError, match=rf"^{word} exists only in the worker"):

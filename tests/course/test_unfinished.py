@@ -8,11 +8,10 @@ from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
 from grader.cli import main
+from grader.course.author_file import blanks_of
 from grader.course.build import build, outdated
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.course.scaffold import Scaffold
-from grader.course.unfinished import blanks_of
 from grader.doctor.known_answers import read_answers
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.grading.judge import judge

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tiny_course import CHECKS, write_course
 
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.grading.broken_probe import broken_probes, caught_in_probe, place_in_probe
 from grader.sandbox.evidence import Evidence
 

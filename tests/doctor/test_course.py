@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.doctor import examine as doctor
 from grader.doctor.known_answers import answers_of
 from grader.grading.judge import judge

@@ -11,9 +11,8 @@ from pygraphviz import AGraph
 from tiny_course import CHECKS, RIGHT, write_course
 
 import grader
-from grader.course.course import Course
+from grader.course.course import Course, observe_reference
 from grader.course.pictures import _drawn, pictures_of
-from grader.course.reference import observe_reference
 from grader.doctor.examine import examine
 from grader.errors import CourseError
 from grader.grading.judge import judge

@@ -9,8 +9,8 @@ from observing import look
 from student_notebooks import code, handed_out, worked, write, write_work
 
 from grader.checks.diagnosis import diagnose
-from grader.course.course import Course
-from grader.course.reference import REFERENCE_LIMITS, observe_reference, reference_cells
+from grader.course.course import Course, observe_reference
+from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge
 from grader.notebooks.definitions import bound_names
 from grader.notebooks.reader import Cell
@@ -164,7 +164,8 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     helped = question.answer.replace(f"def {question.function}(", f"def {names[0]}(", 1)
     for helper, name in pairwise([*names, question.function]):  # each calls the one before
         helped += f"\n\ndef {name}(*args, **named):\n    return {helper}(*args, **named)"
-    sources = [helped if c.source == question.answer else c.source for c in reference_cells(COURSE, stem)]
+    reference = COURSE.assignment(stem).reference
+    sources = [helped if source == question.answer else source for source in reference]
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
     found = {stem: observe(zygote, cells, asked, REFERENCE_LIMITS)}
     verdicts = judge(rubric, found, observe_reference(zygote, COURSE, stem, 1))[stem]

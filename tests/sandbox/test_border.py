@@ -12,8 +12,7 @@ import tempfile
 import pytest
 from observing import SECRET, look, probe
 
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
 from grader.sandbox.zygote import Zygote

@@ -17,8 +17,7 @@ from grader.checks.check import describe, raised
 from grader.checks.comparison import assert_close
 from grader.checks.gradients import assert_gradients
 from grader.checks.observation import Observation, is_gradients
-from grader.course.course import Course
-from grader.course.reference import observe_reference
+from grader.course.course import Course, observe_reference
 from grader.grading.flags import traces_in
 from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload

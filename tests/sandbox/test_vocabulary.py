@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import inside
-from grader.course import probe_words
+from grader.course import probe_source
 
 ROOT = Path(__file__).parents[2]
 WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
@@ -122,7 +122,7 @@ def worker():
 
 def test_the_worker_offers_exactly_the_vocabulary(worker):
     """The worker has each word of grader.inside, the real thing, no other word, and nothing of the grader."""
-    assert worker["words"] == sorted(probe_words.VOCABULARY)
+    assert worker["words"] == sorted(probe_source.VOCABULARY)
     assert worker["real"] == [True] * 4
     assert set(worker["words"]) - set(worker["callable"]) == {"torch", "nn", "F", "math"}
     assert worker["grader"] == []
@@ -147,11 +147,11 @@ def _parameters(arguments: ast.arguments) -> list[list[str]]:
 
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
-    kind = probe_words.Placeholder
+    kind = probe_source.Placeholder
     placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, kind)}
-    assert list(placeholders) == list(probe_words.VOCABULARY)
+    assert list(placeholders) == list(probe_source.VOCABULARY)
     assert {name: repr(word) for name, word in placeholders.items()} == {
-        name: f"<{name}, inside the worker>" for name in probe_words.VOCABULARY
+        name: f"<{name}, inside the worker>" for name in probe_source.VOCABULARY
     }
 
 

@@ -17,7 +17,6 @@ from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out,
 
 from grader.cli import main
 from grader.course.course import Course
-from grader.course.reference import reference_cells
 from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
@@ -392,7 +391,7 @@ def test_the_reference_passes(stem, tmp_path):
     """Of the real course every answer passes its public checks, for the points of the hidden ones."""
     (tmp_path / ".handout").mkdir()
     shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
-    cells = [code(cell.source) for cell in reference_cells(COURSE, stem)]
+    cells = [code(source) for source in COURSE.assignment(stem).reference]
     notebook = open_notebook(write(tmp_path / "mine.ipynb", document(cells, assignment_name=stem)))
     found = check(notebook, notebook.questions, 20.0, RunnerProcess)
     assert [one.status for one in found.questions] == ["passes"] * len(COURSE.assignments[stem].questions)

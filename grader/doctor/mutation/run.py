@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from grader.course.course import Course
-from grader.course.reference import observe_reference, reference_cells
+from grader.course.course import Course, observe_reference
 from grader.doctor.known_answers import REFERENCE, Answer, answers_of
 from grader.doctor.mutation.mutants import mutants, normalised_source, possible_edits, without_name
 from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
+from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
@@ -191,7 +191,7 @@ def _candidates(course: Course, stem: str, question: str | None, of: str | None)
 
 def _origins(course: Course, stem: str, answers: Sequence[Answer]) -> Iterator[Origin]:
     """The reference of every question, and every accepted answer."""
-    cells = reference_cells(course, stem)
+    cells = cells_of(course.assignment(stem).reference)
     for question in course.assignment(stem).questions:
         index = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
         yield Origin(question.id, REFERENCE, None, cells, index)
