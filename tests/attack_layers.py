@@ -18,7 +18,7 @@ from grader.grading import submission
 from grader.reports import templates as templating
 from grader.reports import terminal as class_table
 from grader.results import gradebook
-from grader.sandbox import cells, probes, wire, zygote
+from grader.sandbox import cells, observer, wire, zygote
 from grader.sandbox.evidence import Failure, NoFacts, no_facts
 from grader.sandbox.plan import TimeLimits
 
@@ -65,13 +65,13 @@ def _like(module: Any, **replaced: Any) -> Any:
 
 
 def _deadlines(patch: Patch) -> None:
-    ask = probes.ProbeRun._ask
+    ask = observer.ProbeRun._ask
 
     def ask_patiently(self: Any, worker: Any, probe: Any, end: float) -> Any:
         return ask(self, worker, replace(probe, seconds=NO_LIMITS.question), end)
 
-    patch.setattr(probes.ProbeRun, "_ask", ask_patiently)
-    patch.setattr(probes.ProbeRun, "_patience", lambda *_: NO_LIMITS.question)
+    patch.setattr(observer.ProbeRun, "_ask", ask_patiently)
+    patch.setattr(observer.ProbeRun, "_patience", lambda *_: NO_LIMITS.question)
     patch.setattr(cells, "_CELLS_SHARE", 1.0)
 
 
@@ -88,8 +88,8 @@ def _wire(patch: Patch) -> None:
         patch.setattr(wire, cap, 24 << 20)  # ten times the memory of that is what it may cost
     patch.setattr(wire, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
-    patch.setattr(probes.ProbeRun, "_ended_well", lambda *_: True)
-    patch.setattr(probes, "parse_answer", _believed)
+    patch.setattr(observer.ProbeRun, "_ended_well", lambda *_: True)
+    patch.setattr(observer, "parse_answer", _believed)
     patch.setattr(cells, "parse_cell_error", lambda answer: answer["raised"])
     patch.setattr(cells, "parse_survey", lambda answer, _: (answer["names"], answer["patched"]))
 
@@ -97,9 +97,9 @@ def _wire(patch: Patch) -> None:
 def _drain(self: wire.Wire) -> bool:
     """Keep everything that was printed, up to what this machine can bear."""
     chunk = os.read(self._output, 1 << 16)
-    if len(self.printed) < _MOST_OUTPUT:
-        self.printed = bytearray(self.printed) if type(self.printed) is bytes else self.printed
-        self.printed += chunk
+    kept = vars(self).setdefault("printed", bytearray())
+    if len(kept) < _MOST_OUTPUT:
+        kept += chunk
     return bool(chunk)
 
 
@@ -112,13 +112,13 @@ def _fresh_worker(patch: Patch) -> None:
     """One worker for all questions, whatever happened in it."""
 
     def ask(self: Any, worker: Any, probe: Any, _: object) -> Any:
-        end = probes.time.monotonic() + self._limits.question
+        end = observer.time.monotonic() + self._limits.question
         answer = self._ask(worker, probe, end)
         return no_facts(Failure.FORGED).to_json() if isinstance(answer, cells.Trouble) else answer
 
-    patch.setattr(probes.ProbeRun, "_ask_in_shared_worker", ask)
+    patch.setattr(observer.ProbeRun, "_ask_in_shared_worker", ask)
     patch.setattr(cells.NotebookRun, "_skip", _give_up)
-    patch.setattr(probes.ProbeRun, "_ended_well", lambda *_: True)
+    patch.setattr(observer.ProbeRun, "_ended_well", lambda *_: True)
 
 
 def _give_up(*_: object) -> NoFacts:

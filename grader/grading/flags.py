@@ -14,7 +14,7 @@ from functools import lru_cache
 from grader.grading.dotted_paths import Paths, paths_in
 from grader.notebooks.reader import Cell
 from grader.results.model import Flag
-from grader.sandbox.replies import Notice
+from grader.sandbox.decoding import Notice
 
 #: The name of each kind of trace, and its dotted paths, written as in `dotted_paths`. A path that begins
 #: with a dot counts on anything, also as a name alone or in a text.

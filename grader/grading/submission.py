@@ -15,7 +15,7 @@ from grader.grading.flags import traces_in
 from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
 from grader.notebooks.reader import Notebook, parse_notebook, read_notebook, recognise
-from grader.sandbox.replies import Notice
+from grader.sandbox.decoding import Notice
 from grader.text import distinct_file_name, file_name, some
 
 #: Where a notebook lies, fit to be shown, and the hash of its file.

@@ -7,16 +7,16 @@ notebook. Cells may take three quarters of a notebook's time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.decoding import MalformedError
+from grader.sandbox.decoding import MalformedError, Notice, parse_cell_error, parse_notices, parse_survey
 from grader.sandbox.evidence import REASONS, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import ProbePlan, TimeLimits
-from grader.sandbox.replies import Notice, parse_cell_error, parse_notices, parse_survey, united
 from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import CpuTimes, WorkerProcess, killed_for_memory
 
@@ -24,9 +24,11 @@ _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning
 _CELLS_SHARE = 0.75  # of a notebook's time; the rest is for its questions
 _MAX_SKIPPED = 2  # cells that may kill their worker before the rest of the notebook is given up
+_MAX_UNITED = 100  # kept of each kind that a notebook's workers noticed: a reader needs no more
 _UNREACHED = "the cells before it used up the time of the notebook"
 
 _Parsed = TypeVar("_Parsed")
+_Noticed = TypeVar("_Noticed", bound=str | Notice)
 
 
 class Workers(Protocol):
@@ -46,7 +48,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class _Interrupted:
-    """The cells stopped at a position, which is their number where only the survey is missing."""
+    """The cells stopped at a position; it is their number where only the survey is missing."""
 
     position: int
     trouble: Trouble
@@ -101,10 +103,10 @@ class NotebookRun:
         seconds: float,
         parse: Callable[[Any], _Parsed],
     ) -> _Parsed | Trouble:
-        """Ask a worker; the first that is killed instead of answering costs nothing.
+        """Ask a worker; the first worker that is killed instead of answering costs nothing.
 
-        A system without memory kills any process, and the next worker may live. If that is killed too, and
-        for memory, other notebooks may still be the cause; a worker that kills itself is to blame.
+        A system without memory kills any process, and the next worker may live. If that is killed for memory
+        too, other notebooks may still be the cause; a worker that kills itself is to blame.
         """
         try:
             return parse(worker.wire.ask(operation, arguments, seconds))
@@ -120,7 +122,7 @@ class NotebookRun:
         return Trouble(Failure.KILLED)
 
     def note_lack_of_time(self, worker: WorkerProcess, begun: CpuTimes) -> None:
-        """Time ran out since then: note whether others had the processors meanwhile."""
+        """Note whether others had the processors while time ran out."""
         self._starved |= begun.was_starved_until(worker.cpu_times())
 
     def note_patched(self, patched: Sequence[str]) -> None:
@@ -133,16 +135,9 @@ class NotebookRun:
 
     def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
         """The evidence of what is known."""
-        return Evidence(
-            self.names,
-            probes,
-            [self._failed[number] for number in sorted(self._failed)],
-            self.patched,
-            self._notices,
-            fault,
-            starved=self._starved,
-            size=self._size,
-        )
+        cells = [self._failed[number] for number in sorted(self._failed)]
+        found = self.names, probes, cells, self.patched, self._notices, fault
+        return Evidence(*found, starved=self._starved, size=self._size)
 
     def _run(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
         """Run the cells, and survey what they defined; None when both is done."""
@@ -182,7 +177,7 @@ class NotebookRun:
         return None
 
     def _note_unreached(self, position: int) -> None:
-        """The time of the cells ended before this cell; what is defined by now counts."""
+        """The time of the cells is over before this cell; what is defined by now counts."""
         for cell in self._cells[position:]:
             self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": _UNREACHED})
 
@@ -202,7 +197,7 @@ class NotebookRun:
         return None
 
     def _skip(self, interrupted: _Interrupted) -> NoFacts | None:
-        """Leave out the cell that killed its worker, and behind the third such cell all that follow.
+        """Leave out the cell that killed its worker, and after the third such cell all that follow.
 
         Returns:
             Why there is nothing to observe; None where the cells are to be run again.
@@ -220,7 +215,14 @@ class NotebookRun:
         return None
 
     def _collect(self, worker: WorkerProcess) -> None:
-        """Keep what a worker noticed, when it is of no more use."""
+        """Keep what a worker noticed, when it has served."""
         self._size += worker.wire.received
         noticed, closed = worker.notices()
         self._notices = united(self._notices, parse_notices(noticed, closed=closed))
+
+
+def united(before: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
+    """What several workers of a notebook noticed, sorted, without repetition, the first of each kind."""
+    everything = sorted({*before, *more}, key=str)
+    kinds = groupby(everything, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
+    return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]

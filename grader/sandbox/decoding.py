@@ -1,4 +1,4 @@
-"""Decodes what a worker encoded (``worker/facts.py``), every field checked against an exact schema."""
+"""Decodes what a worker says (facts, answers, notices), every field checked before it is used."""
 
 from __future__ import annotations
 
@@ -17,33 +17,29 @@ MAX_DIMENSIONS = 1000
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 MAX_INT = 1 << 64
 MAX_TEXT = 2000
+STATUSES = {"answered", "untouched", "missing"}  # of a function, in a survey
 
 
 class MalformedError(Exception):
-    """The worker's answer breaks the schema; the text is ours, never the worker's."""
+    """A worker's answer breaks the schema; the text is ours, never the worker's."""
 
 
 def decode(answer: Any) -> Any:
-    """The facts of a worker's ``{"value": ..., "tensors": [...]}``.
-
-    Raises:
-        MalformedError: some part breaks the schema.
-    """
-    require(type(answer) is dict and set(answer) == {"value", "tensors"})
+    """The facts of a worker's ``{"value": ..., "tensors": [...]}``; ``worker/facts.py`` encodes them."""
+    _require(type(answer) is dict and set(answer) == {"value", "tensors"})
     table = answer["tensors"]
-    require(type(table) is list and len(table) <= MAX_TENSORS)
+    _require(type(table) is list and len(table) <= MAX_TENSORS)
     return _Decoder(table).value(answer["value"], 0)
 
 
 def decode_raised(fields: Any) -> Raised:
     """An error of the wire as a fact: ``{"types", "text", "where"}``, and what else is known of it."""
     more = {"rebound", "function", "line", "probe"}
-    require(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
+    _require(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
     types = fields["types"]
-    require(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
-    require(_is_text(fields["text"]) and _is_text(fields["where"]))
+    _require(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
     function, line = fields.get("function", ""), fields.get("line", "")
-    require(_is_text(function) and _is_text(line))
+    _require(all(map(_is_text, (fields["text"], fields["where"], function, line))))
     rebound = _decode_rebound(fields.get("rebound"))
     probe = _decode_location(fields.get("probe"))
     return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line, probe)
@@ -52,18 +48,18 @@ def decode_raised(fields: Any) -> Raised:
 def _decode_location(fields: Any) -> tuple[int, int] | None:
     if fields is None:
         return None
-    require(type(fields) is list and len(fields) == 2)
-    require(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
+    _require(type(fields) is list and len(fields) == 2)
+    _require(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
     return fields[0], fields[1]
 
 
 def _decode_rebound(fields: Any) -> Rebound | None:
     if fields is None:
         return None
-    require(type(fields) is dict and set(fields) == set(Rebound.__slots__))
-    require(all(_is_text(fields[key]) for key in ("name", "was", "now")))
+    _require(type(fields) is dict and set(fields) == set(Rebound.__slots__))
+    _require(all(_is_text(fields[key]) for key in ("name", "was", "now")))
     numbers = [fields[key] for key in ("given", "cell", "line")]
-    require(all(number is None or (type(number) is int and _is_bounded(number)) for number in numbers))
+    _require(all(number is None or (type(number) is int and _is_bounded(number)) for number in numbers))
     return Rebound(**fields)
 
 
@@ -77,36 +73,36 @@ class _Decoder:
 
     def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - a return for each kind
         self._values += 1
-        require(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
+        _require(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
         if len(encoded) != 2:
-            require(encoded == ["none"])
+            _require(encoded == ["none"])
             return None
         kind, content = encoded
-        require(type(kind) is str)
+        _require(type(kind) is str)
         if kind == "tensor":
             return self._tensor(content, 0)
         if kind in _SCALARS:
-            require(type(content) in _SCALARS[kind] and _is_bounded(content))
+            _require(type(content) in _SCALARS[kind] and _is_bounded(content))
             return float(content) if kind == "float" else content
         if kind in ("list", "tuple"):
-            require(type(content) is list)
+            _require(type(content) is list)
             items = [self.value(item, depth + 1) for item in content]
             return items if kind == "list" else tuple(items)
         if kind == "dict":
             return self._dict(content, depth)
         if kind == "raised":
             return decode_raised(content)
-        require(kind == "other" and _is_text(content))
+        _require(kind == "other" and _is_text(content))
         return Other(content)
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
-        require(type(content) is list)
-        require(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
+        _require(type(content) is list)
+        _require(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
         return {key: self.value(item, depth + 1) for key, item in content}
 
     def _tensor(self, index: Any, depth: int) -> Tensor:
         """The tensor at an index of the table; its gradient is another tensor there, perhaps with its own."""
-        require(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
+        _require(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
         if index not in self._done:
             fields = self._table[index]
             _check_tensor(fields)
@@ -142,20 +138,20 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "storage": (int,),
     "grad": (int, type(None)),
 }
-
-
 _in_order = itemgetter(*_FIELDS)
 _all_but_value = itemgetter(*(name for name in _FIELDS if name != "value"))
 _KINDS = frozenset(product(*_FIELDS.values()))
 
 
 def _check_tensor(fields: Any) -> None:
-    require(type(fields) is dict and fields.keys() == _FIELDS.keys())
+    _require(type(fields) is dict and fields.keys() == _FIELDS.keys())
     parts = _in_order(fields)
-    require(tuple(map(type, parts)) in _KINDS)
-    require(all(map(_is_bounded, _all_but_value(fields))))
+    _require(tuple(map(type, parts)) in _KINDS)
+    _require(all(map(_is_bounded, _all_but_value(fields))))
     shape = fields["shape"]
-    require(len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape))
+    _require(
+        len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape)
+    )
 
 
 def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
@@ -166,7 +162,7 @@ def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
         elements = memoryview(binascii.a2b_base64(fields["value"], strict_mode=True)).cast(code)  # type: ignore[call-overload]
     except (ValueError, TypeError):  # no base64, no whole number of elements, or a dtype without a code
         raise MalformedError(_MALFORMED) from None
-    require(len(elements) == count <= MAX_ELEMENTS)
+    _require(len(elements) == count <= MAX_ELEMENTS)
     return tuple(elements)
 
 
@@ -178,10 +174,74 @@ def _is_bounded(field: Any) -> bool:
 
 
 def _is_text(field: Any) -> bool:
-    return type(field) is str and _is_bounded(field)
+    return type(field) is str and len(field) <= MAX_TEXT
 
 
-def require(condition: bool) -> None:
-    """Refuse what breaks the schema."""
+def _require(condition: bool) -> None:
     if not condition:
         raise MalformedError(_MALFORMED)
+
+
+def parse_answer(answer: Any) -> dict[str, Any]:
+    """A worker's answer to a probe, in the form that evidence stores."""
+    _require(type(answer) is dict and set(answer) - {"none"} == {"raised", "facts", "changed", "patched"})
+    _require(all(map(is_words, (answer["changed"], answer["patched"], answer.get("none", [])))))
+    none = {"none": answer["none"]} if answer.get("none") else {}
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+        return {"raised": answer["raised"], **none}
+    decode(answer["facts"])
+    return {"facts": answer["facts"], **none}
+
+
+def parse_cell_error(answer: Any) -> Any:
+    """A worker's answer about a cell: None or an error's fields."""
+    _require(type(answer) is dict and set(answer) == {"raised"})
+    if answer["raised"] is not None:
+        decode_raised(answer["raised"])
+    return answer["raised"]
+
+
+def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
+    """A worker's survey: the status of each function, and what was patched."""
+    _require(type(answer) is dict and set(answer) == {"names", "patched"})
+    names = answer["names"]
+    _require(type(names) is dict and set(names) == functions)
+    _require(all(type(status) is str and status in STATUSES for status in names.values()))
+    _require(is_words(answer["patched"]))
+    return names, answer["patched"]
+
+
+def is_words(value: Any) -> bool:
+    """Whether it is a list of short texts."""
+    if type(value) is not list or len(value) > 10_000:
+        return False
+    return all(type(word) is str and len(word) <= 500 for word in value)
+
+
+#: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
+Notice = tuple[str, int | None]
+NOTICED = {
+    *("code objects", "ctypes", "frames", "gc"),
+    *("imports at run time", "kernels of torch", "patched", "settrace"),
+}
+_MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
+_WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
+
+
+def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
+    """What a worker noticed.
+
+    A foreign line, too many lines and a closed pipe are the notebook's doing, and so a notice themselves:
+    nothing that a notebook writes there hides what comes later.
+    """
+    *lines, rest = notices.decode("ascii", "replace").split("\n")
+    traces = {_notice(line) for line in lines[:_MAX_TRACES]}
+    return traces | ({_WRITTEN_BY_OTHERS} if rest or closed or len(lines) > _MAX_TRACES else set())
+
+
+def _notice(line: str) -> Notice:
+    what, _, number = line.partition("\t")
+    if what not in NOTICED or not (number == "" or (number.isdecimal() and len(number) < 6)):
+        return _WRITTEN_BY_OTHERS
+    return what, int(number) if number else None

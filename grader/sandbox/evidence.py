@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from grader.sandbox.decoding import MalformedError, decode, decode_raised
+from grader.sandbox.decoding import NOTICED, STATUSES, MalformedError, Notice, decode, decode_raised, is_words
 from grader.sandbox.facts import Raised
-from grader.sandbox.replies import NOTICED, STATUSES, Notice, is_words
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -59,12 +59,8 @@ REASONS = {
 #: The process did not answer as processes do.
 ENDINGS = frozenset(
     {
-        Failure.TIMEOUT,
-        Failure.LATE,
-        Failure.CLOSED,
-        Failure.KILLED,
-        Failure.FORGED,
-        Failure.MALFORMED,
+        *(Failure.TIMEOUT, Failure.LATE, Failure.CLOSED, Failure.KILLED),
+        *(Failure.FORGED, Failure.MALFORMED),
     }
 )
 #: The cause is another failure before it, and no misunderstanding.
@@ -83,18 +79,18 @@ class NoFacts:
     failure: Failure | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is stored as a probe's answer."""
+        """The form in which evidence stores it."""
         return {"fault": self.reason, "failure": self.failure}
 
 
 def no_facts(failure: Failure, **details: Any) -> NoFacts:
-    """A failure as a sentence; `details` are what the sentence names."""
+    """A failure as a sentence, with the `details` that it names."""
     return NoFacts(REASONS[failure].format(**details), failure)
 
 
 @dataclass(frozen=True)
 class ProbeRaised:
-    """The probe stopped with an error; an error that it caught itself is a fact like any other."""
+    """The probe stopped with an error; an error that it caught itself is a fact."""
 
     error: Raised
 
@@ -108,16 +104,16 @@ class Evidence:
     """What a notebook's workers said, still undecoded.
 
     Attributes:
-        names: for each function asked for, ``answered``, ``untouched`` or ``missing``.
+        names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
         probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": sentence, "failure": kind}``;
             under ``"none"`` perhaps the functions that returned nothing but None.
-        cells: ``{"cell": number, "raised": error or None, "fault": sentence or None}`` of each
-            cell that failed.
+        cells: for each cell that failed, ``{"cell": number, "raised": error or None, "fault": sentence
+            or None}``.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
-        traces: what else only deceivers need and a worker noticed.
+        traces: what a worker noticed that only deceivers need.
         fault: why nothing could be observed at all, or None.
-        starved: whether time ran out while other processes had the processors, or the system killed its
-            worker while they had the memory, so that the notebook is not to blame and deserves another look.
+        starved: whether other processes had the processors while time ran out, or the memory when the system
+            killed its worker; then the notebook is not to blame and deserves another look.
         size: bytes of all answers.
     """
 
@@ -145,27 +141,26 @@ class Evidence:
         return function in self.probes.get(probe, {}).get("none", ())
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is stored; it shares what it holds with the evidence."""
+        """The form that is stored; it shares its parts with the evidence."""
         return dict(vars(self))  # not asdict(), which would copy every number
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Evidence:
-        """The evidence of a stored form."""
+        """The evidence of a stored form, unchecked."""
         return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
 
 
 def parse_evidence(answer: Any) -> Evidence:
     """Another machine's evidence, checked; what cannot be decoded is that notebook's fault alone."""
-    try:
+    with suppress(AttributeError, KeyError, MalformedError, TypeError, ValueError):
         evidence = Evidence.from_json(answer)
-        is_good = _is_good(evidence)
-    except (AttributeError, KeyError, MalformedError, TypeError, ValueError):
-        is_good = False
-    return evidence if is_good else Evidence(fault=REASONS[Failure.MALFORMED])
+        if _is_good(evidence):
+            return evidence
+    return Evidence(fault=REASONS[Failure.MALFORMED])
 
 
 def _is_good(evidence: Evidence) -> bool:
-    """Whether all fields have the form of evidence; it raises where a field cannot be looked into."""
+    """Whether all fields have the form of evidence; it raises where a field cannot be read."""
     outcomes = [evidence.outcome(probe) for probe in evidence.probes]
     for cell in evidence.cells:
         if cell["raised"] is not None:

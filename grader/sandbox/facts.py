@@ -19,10 +19,10 @@ class Tensor:
         value: all elements in row-major order, or None when there are more than 4,096 or no numbers.
         is_leaf: no recorded operation made it.
         grad_fn: class name of the node that made it, or None; "(refused)" where torch raises an error
-            instead, as for a chunk of what was overwritten.
+            instead, as for a chunk of an overwritten tensor.
         version: ``_version``, or None for an inference tensor.
-        identity: equal for the same tensor object within one probe.
-        storage: equal for tensors on the same memory within one probe.
+        identity: equal for the same tensor object within a probe.
+        storage: equal for tensors on the same memory within a probe.
         grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
     """
 
@@ -46,9 +46,9 @@ class Rebound:
 
     Attributes:
         was: the class of the value that it had.
-        given: the number of the cell that gave it that value; None for what is Python's own.
+        given: the number of the cell that gave it that value; None where the value is Python's own.
         now: the class of the value that it has; empty where it was deleted.
-        cell, line: where it was taken, as far as that is known.
+        cell, line: where it was taken; None where that is unknown.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Raised:
     Attributes:
         types: class names from the exception's own up to ``BaseException``.
         text: its message, cut.
-        where: ``cell 3, line 5`` when a line of the notebook was involved, else empty.
-        rebound: a name that a cell took from another cell, and that is the cause; or None.
-        function: the function around that line; empty where there is none.
+        where: ``cell 3, line 5`` where a line of the notebook was involved, else empty.
+        rebound: a name that a cell took from another cell, if that is the cause.
+        function: the function around that line, if any.
         line: the line itself, cut; a student's text.
         probe: line and column in the text of the probe that it came through; for the probe's author.
     """

@@ -43,7 +43,7 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class SelfTestReport:
-    """What the self-test found: the zygote's first message, and the sentence with which `grade` refuses."""
+    """The zygote's first message, and the sentence with which `grade` refuses, if it does."""
 
     hello: Mapping[str, Any]
     refusal: str | None
@@ -115,7 +115,7 @@ def _line(label: str, text: str) -> list[str]:
 
 
 def _table(outcomes: Mapping[str, str]) -> list[str]:
-    """Names and outcomes in two columns where both are short, each column read downwards."""
+    """Names and outcomes, the short in two columns, each read downwards."""
     entries = [f"{name}: {outcome}" for name, outcome in outcomes.items()]
     width = (_WIDTH - 2) // 2
     short = [entry for entry in entries if len(entry) < width - 1]

@@ -1,7 +1,7 @@
 """The trusted end of the pipes to a worker: nothing that comes is believed.
 
 A request and its answer are four bytes of length, then JSON. The length is capped before anything is read,
-items and depth before anything is used, and every wait has a deadline. What the worker prints is drained
+items and depth before anything is used, and every wait has a deadline. What the worker prints is thrown away
 meanwhile, so that it never blocks. Any fault ends the worker.
 """
 
@@ -19,16 +19,13 @@ from typing import Any
 MAX_FRAME = 1 << 20
 MAX_TOTAL = 4 << 20
 MAX_ITEMS = 60_000
-MAX_OUTPUT_KEPT = 2_000
-
-#: Nothing a worker answers is nested deeper (facts are cut off inside at a smaller depth).
-MAX_NESTING = 40
+MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class WireError(Exception):
-    """The worker did not answer as agreed; ``kind`` says how, in a word of ours."""
+    """The worker did not answer as agreed; `kind` is ``timeout``, ``closed``, ``forged`` or ``malformed``."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -38,13 +35,12 @@ class WireError(Exception):
 class Wire:
     """A request pipe to a worker, an answer pipe from it, and the pipe of what it prints.
 
-    The three descriptors belong to this object, which closes them.
+    It owns the three descriptors, and closes them.
     """
 
     def __init__(self, request: int, answer: int, output: int) -> None:
         self._request, self._answer, self._output = request, answer, output
         self.received = 0  # bytes of all answers
-        self.printed = b""
         for descriptor in (request, answer, output):
             os.set_blocking(descriptor, False)
         self._unasked = _poll((answer, select.POLLIN))
@@ -52,13 +48,10 @@ class Wire:
         self._reading = _poll((answer, select.POLLIN), (output, select.POLLIN))
 
     def ask(self, operation: str, arguments: Any, seconds: float) -> Any:
-        """Send a request and wait for its answer.
-
-        Raises:
-            WireError: ``timeout``, ``closed``, ``forged`` or ``malformed``.
-        """
+        """Send a request and wait for its answer; WireError where none comes as agreed."""
         deadline = time.monotonic() + seconds
-        self._refuse_bytes_nobody_asked_for()
+        for _, events in self._unasked.poll(0):
+            raise WireError("forged" if events & select.POLLIN else "closed")
         name = secrets.token_hex(8)
         self._send({"id": name, "op": operation, "args": arguments}, deadline)
         answer = self._receive(deadline)
@@ -70,10 +63,6 @@ class Wire:
         """Close the three pipes."""
         for descriptor in (self._request, self._answer, self._output):
             os.close(descriptor)
-
-    def _refuse_bytes_nobody_asked_for(self) -> None:
-        for _, events in self._unasked.poll(0):
-            raise WireError("forged" if events & select.POLLIN else "closed")
 
     def _send(self, message: Any, deadline: float) -> None:
         payload = json.dumps(message).encode()
@@ -121,13 +110,11 @@ class Wire:
                 return
 
     def _drain(self) -> bool:
-        """Read a piece of what was printed and keep only the beginning; False at the end of the stream."""
+        """Read a piece of what was printed, and forget it; False at the end of the stream."""
         try:
-            chunk = os.read(self._output, 1 << 16)
+            return bool(os.read(self._output, 1 << 16))
         except BlockingIOError:
             return True
-        self.printed += chunk[: MAX_OUTPUT_KEPT - len(self.printed)]
-        return bool(chunk)
 
 
 def _poll(*awaited: tuple[int, int]) -> select.poll:
@@ -138,11 +125,7 @@ def _poll(*awaited: tuple[int, int]) -> select.poll:
 
 
 def parse(payload: bytes) -> Any:
-    """JSON of a worker, refused before it can cost much.
-
-    Raises:
-        WireError: ``malformed``.
-    """
+    """JSON of a worker, refused as ``malformed`` before it can cost much."""
     if sum(map(payload.count, (b",", b":", b"[", b"{"))) > MAX_ITEMS:
         raise WireError("malformed")
     try:
@@ -157,7 +140,7 @@ def parse(payload: bytes) -> Any:
 
 
 def _check_nesting(value: Any) -> None:
-    """Refuse what is nested too deeply; a level at a time, which is faster than a call for each part."""
+    """Refuse what is nested too deeply, a level at a time: faster than a call for each part."""
     level = [value]
     for _ in range(MAX_NESTING + 2):
         parts = [part.values() if type(part) is dict else part for part in level]

@@ -31,7 +31,7 @@ class CpuTimes:
         now: the moment, on the monotonic clock.
         waited: how long it was ready to run while others had the processors. Where the kernel does not
             count this, all time: a busy machine must cost no points.
-        computed: how long its threads have run, all together.
+        computed: how long all its threads have run together.
     """
 
     now: float
@@ -41,7 +41,7 @@ class CpuTimes:
     def was_starved_until(self, later: CpuTimes) -> bool:
         """Whether others took so much of the time in between that the process is not to blame.
 
-        A process that computed all the time is to blame: its own threads may have kept each other waiting.
+        If it computed all the time, its own threads may have kept each other waiting.
         """
         seconds = later.now - self.now
         waited, computed = later.waited - self.waited, later.computed - self.computed
@@ -51,8 +51,7 @@ class CpuTimes:
 class WorkerProcess:
     """A confined process with a notebook's names in it; killed, by pidfd, when the block ends.
 
-    `wire` is for requests and answers, `noticed` the pipe of its notices; `status` returns the wait status of
-    a process that has ended.
+    `noticed` is the pipe of its notices; `status` returns the wait status of a process that has ended.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class WorkerProcess:
         self.wire.close()
 
     def notices(self) -> tuple[bytes, bool]:
-        """Its notices, cut where there are too many, and whether it lives on with that pipe closed."""
+        """Its first notices, and whether it lives on with that pipe closed."""
         noticed = b""
         with contextlib.suppress(BlockingIOError):  # no more for now
             noticed = os.read(self._noticed, _MAX_NOTICES)

@@ -1,7 +1,7 @@
-"""Starts the zygote, the process workers are forked from, and holds on to its workers.
+"""Starts the zygote, which imports torch once and forks workers; it runs no student's code.
 
-The zygote imports torch once, runs no student's code and only forks. Its workers confine themselves before
-they read their first request. The protocol stands in ``grader/sandbox/worker/__init__.py``.
+Workers confine themselves before they read their first request. The protocol stands in
+``grader/sandbox/worker/__init__.py``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -55,7 +55,7 @@ class Zygote:
 
     Args:
         preload: modules to import before the first fork, besides those every worker has.
-        sandbox: False forgoes all protection, which every result then says.
+        sandbox: False forgoes all protection, and every result says so.
         cpu_seconds: CPU time after which the kernel ends a worker.
 
     Raises:
@@ -80,15 +80,11 @@ class Zygote:
                 env=_environment(),
                 cwd="/",
             )
-        self._settle(settings)
-        self.protection = self._hello()
-
-    def _settle(self, settings: Mapping[str, Any]) -> None:
-        """Hand over the settings; if the process has ended already, `_hello` reports its output."""
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
-        with contextlib.suppress(BrokenPipeError), pipe:
+        with contextlib.suppress(BrokenPipeError), pipe:  # the process has ended: `_hello` reports its output
             pipe.write(json.dumps(settings).encode())
+        self.protection = self._hello()
 
     def __enter__(self) -> Self:
         return self
@@ -109,11 +105,7 @@ class Zygote:
             self._process.wait()
 
     def worker(self) -> WorkerProcess:
-        """Fork a worker; it enters the cage before it reads its first request.
-
-        Raises:
-            BrokenRunError: the zygote is gone, or the machine has been out of resources for a while.
-        """
+        """Fork a worker; BrokenRunError where the zygote is gone, or the machine stays too full."""
         reason = ""
         for pause in (0.0, *_PAUSES):
             time.sleep(pause)
@@ -149,8 +141,7 @@ class Zygote:
 
     def _status(self, pid: int) -> int | None:
         """The wait status of a worker that has ended, or None."""
-        reply, _ = self._ask({"op": "status", "pid": pid}, [])
-        status: int | None = reply["status"]
+        status: int | None = self._ask({"op": "status", "pid": pid}, [])[0]["status"]
         return status
 
     def _ask(self, request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
@@ -214,7 +205,7 @@ class _FullError(Exception):
 
 
 def _environment() -> dict[str, str]:
-    """The environment variables of a worker; none of the caller's."""
+    """The environment variables of the zygote and its workers; none of the caller's."""
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",

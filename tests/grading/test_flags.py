@@ -11,7 +11,7 @@ from grader.grading.flags import flags_of, traces_in
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell
 from grader.results.model import Flag
-from grader.sandbox.replies import united
+from grader.sandbox.cells import united
 from grader.sandbox.zygote import Zygote
 
 TRACES = {

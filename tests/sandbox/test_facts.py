@@ -16,10 +16,12 @@ from grader.sandbox.decoding import (
     MalformedError,
     decode,
     decode_raised,
+    parse_answer,
+    parse_cell_error,
+    parse_survey,
 )
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Other, Raised, Rebound, Tensor
-from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey
 
 TENSOR = {
     "kind": "Parameter",

@@ -23,10 +23,9 @@ from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import read_notebook, recognise
-from grader.sandbox.decoding import MalformedError
+from grader.sandbox.decoding import MalformedError, parse_answer, parse_cell_error, parse_survey
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import Raised, Tensor
-from grader.sandbox.replies import parse_answer, parse_cell_error, parse_survey
 from grader.sandbox.wire import Wire, WireError, parse
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine

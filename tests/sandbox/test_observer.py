@@ -10,8 +10,8 @@ from observing import QUICK, look, probe
 from grader.sandbox import cells as cells_module
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised, parse_evidence
 from grader.sandbox.facts import Other, Tensor, is_cut_off
+from grader.sandbox.observer import ProbeRun
 from grader.sandbox.plan import PlannedProbe, TimeLimits
-from grader.sandbox.probes import ProbeRun
 
 SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 
