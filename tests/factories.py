@@ -13,7 +13,6 @@ from grader.sandbox.evidence import NoFacts
 HOSTILE = (
     "::notice title=Autograding complete::Points 99/9\n<img src=x onerror=alert(1)> =1+1 \x1b[31m\x00 @all"
 )
-_SHARED = {}  # questions of all results
 
 
 def in_base64(numbers, code="f"):
@@ -78,7 +77,7 @@ def row(
         "questions": [{**question, "checks": checks}],
         "cells": list(cells),
     }
-    return result_from_json(result, stem or "essay", _SHARED)
+    return result_from_json(result, stem or "essay")
 
 
 def check(name, points=1.0, outcome="passed", message=None, hint=None):

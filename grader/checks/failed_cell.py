@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 from grader.checks.diagnosis import quoted
 from grader.sandbox.decoding import decode_raised
@@ -15,9 +15,9 @@ from grader.text import encodable
 MAX_FOREIGN_TEXT = 200
 MAX_TOLD = 20  # of each way to end
 
-RAISED = "raised"
-STOPPED = "stopped"
-LEFT_OUT = "left out"
+RAISED: Final = "raised"
+STOPPED: Final = "stopped"
+LEFT_OUT: Final = "left out"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class FailedCell:
     """
 
     cell: int
-    ended: str
+    ended: Literal["raised", "stopped", "left out"]
     text: str = ""
 
     @classmethod

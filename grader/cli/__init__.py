@@ -20,7 +20,7 @@ from grader.errors import GraderError
 from grader.version import __version__
 
 # The modules of the extra `instructor`; students do not install them.
-_INSTRUCTORS = {"PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "yaml"}
+_INSTRUCTORS = {"PIL", "jupytext", "matplotlib", "msgspec", "nbformat", "resvg_py", "yaml"}
 
 
 #: Audiences and their commands, in the order of `--help`: students come first.

@@ -20,6 +20,7 @@ from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
+from grader.results.model import Outcome
 from grader.sandbox.decoding import MalformedError, decode_raised
 from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
 
@@ -34,7 +35,7 @@ class Verdict:
     """How a check ended.
 
     Attributes:
-        outcome: ``passed``, ``failed`` or ``error`` (it broke itself).
+        outcome: ``error`` where the check broke itself.
         message: the diagnosis, or None.
         hint: what helps with this failure, or None.
         cause: where and why the check broke, for its author's eyes, or None.
@@ -44,7 +45,7 @@ class Verdict:
         failure: why the probe has no facts, where `message` says so.
     """
 
-    outcome: str
+    outcome: Outcome
     message: str | None
     hint: str | None = None
     cause: str | None = None

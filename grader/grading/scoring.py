@@ -13,6 +13,7 @@ from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.submission import Submission
 from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result
+from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence
 from grader.scores import total
 
@@ -122,15 +123,15 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         total(question.max_score for question in questions),
         tuple(flags),
         questions,
+        provenance,
         next((question for question in asked if question.is_end_task), None),
         first_of_each_kind(evidence.cells) if evidence else (),
-        provenance,
     )
 
 
 def _question(
     question: Question,
-    status: str,
+    status: Status,
     checks: Sequence[Check],
     verdicts: Mapping[str, Verdict],
     credit: PartialCredit,

@@ -1,6 +1,7 @@
 """What a run leaves: results, the folder that holds them, the gradebook, changes and statistics.
 
-* A result has one form (`model.py`), from judging to JSON and back, and JSON is read strictly.
+* A result has one form (`model.py`), from judging to JSON and back. msgspec reads the JSON strictly, by the
+  types of the model, three times as fast as our own code did; it only reads, because it writes NaN as null.
 * A second run knows an unchanged class by its results: what a notebook was recognised as stands there,
   beside the hash of its file. There is no index that could be wrong.
 * Changes are found by comparing gradebooks, because the gradebook is written only when a run ends. The

@@ -1,22 +1,25 @@
 """A result: what a submission earned, check by check, and what it was graded with.
 
-From judging to JSON and back (`reader.py`) there is this one form.
+From judging to JSON and back (`reader.py`) there is this one form; reading keeps to these types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from grader.checks.failed_cell import RAISED, FailedCell
 from grader.course.assignment import END_TASK
+from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import Failure
 from grader.scores import remarks
 
 SCHEMA = "autograd-grader/result/v1"
 #: Of an end task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
+
+Outcome = Literal["passed", "failed", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class CheckResult:
 
     id: str
     title: str
-    outcome: str
+    outcome: Outcome
     points: float
     max_points: float
     message: str | None
@@ -44,14 +47,13 @@ class QuestionResult:
     """One question, or the end task, and its checks.
 
     Attributes:
-        status: ``answered``, ``untouched`` or ``missing``.
         afterword: what to know once it is solved; None before.
     """
 
     id: str
     title: str
     function: str
-    status: str
+    status: Status
     score: float
     max_score: float
     checks: tuple[CheckResult, ...]
@@ -96,12 +98,12 @@ class Provenance:
         graded_at: in UTC, as in ``2026-11-21T03:00:00Z``.
     """
 
-    notebook_sha256: str | None
-    checks_sha256: str | None
-    grader: str | None
-    torch: str | None
-    protection: str | None
-    graded_at: str | None
+    notebook_sha256: str | None = None
+    checks_sha256: str | None = None
+    grader: str | None = None
+    torch: str | None = None
+    protection: str | None = None
+    graded_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,6 @@ class Result:
     Attributes:
         name: the assignment or, where that is unknown, a name of the notebook's own; files are called so.
         superseded: where other notebooks of the same student and assignment lie.
-        status: ``graded`` or ``error``.
         cells: those that did not run to their end, the first of each way to end.
     """
 
@@ -120,15 +121,15 @@ class Result:
     assignment: str | None
     notebook: str
     superseded: tuple[str, ...]
-    status: str
+    status: Literal["graded", "error"]
     error: str | None
     score: float
     max_score: float
     flags: tuple[Flag, ...]
     questions: tuple[QuestionResult, ...]
-    end_task: QuestionResult | None
-    cells: tuple[FailedCell, ...]
     provenance: Provenance
+    end_task: QuestionResult | None = None  # results of older graders have none, nor cells
+    cells: tuple[FailedCell, ...] = ()
 
     @property
     def what(self) -> str:

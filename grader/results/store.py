@@ -10,6 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
 from grader.results.model import QuestionResult, Result
@@ -91,9 +93,9 @@ class ResultsStore:
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
         try:
-            stored = json.loads(Path(self._result_path(student, name)).read_text(encoding="utf-8"))
-            return result_from_json(stored, name, self._questions)
-        except (OSError, ValueError):
+            content = Path(self._result_path(student, name)).read_bytes()
+            return self.shared(result_from_json(msgspec.json.decode(content), name))
+        except (OSError, ValueError, RecursionError):
             return None
 
     def results(self) -> dict[tuple[str, str], Result]:

@@ -14,7 +14,14 @@ from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.decoding import MalformedError, Notice, parse_cell_error, parse_notices, parse_survey
+from grader.sandbox.decoding import (
+    MalformedError,
+    Notice,
+    Status,
+    parse_cell_error,
+    parse_notices,
+    parse_survey,
+)
 from grader.sandbox.evidence import REASONS, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import WireError
@@ -68,7 +75,7 @@ class NotebookRun:
         begun = time.monotonic()
         self.deadline = begun + limits.notebook
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
-        self.names: dict[str, str] = {}
+        self.names: dict[str, Status] = {}
         self.patched: list[str] = []
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers

@@ -6,7 +6,7 @@ import binascii
 import math
 from itertools import product
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal, get_args
 
 from grader.sandbox.facts import Other, Raised, Rebound, Tensor
 
@@ -17,7 +17,8 @@ MAX_DIMENSIONS = 1000
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 MAX_INT = 1 << 64
 MAX_TEXT = 2000
-STATUSES = {"answered", "untouched", "missing"}  # of a function, in a survey
+Status = Literal["answered", "untouched", "missing"]  # of a function, in a survey
+STATUSES = frozenset(get_args(Status))
 
 
 class MalformedError(Exception):
@@ -202,7 +203,7 @@ def parse_cell_error(answer: Any) -> Any:
     return answer["raised"]
 
 
-def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, str], list[str]]:
+def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, Status], list[str]]:
     """A worker's survey: the status of each function, and what was patched."""
     _require(type(answer) is dict and set(answer) == {"names", "patched"})
     names = answer["names"]

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from grader.sandbox.decoding import NOTICED, STATUSES, MalformedError, Notice, decode, decode_raised, is_words
+from grader.sandbox.decoding import (
+    NOTICED,
+    STATUSES,
+    MalformedError,
+    Notice,
+    Status,
+    decode,
+    decode_raised,
+    is_words,
+)
 from grader.sandbox.facts import Raised
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
@@ -117,7 +126,7 @@ class Evidence:
         size: bytes of all answers.
     """
 
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Status] = field(default_factory=dict)
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)
     cells: list[dict[str, Any]] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
