@@ -1,6 +1,6 @@
 """An assignment as its master `solutions/NN_name.py` describes it.
 
-A master is a notebook in jupytext's percent format: prose, demonstrations, and for every question a markdown
+A master is a notebook in jupytext's percent format: prose, demonstrations, and for each question a markdown
 cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a code cell tagged `check qK` and a
 markdown cell tagged `afterword qK`. The last question may be the end task, whose id is `end`.
 """
@@ -47,12 +47,12 @@ class Question:
 
     Attributes:
         id: `q1`, `q2`, ... in the order of the notebook.
-        function: the name of the function or class which the student completes.
+        function: the name of the function or class that students complete.
         stub: the source of the cell as students get it.
-        answer: the source of the cell with the reference answer, without markers.
-        public_check: the source of the check cell, if there is one.
-        afterword: what a student reads once the question is solved, with code between backticks.
-        place: where its cell begins in the master, if it comes from a master.
+        answer: the same with the reference answer, without markers.
+        public_check: the source of the check cell.
+        afterword: the text once the question is solved, with code between backticks.
+        place: where its cell begins, if it comes from a master.
     """
 
     id: str
@@ -92,7 +92,7 @@ class MasterCell:
     A `drawn` cell ends in `xray(...)`: students get the picture and, below it, the cell's first comment.
 
     Attributes:
-        question: the id of the question which a task, question, check or afterword cell belongs to.
+        question: the id of the question that the cell belongs to.
         line: where its source begins in the master, counted from 1.
         claims: the ids of the claims about PyTorch that a cell of text teaches.
     """

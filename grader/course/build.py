@@ -54,7 +54,7 @@ def student_notebook(
 ) -> NotebookNode:
     """The notebook as students get it: stubs, no outputs, public checks in the metadata.
 
-    A cell that draws, and has no entry in `pictures`, is left out.
+    A cell that draws and has no picture is left out.
 
     Raises:
         CourseError: a question is worth nothing yet.
@@ -86,7 +86,7 @@ def student_notebook(
 def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
     """Write `NN_name.ipynb` and `tests/NN_name/qK.py` of each assignment; return the files that changed.
 
-    Each file is written complete or not at all; `points` has the points of questions by stem and id.
+    `points` has the points of questions by stem and id.
 
     Raises:
         CourseError: a question is worth nothing yet, or a picture cannot be drawn.

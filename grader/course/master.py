@@ -1,6 +1,6 @@
 """Reads a master: its cells, as jupytext reads them, and the assignment they make.
 
-Importing jupytext and reading a master takes half a second, so a folder with a doctor's memory also remembers
+To import jupytext and read a master takes half a second, so a folder with a doctor's memory also remembers
 cells, by the master's text.
 """
 
@@ -45,33 +45,29 @@ _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
 _JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
 
 
-def cells_of_master(path: Path, text: str) -> list[dict[str, Any]]:
+def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
     """The ``cell_type``, ``source`` and ``metadata`` of each cell of a master, whose text is given."""
     folder = path.parent.parent / FOLDER
     memory = Memory(folder / f"{path.stem}.master.json" if folder.is_dir() else None)
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
     cells: list[dict[str, Any]] | None = memory.recall(key)
     if cells is None:
-        cells = _read(text)
+        import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
+
+        parts = ("cell_type", "source", "metadata")
+        read = jupytext.reads(text, fmt="py:percent").cells
+        cells = [{part: cell[part] for part in parts} for cell in read]
         memory.remember(key, cells)
         with suppress(OSError):  # without a memory, reading takes the half second again
             memory.save(everything=True)
     return cells
 
 
-def _read(text: str) -> list[dict[str, Any]]:
-    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
-
-    parts = ("cell_type", "source", "metadata")
-    return [{part: cell[part] for part in parts} for cell in jupytext.reads(text, fmt="py:percent").cells]
-
-
 def read_assignment(path: Path) -> Assignment:
     """Read a master, `solutions/NN_name.py`, without cells and questions whose code has a blank.
 
     Raises:
-        CourseError: the file cannot be read or contradicts itself, or every question has a blank; the text
-            names file and question.
+        CourseError: the file cannot be read or contradicts itself, or every question has a blank.
     """
     name = STEM.fullmatch(path.stem)
     if name is None:
@@ -82,10 +78,12 @@ def read_assignment(path: Path) -> Assignment:
     if not questions:
         require_finished(path.parent.parent, path.stem)
     answers = {question.id: question.answer for question in questions}
-    written = (cell for cell in cells if cell.question not in left_out and not _is_blank(cell))
-    return Assignment(
-        path.stem, path, title, questions, tuple(_with_answer(cell, answers) for cell in written)
-    )
+    written = [
+        replace(cell, source=answers[cell.question or ""]) if cell.role == "question" else cell
+        for cell in cells
+        if cell.question not in left_out and not _is_blank(cell)
+    ]
+    return Assignment(path.stem, path, title, questions, tuple(written))
 
 
 def _is_blank(cell: MasterCell) -> bool:
@@ -95,7 +93,7 @@ def _is_blank(cell: MasterCell) -> bool:
 
 def _read_cells(path: Path) -> list[MasterCell]:
     text = read_text(path)
-    cells = cells_of_master(path, text)
+    cells = _parsed(path, text)
     return [
         _cell(path, raw, line)
         for raw, line in zip(cells, _lines(text, cells), strict=True)
@@ -104,7 +102,7 @@ def _read_cells(path: Path) -> list[MasterCell]:
 
 
 def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """The line at which each cell's source begins, or its first line, if jupytext rewrote the source."""
+    """The line at which each cell's source begins; if jupytext rewrote the source, that of its first line."""
     end = 0
     for cell in cells:
         first = cell["source"].partition("\n")[0]
@@ -224,9 +222,3 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
         place = Place(path, check.line, identity)
         validate_check(place, check.source, question.function, has_afterword=afterword is not None)
     return question
-
-
-def _with_answer(cell: MasterCell, answers: Mapping[str, str]) -> MasterCell:
-    if cell.role != "question" or cell.question is None:
-        return cell
-    return replace(cell, source=answers[cell.question])

@@ -57,17 +57,8 @@ class Probe:
     fixed: bool = field(default=False, kw_only=True)
     cases: ProbeSource | None = field(default=None, kw_only=True)
 
-    @property
-    def bundle(self) -> str:
-        """All definitions that a worker needs to run this probe on a submission; never the oracle."""
-        return self._bundle(oracle=False)
-
-    @property
-    def bundle_with_oracle(self) -> str:
-        """All definitions for the reference, whose answer the oracle replaces."""
-        return self._bundle(oracle=True)
-
-    def _bundle(self, *, oracle: bool) -> str:
+    def bundle(self, *, oracle: bool = False) -> str:
+        """All definitions that a worker needs to run this probe; the oracle only for the reference."""
         text = _SEPARATOR.join(part.text for part in self.parts(oracle=oracle))
         return text + (_EACH_CASE.format(name=self.name, cases=self.cases.name) if self.cases else "")
 
@@ -81,7 +72,7 @@ class Probe:
     ) -> tuple[ProbeSource, int] | None:
         """The definition that a position in a bundle belongs to, and its line in its file.
 
-        Lines count from 1, columns in bytes from 0; with `oracle`, it is the bundle for the reference.
+        Lines count from 1, columns in bytes from 0.
         """
         for part in self.parts(oracle=oracle):
             lines = (part.text + _SEPARATOR).count("\n")

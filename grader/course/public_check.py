@@ -1,7 +1,7 @@
 """The public check of a question: written from a cell of the master as a file for Otter, and read again.
 
-A student reads three texts: the docstring says what must hold, the failed line what was asked, and the
-message of the assert what was seen and why it matters. Nothing is run here.
+A student reads three texts: the docstring says what must hold, the failed line what was asked, the message
+of the assert what was seen and why it matters. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -60,24 +60,17 @@ class PublicCheck:
 def validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
     """Refuse a check cell that Otter cannot run, or that leaves a student without a text; CourseError.
 
-    Args:
-        where: the question, and where the check cell begins.
-        source: the source of the check cell.
-        function: the name of the function or class which the check gets.
-        has_afterword: whether students read an afterword once the question is solved.
+    `function` is what the check gets, `where` the beginning of the check cell.
     """
     statements = parse(where, "check cell", source)
-    tests = [node for node in statements if isinstance(node, ast.FunctionDef) and _is_plain_test(node)]
+    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
+    tests = [node for node in functions if node.name.startswith("test_") and not node.decorator_list]
     if not tests or len(tests) < len(statements):
         raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
     if has_afterword and len(tests) > 1:  # else Otter shows it when the last of them passes
         raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
     for test in tests:
         _validate(where, test, function)
-
-
-def _is_plain_test(node: ast.FunctionDef) -> bool:
-    return node.name.startswith("test_") and not node.decorator_list
 
 
 def _validate(cell: Place, test: ast.FunctionDef, function: str) -> None:
@@ -138,16 +131,13 @@ def _literal(text: str) -> str:
 
 
 def read_public_check(where: str, source: str) -> PublicCheck:
-    """Read a public check; ``where`` names notebook and question for an error.
-
-    Raises:
-        GraderError: it is not Python, or there is no test in it.
-    """
+    """Read a public check; ``where`` names notebook and question for a GraderError: it holds no test."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError):
         body = []
-    tests = [node for node in body if isinstance(node, ast.FunctionDef) and _is_decorated(node)]
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    tests = [node for node in functions if any("test_case" in ast.unparse(d) for d in node.decorator_list)]
     if not tests:
         raise GraderError(
             f"{where}: its public check is damaged. Get the notebook anew from where the course is handed"
@@ -162,10 +152,6 @@ def read_public_check(where: str, source: str) -> PublicCheck:
         tuple(PublicTest(_title(test), tuple(_messages(test))) for test in tests),
         afterword if isinstance(afterword, str) else None,
     )
-
-
-def _is_decorated(test: ast.FunctionDef) -> bool:
-    return any("test_case" in ast.unparse(decorator) for decorator in test.decorator_list)
 
 
 def _title(test: ast.FunctionDef) -> str:

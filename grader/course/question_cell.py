@@ -1,28 +1,21 @@
 """Splits a master's question cell into stub and answer."""
 
+from __future__ import annotations
+
 import ast
-from enum import Enum
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from grader.course.assignment import Place, Question
 from grader.course.author_file import not_python
 from grader.errors import CourseError
 
-Definition = ast.FunctionDef | ast.ClassDef
+_BEGIN, _STUB, _END = "# BEGIN SOLUTION", "# STUB", "# END SOLUTION"
+#: Each marker, with the marker that it follows.
+_FOLLOWS = {_BEGIN: _END, _STUB: _BEGIN, _END: _STUB}
 
-
-class _Part(NamedTuple):
-    """The answer or the stub of a cell; `lines` has the line of the cell for each line of `source`."""
-
-    name: str
-    source: str
-    lines: list[int]
-
-
-class _Marker(Enum):
-    BEGIN = "# BEGIN SOLUTION"
-    STUB = "# STUB"
-    END = "# END SOLUTION"
+_Definition = ast.FunctionDef | ast.ClassDef
+#: The answer or the stub of a cell: its lines, by the number of the cell's line.
+_Part = dict[int, str]
 
 
 def read_question(
@@ -36,66 +29,57 @@ def read_question(
         CourseError: the cell breaks the format of a master, or contradicts itself.
     """
     answer, stub = _split(where, cell)
-    definition = _definition(where, stub)
-    if not _agree(_signatures(definition), _signatures(_definition(where, answer))):
+    definition = _definition(where, "stub", stub)
+    if not _agree(_signatures(definition), _signatures(_definition(where, "answer", answer))):
         raise CourseError(f"{where}: stub and answer have different signatures; make them the same.")
     name = definition.name
     if ast.get_docstring(definition) is None:
         raise CourseError(f"{where}: `{name}` has no docstring in the stub; say what it takes and returns.")
-    return Question(where.question, title, name, stub.source, answer.source, check, afterword, where)
+    return Question(where.question, title, name, _source(stub), _source(answer), check, afterword, where)
 
 
-def parse(where: Place, part: str, source: str) -> list[ast.stmt]:
-    """The statements of a master's cell; CourseError if it is not Python, with the line and `part`."""
-    return _parse(where, _Part(part, source, list(range(1, len(source.splitlines()) + 1))))
+def parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> list[ast.stmt]:
+    """The statements of a part of a master's cell; CourseError if it is not Python.
 
-
-def _parse(where: Place, part: _Part) -> list[ast.stmt]:
+    `lines` has, for each line of `source`, the line of the cell, unless both are the same.
+    """
     try:
-        return ast.parse(part.source).body
+        return ast.parse(source).body
     except SyntaxError as error:
-        line = part.lines[min(error.lineno or 1, len(part.lines)) - 1]
-        raise CourseError(f"{where.at(line)}: in the {part.name}, {not_python(error)}.") from error
+        numbers = lines or range(1, len(source.splitlines()) + 1)
+        line = numbers[min(error.lineno or 1, len(numbers)) - 1]
+        raise CourseError(f"{where.at(line)}: in the {part}, {not_python(error)}.") from error
 
 
 def _split(where: Place, source: str) -> tuple[_Part, _Part]:
     """The answer and the stub of a question cell, which share every line outside the markers."""
-    answer: list[tuple[int, str]] = []
-    stub: list[tuple[int, str]] = []
-    previous = _Marker.END
+    answer: _Part = {}
+    stub: _Part = {}
+    previous = _END
     for number, line in enumerate(source.splitlines(), start=1):
-        marker = _marker(line)
-        if marker is not None:
-            if marker is not _follower(previous):
+        marker = line.strip()
+        if marker in _FOLLOWS:
+            if previous != _FOLLOWS[marker]:
                 raise CourseError(
-                    f"{where.at(number)}: `{marker.value}` follows `{previous.value}`;"
+                    f"{where.at(number)}: `{marker}` follows `{previous}`;"
                     " write BEGIN SOLUTION, STUB and END SOLUTION in this order."
                 )
             previous = marker
-        elif previous is _Marker.STUB:
-            stub.append((number, _uncommented(where.at(number), line)))
+        elif previous == _STUB:
+            stub[number] = _uncommented(where.at(number), line)
         else:
-            answer.append((number, line))
-            if previous is _Marker.END:
-                stub.append((number, line))
-    if previous is not _Marker.END or answer == stub:
+            answer[number] = line
+            if previous == _END:
+                stub[number] = line
+    if previous != _END or answer == stub:
         raise CourseError(
             f"{where}: put the answer between `# BEGIN SOLUTION`, `# STUB` and `# END SOLUTION`."
         )
-    return _part("answer", answer), _part("stub", stub)
+    return answer, stub
 
 
-def _part(name: str, lines: list[tuple[int, str]]) -> _Part:
-    return _Part(name, "\n".join(line for _, line in lines), [number for number, _ in lines])
-
-
-def _marker(line: str) -> _Marker | None:
-    return next((marker for marker in _Marker if marker.value == line.strip()), None)
-
-
-def _follower(marker: _Marker) -> _Marker:
-    order = list(_Marker)
-    return order[(order.index(marker) + 1) % len(order)]
+def _source(part: _Part) -> str:
+    return "\n".join(part.values())
 
 
 def _uncommented(where: Place, line: str) -> str:
@@ -108,11 +92,11 @@ def _uncommented(where: Place, line: str) -> str:
     return indentation + code.removeprefix("# ")
 
 
-def _definition(where: Place, part: _Part) -> Definition:
-    match _parse(where, part):
+def _definition(where: Place, name: str, part: _Part) -> _Definition:
+    match parse(where, name, _source(part), [*part]):
         case [ast.FunctionDef() | ast.ClassDef() as definition]:
             return definition
-    raise CourseError(f"{where}: the {part.name} must be exactly one `def` or `class`, alone in its cell.")
+    raise CourseError(f"{where}: the {name} must be exactly one `def` or `class`, alone in its cell.")
 
 
 def _agree(stub: dict[str, str], answer: dict[str, str]) -> bool:
@@ -121,7 +105,7 @@ def _agree(stub: dict[str, str], answer: dict[str, str]) -> bool:
     return is_same_name and all(stub[name] == answer[name] for name in stub.keys() & answer)
 
 
-def _signatures(definition: Definition) -> dict[str, str]:
+def _signatures(definition: _Definition) -> dict[str, str]:
     """The signature of a function, or of a class and its own methods, by name."""
     if isinstance(definition, ast.FunctionDef):
         return {definition.name: f"def {ast.unparse(definition.args)}"}

@@ -96,7 +96,7 @@ class Rubric:
         replaced = oracle and probe.oracle is not None
         return PlannedProbe(
             name=probe.name,
-            source=probe.bundle_with_oracle if replaced else probe.bundle,
+            source=probe.bundle(oracle=replaced),
             seed=probe.seed(seed, self.stem),
             seconds=probe.seconds,
             alone=probe.alone or replaced,

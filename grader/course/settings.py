@@ -50,9 +50,7 @@ class Settings:
 
 
 def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
-    """Read a ``course.toml``; without the file, the defaults.
-
-    `questions` is called if the file sets points.
+    """Read a ``course.toml``; without the file, the defaults. `questions` is called if the file sets points.
 
     Raises:
         CourseError: the file cannot be read, or has an entry or a value that is not allowed.
@@ -109,11 +107,7 @@ def _plain(name: str) -> str:
 class _Table:
     """A table of the file, which checks each entry as it is read.
 
-    Attributes:
-        path: the file.
-        name: of the table, such as ``points.01_leaves``; empty for the whole file.
-        content: its entries.
-        text: of the whole file.
+    Its name is such as ``points.01_leaves``, empty for the whole file; `text` is that of the whole file.
     """
 
     path: Path
@@ -169,6 +163,6 @@ class _Table:
         return str(self.path)
 
     def _refused(self, key: str, value: object, allowed: str) -> CourseError:
-        shown = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
         cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
         return CourseError(f"{self._where(key)}: {self._full_name(key)} is {cut}, but has to be {allowed}")

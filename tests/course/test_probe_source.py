@@ -221,7 +221,7 @@ def test_a_definition_may_be_called_like_a_word_of_no_use(load):
     module = load(
         "@inside\ndef gradients():\n    return 7\n@probe\ndef vjp(student):\n    return gradients()\n"
     )
-    assert run(probes_defined(module)["vjp"].bundle, "vjp", gradients="the word") == 7
+    assert run(probes_defined(module)["vjp"].bundle(), "vjp", gradients="the word") == 7
 
 
 def test_a_definition_hides_no_word_that_travels_along(load):
@@ -234,7 +234,7 @@ def test_a_definition_hides_no_word_that_travels_along(load):
     with pytest.raises(
         CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
     ):
-        _ = probes_defined(module)["seen"].bundle
+        _ = probes_defined(module)["seen"].bundle()
 
 
 @pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
@@ -306,7 +306,7 @@ def fail():
 
 def test_own_names_helpers_words_and_builtins_are_allowed(load):
     """Locals, nested definitions, helpers, recursion, words and builtins work where they arrive."""
-    bundle = probes_defined(load(ALLOWED))["seen"].bundle
+    bundle = probes_defined(load(ALLOWED))["seen"].bundle()
     assert run(bundle, "seen", SimpleNamespace(three=3, fail=fail)) == {
         "total": 20,
         "start": 2,
@@ -325,7 +325,7 @@ def test_a_module_can_be_subclassed(load):
         "@inside\nclass Net(nn.Module):\n    pass\n@probe\ndef seen(student):\n    return Net().answer\n"
     )
     real = SimpleNamespace(Module=type("Module", (), {"answer": 42}))
-    assert run(probes_defined(module)["seen"].bundle, "seen", nn=real) == 42
+    assert run(probes_defined(module)["seen"].bundle(), "seen", nn=real) == 42
 
 
 def test_a_bundle_is_what_is_needed_once_and_in_order(load):
@@ -353,7 +353,7 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
             return left() + right()
         """
     )
-    bundle = probes_defined(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle()
     heads = [line for line in bundle.splitlines() if not line.startswith(" ")]
     assert [head for head in heads if head] == [
         "def base():",
@@ -368,7 +368,7 @@ def test_helpers_of_the_neighbour_travel(load):
     """A helper imported from the file of helpers travels like one of the same file."""
     load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
     module = load("from inside_of_this_test import helper\n@probe\ndef seen(student):\n    return helper()\n")
-    assert run(probes_defined(module)["seen"].bundle, "seen") == 7
+    assert run(probes_defined(module)["seen"].bundle(), "seen") == 7
 
 
 def test_two_helpers_of_one_name_are_refused(load):
@@ -382,7 +382,7 @@ def test_two_helpers_of_one_name_are_refused(load):
         "@probe\ndef seen(student):\n    return size() + other()\n"
     )
     with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):
-        _ = probes_defined(module)["seen"].bundle
+        _ = probes_defined(module)["seen"].bundle()
 
 
 def test_what_travels_tells_nothing(load):
@@ -417,7 +417,7 @@ def test_what_travels_tells_nothing(load):
             return Helper().f(), helper(), nested(), "kept"  # SECRET
         '''
     )
-    bundle = probes_defined(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle()
     assert "SECRET" not in bundle
     assert run(bundle, "seen") == (1, None, None, "kept")
 
@@ -425,7 +425,7 @@ def test_what_travels_tells_nothing(load):
 def test_a_text_that_is_a_value_travels(load):
     """Only docstrings are dropped: a returned text, a lone number and a second statement are kept."""
     module = load('@probe\ndef seen(student):\n    3\n    "not a docstring"\n    return "value"\n')
-    bundle = probes_defined(module)["seen"].bundle
+    bundle = probes_defined(module)["seen"].bundle()
     assert "3" in bundle
     assert "not a docstring" in bundle
     assert run(bundle, "seen") == "value"
@@ -453,11 +453,11 @@ def test_an_oracle_travels_with_its_probe_to_the_reference_only(load):
     probe = probes_defined(module)["seen"]
     assert probe.oracle.name == "plain"
     assert probe.attributes == {"answer"}
-    assert run(probe.bundle_with_oracle, "plain", SimpleNamespace(part=5)) == 5
-    assert run(probe.bundle_with_oracle, "seen", SimpleNamespace(answer=6)) == 6
-    assert run(probe.bundle, "seen", SimpleNamespace(answer=6)) == 6
-    assert "plain" not in probe.bundle
-    assert "half" not in probe.bundle
+    assert run(probe.bundle(oracle=True), "plain", SimpleNamespace(part=5)) == 5
+    assert run(probe.bundle(oracle=True), "seen", SimpleNamespace(answer=6)) == 6
+    assert run(probe.bundle(), "seen", SimpleNamespace(answer=6)) == 6
+    assert "plain" not in probe.bundle()
+    assert "half" not in probe.bundle()
 
 
 def test_an_oracle_obeys_the_rule(refused):
@@ -479,7 +479,7 @@ def test_oracle_and_probe_share_their_helpers_names(load):
         "@probe(oracle=plain)\ndef seen(student):\n    return size()\n"
     )
     with pytest.raises(CourseError, match="two different @inside definitions named size"):
-        _ = probes_defined(module)["seen"].bundle_with_oracle
+        _ = probes_defined(module)["seen"].bundle(oracle=True)
 
 
 def test_what_an_author_says_of_a_probe_is_kept(load):
@@ -499,7 +499,7 @@ def test_probes_are_kept_apart_by_file(load):
     first = load("@probe\ndef seen(student):\n    return 1\n")
     second = load("@probe\ndef seen(student):\n    return 2\n", name="same_name")
     third = load("@probe\ndef other(student):\n    return 3\n", name="same_name")
-    assert [run(probes_defined(module)["seen"].bundle, "seen") for module in (first, second)] == [1, 2]
+    assert [run(probes_defined(module)["seen"].bundle(), "seen") for module in (first, second)] == [1, 2]
     assert list(probes_defined(third)) == ["other"]
 
 

@@ -285,5 +285,5 @@ def test_two_courses_do_not_mix(course, tmp_path):
         rubric = course(helping(number), str(number), f"test_{stem}_tiny.py", QUESTIONS[:1])
         assert sys.path[0] == str(tmp_path / str(number))
         assert list(rubric.probes) == [f"only_{number}"]
-        assert f"return {number}\n" in rubric.probes[f"only_{number}"].bundle
+        assert f"return {number}\n" in rubric.probes[f"only_{number}"].bundle()
     assert sys.path[2:] == places

@@ -200,7 +200,7 @@ def test_a_class_beside_a_blank_travels(root):
         ("student.leaf(3)", "student.leaf(Size.three)"),
     )
     probes = Course.find(root).rubric(STEM).probes
-    assert "class Size:\n    three = 3" in probes["made"].bundle
+    assert "class Size:\n    three = 3" in probes["made"].bundle()
     assert "blank" not in probes
 
 

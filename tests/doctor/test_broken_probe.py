@@ -229,7 +229,7 @@ def test_every_place_of_a_bundle_is_found(course):
     """Each statement of what travels is found in its file again, whatever bundle it is part of."""
     for probe in course.rubric("01_tiny").probes.values():
         for oracle in (False, True):
-            bundle = probe.bundle_with_oracle if oracle else probe.bundle
+            bundle = probe.bundle(oracle=oracle)
             for number, line in enumerate(bundle.splitlines(), start=1):
                 if not line.strip():
                     continue

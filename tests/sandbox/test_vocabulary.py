@@ -51,7 +51,7 @@ for name in outside:
 
 from grader.sandbox.evidence import Evidence
 from grader.grading.judge import judge
-from grader.course.question_cell import Question
+from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 
 question = Question("q1", "Double", "double", "def double(x):\\n    return x", "", None)
