@@ -24,7 +24,10 @@ def said(tmp_path_factory):
     shutil.copy(ROOT / "pyproject.toml", root)
     for package in PACKAGES:
         breach = "import grader.errors\n" if package == WORKER else "import torch\nimport grader.cli\n"
-        (root / "grader" / package / "breach.py").write_text(f"{breach}import grader.sandbox.worker.facts\n")
+        folder, dotted = root / "grader" / package, f"grader.{package.replace('/', '.')}"
+        (folder / "breach.py").write_text(f"{breach}import grader.sandbox.worker.facts\n")
+        (folder / "circle.py").write_text(f"import {dotted}.circular\n")
+        (folder / "circular.py").write_text(f"import {dotted}.circle\n")
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
@@ -45,6 +48,13 @@ def test_a_breach_is_seen_in_every_package(said, package):
     assert f"{module} -> torch" in said
     assert f"{module} -> grader.sandbox.worker.facts" in said
     assert package in {"cli", "exports"} or f"{module} -> grader.cli" in said
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_circle_is_seen_in_every_package(said, package):
+    """Two modules that import each other are refused."""
+    _, _, circles = said.partition(f"No cycles are allowed in grader.{package.replace('/', '.')}.")
+    assert ".circular -> .circle (1 import)" in circles.partition("No cycles are allowed")[0]
 
 
 def test_the_worker_may_import_nothing_of_the_package(said):

@@ -20,7 +20,8 @@ from grader.grading.submission import Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
-from grader.sandbox.executor import Settings, open_executor
+from grader.sandbox.executor import Settings
+from grader.sandbox.local_executor import open_executor
 from grader.text import did_you_mean
 
 __all__ = ["Options", "grade"]

@@ -1,4 +1,4 @@
-"""Where notebooks are observed, on this machine or on others."""
+"""What an executor is, which observes notebooks, and the environment that evidence depends on."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
-from functools import cached_property
+from contextlib import suppress
 from pathlib import Path
 from platform import python_version
 from typing import Any, Self
 
-from grader.errors import GraderError
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
-from grader.sandbox.zygote import Protection, Zygote
+from grader.sandbox.zygote import Protection
 from grader.version import code_hash
 
 #: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
@@ -73,52 +70,6 @@ class Executor(ABC):
     def cancel(self) -> None:
         """Give up what is under way; callers that wait for evidence get an error."""
         self.__exit__()
-
-
-class LocalExecutor(Executor):
-    """Workers of this machine, as many at a time as there are jobs, forked from one zygote."""
-
-    def __init__(self, settings: Settings, jobs: int) -> None:
-        super().__init__()
-        self.max_workers, self._settings = jobs, settings
-        self._stack = ExitStack()
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    @cached_property
-    def environment_fingerprint(self) -> Sequence[str]:
-        return environment_fingerprint()
-
-    @property
-    def prefetch(self) -> int:
-        return 2 * self.max_workers
-
-    def _start(self) -> Protection:
-        self._zygote = self._stack.enter_context(Zygote(**self._settings))
-        return self._zygote.protection
-
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
-        self.start()
-        return observe(self._zygote, cells, plan, limits)
-
-
-def open_executor(settings: Settings, jobs: int, scheduler: str | None) -> Executor:
-    """Workers of this machine, or of the machines of a Dask scheduler if there is its address.
-
-    Raises:
-        GraderError: Dask is not installed.
-    """
-    if scheduler is None:
-        return LocalExecutor(settings, jobs)
-    try:
-        from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
-    except ImportError:
-        raise GraderError(
-            "--scheduler needs Dask, which is not installed here: run pip install '.[cluster]' in the "
-            "course's folder, on this machine and on all that shall grade"
-        ) from None
-    return DaskExecutor(scheduler, settings)
 
 
 def environment_fingerprint() -> list[str]:
