@@ -13,7 +13,7 @@ from grader.errors import GraderError
 from grader.sandbox.plan import TimeLimits
 
 if TYPE_CHECKING:
-    from grader.student.report import NotebookReport
+    from grader.student.check import NotebookReport
     from grader.student.reset import Reset
 
 _notebook = click.argument("path", metavar="NOTEBOOK")
@@ -116,8 +116,8 @@ def watch(folder: Path, seconds: float) -> None:
     """
     from grader.student.display import console
     from grader.student.find import notebooks_in
+    from grader.student.folder import Watcher
     from grader.student.process import RunnerPool
-    from grader.student.watch import Watcher
 
     paths = notebooks_in(folder)
     with RunnerPool(sentence="stopped watching.") as pool:
@@ -133,12 +133,12 @@ def _saved(watched: Path) -> Iterator[set[Path]]:
     """The notebooks that were saved; an empty set now and then, the first at once."""
     from watchfiles import watch as changes_in
 
-    from grader.student.find import is_notebook
+    from grader.student.find import is_course_notebook
 
     folder = watched.parent if watched.is_file() else watched
 
     def is_wanted(_: object, name: str) -> bool:
-        return Path(name).name == watched.name if folder != watched else is_notebook(Path(name))
+        return Path(name).name == watched.name if folder != watched else is_course_notebook(Path(name))
 
     for changes in changes_in(
         folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300
@@ -155,9 +155,9 @@ def status(folder: Path, seconds: float) -> None:
     Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
-    from grader.student.check import check_all
     from grader.student.display import console, print_table, working
     from grader.student.find import find_renamed, notebooks_in
+    from grader.student.folder import check_all
     from grader.student.process import RunnerPool
     from grader.text import inert
 
@@ -167,8 +167,8 @@ def status(folder: Path, seconds: float) -> None:
         def about_to(number: int, path: Path) -> None:
             show(f"checking {inert(path.name)} ({number} of {len(paths)})")
 
-        rows = list(check_all(paths, seconds, pool, about_to))
-    print_table(console(), rows, find_renamed(folder) if folder.is_dir() else ())
+        found = check_all(paths, seconds, pool, about_to)
+    print_table(console(), found, find_renamed(folder) if folder.is_dir() else ())
 
 
 @click.command()

@@ -3,13 +3,11 @@
 The notebook and the machine are the student's own, so there is neither cage nor border. Nothing here knows a
 hidden check, a reference or an answer.
 
-* **Cells mean the same as in grading.** `runner_cells.py` uses the worker's cells, fakes and stubs as they
-  are (`sandbox/worker/`). It needs neither Otter nor Jupyter.
-* **Events go into a file**, never through the notebook's output, and the file is opened before the notebook
-  runs. The process's standard input is its lifeline: it ends when the command that started it does, however
-  that ends.
+* **Cells mean the same as in grading.** `runner_cells.py` uses the worker's own cells, fakes and stubs
+  (`sandbox/worker/`). It needs neither Otter nor Jupyter.
+* **Events go into a file** that is opened before the notebook runs, never through the notebook's output. The
+  process's standard input is its lifeline: it ends with the command that started it, however that ends.
 * **Windows has no alarm.** There a cell that hangs is ended with its process and left out, and the others
   run again. Python's watchdog names the line everywhere.
-* **Files, not the notebook's metadata, say what is checked**: the nearest `.handout/` (or `assignments/`),
-  else the notebook's own tests.
+* **Files say what is checked**: the nearest `.handout/` (or `assignments/`), else the notebook's own tests.
 """

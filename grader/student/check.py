@@ -1,23 +1,101 @@
-"""`check`: runs a student's notebook and its public tests, whatever ends their process."""
+"""`check`: runs a student's notebook and its public tests, whatever ends their process, and what it finds."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from grader.errors import BrokenRunError, GraderError
-from grader.student.notebook import Question, StudentNotebook, open_notebook
-from grader.student.process import Position, RunnerEnded, RunnerPool, RunnerProcess
-from grader.student.report import Failure, NotebookReport, QuestionReport, TestReport
+from grader.errors import BrokenRunError
+from grader.student.notebook import Question, StudentNotebook, cell_name
+from grader.student.process import Position, RunnerEnded, RunnerProcess
+from grader.text import encodable, straight
+
+Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
 _GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
+_MOST_LINES = 20
+_MOST_CHARACTERS = 500  # in a line that a public test says
+_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong, and where in the notebook."""
+
+    text: str  # what a test said or, as in "your code ...", what it did; in lines fit to be shown
+    cell: int | None = None  # the nearest code cell, counted from 1
+    line: int = 0  # in that cell
+    code: str = ""  # that line
+    said: bool = False  # by a public test, not by Python
+    kind: str = ""  # of the exception, where there was one
+
+    @classmethod
+    def from_event(cls, event: dict[str, Any]) -> Failure:
+        """The failure that an event of the runner tells of."""
+        kind, text = str(event.get("kind", "")), str(event.get("text", ""))
+        said = event.get("said") is True
+        if kind and not said:
+            text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
+        cell = event.get("cell")
+        return cls(
+            _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
+            cell if isinstance(cell, int) else None,
+            int(event.get("line") or 0),
+            _bounded(str(event.get("code", "")), _MOST_OF_ERRORS),
+            said,
+            kind,
+        )
+
+
+@dataclass(frozen=True)
+class QuestionReport:
+    """A question, and its public tests that were run.
+
+    None is run where it is ``untouched`` (still as handed out), ``missing`` (not defined) or ``unchecked``.
+    """
+
+    question: Question
+    status: Status
+    tests: tuple[tuple[str, Failure | None], ...] = ()  # what must hold, and what went wrong, if anything
+    seconds: float = 0.0  # that the tests took
+
+    @property
+    def points(self) -> float:
+        """All its points where everything passed, else 0."""
+        return self.question.points if self.status == "passes" else 0.0
+
+    @property
+    def is_done(self) -> bool:
+        return self.status == "passes"
+
+
+@dataclass(frozen=True)
+class NotebookReport:
+    """A notebook: the cells that failed, by number, and the questions that were checked."""
+
+    notebook: StudentNotebook
+    cells: tuple[tuple[int, Failure], ...]
+    questions: tuple[QuestionReport, ...]
+
+    def cell_name(self, number: int) -> str:
+        """What one of the notebook's code cells is called."""
+        return cell_name(number, self.notebook.code[number - 1].source)
+
+    @property
+    def passed(self) -> frozenset[str]:
+        """The ids of the questions that pass."""
+        return frozenset(answer.question.id for answer in self.questions if answer.is_done)
+
+    @property
+    def next_question(self) -> QuestionReport | None:
+        """The first question that fails, else the first that is not begun or not defined."""
+        left = [answer for answer in self.questions if answer.status in ("fails", "untouched", "missing")]
+        return min(left, key=lambda answer: answer.status != "fails", default=None)
 
 
 def check(
@@ -28,8 +106,8 @@ def check(
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
-    A cell, or a test, may take so many seconds. `start` gives a fresh process; it is called again when a cell
-    or a test ends the process.
+    A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
+    tests end theirs.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
@@ -50,12 +128,12 @@ def check(
 
 @dataclass
 class RunLog:
-    """What one process or several said about a notebook; tests and seconds are by question."""
+    """What the processes said about a notebook; tests and seconds are by question."""
 
     notebook: StudentNotebook
     limit: float  # how long a cell or a test may take, in seconds
     cells: dict[int, Failure] = field(default_factory=dict)  # what went wrong in cells, by number
-    deadly: list[int] = field(default_factory=list)  # cells that ended a process, which are left out then
+    deadly: list[int] = field(default_factory=list)  # cells that ended a process, and are left out now
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
     tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -67,22 +145,17 @@ class RunLog:
         left = [question for question in questions if question.id not in self.statuses]
         if self.statuses and not left:
             return None
+        end = self.deadly[-1] if len(self.deadly) >= _MOST_DEADLY_CELLS else math.inf
         return {
             "handed_out": self.notebook.demonstrations,
             "cells": [
                 [cell.number, cell.source]
                 for cell in self.notebook.code
-                if cell.number not in self.deadly and cell.number < self._end()
+                if cell.number not in self.deadly and cell.number < end
             ],
             "seconds": self.limit,
             "questions": [self._asked(question) for question in left],
         }
-
-    def _end(self) -> float:
-        """The first cell that is not run any more; none is run where that did not help either."""
-        if len(self.deadly) < _MOST_DEADLY_CELLS:
-            return math.inf
-        return self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
 
     def _asked(self, question: Question) -> dict[str, Any]:
         """A question for the runner; only what was handed out says how its stub looked."""
@@ -144,44 +217,17 @@ class RunLog:
         if question.check is None:
             return QuestionReport(question, "unchecked")
         run = self.tests[question.id]
-        tests = tuple(
-            TestReport(test.title, failure) for test, failure in zip(question.check.tests, run, strict=False)
-        )
+        tests = tuple((test.title, failure) for test, failure in zip(question.check.tests, run, strict=False))
         passes = len(tests) == len(question.check.tests) and not any(run)
         return QuestionReport(question, "passes" if passes else "fails", tests, self.seconds[question.id])
 
 
-@dataclass(frozen=True)
-class NotebookStatus:
-    """One notebook of a folder: its report, or why there is none."""
-
-    path: Path
-    report: NotebookReport | None
-    problem: str = ""
+def _bounded(text: str, longest: int) -> str:
+    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
+    lines = straight(encodable(text)).splitlines()
+    more = ["..."] if len(lines) > _MOST_LINES else []
+    return "\n".join([_cut(line, longest) for line in lines[:_MOST_LINES]] + more)
 
 
-def check_all(
-    paths: Sequence[Path], seconds: float, pool: RunnerPool, about_to: Callable[[int, Path], None]
-) -> Iterator[NotebookStatus]:
-    """Check all notebooks, one after the other; what cannot be read costs only itself.
-
-    `about_to` is called before each notebook with its number, counted from 1, and its path.
-    """
-    for number, path in enumerate(paths, 1):
-        about_to(number, path)
-        try:
-            notebook = open_notebook(path)
-            start = partial(_start, pool, is_last=number == len(paths))
-            report = check(notebook, notebook.questions, seconds, start)
-        except GraderError as error:
-            yield NotebookStatus(path, None, str(error))
-        else:
-            yield NotebookStatus(path, report)
-
-
-def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
-    """A process for this notebook; the next notebook's imports torch meanwhile."""
-    process = pool.take()
-    if not is_last:
-        pool.prepare()
-    return process
+def _cut(line: str, longest: int) -> str:
+    return line if len(line) <= longest else f"{line[:longest]} ..."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -13,21 +13,21 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course.assignment import END_TASK
+from grader.errors import GraderError
 from grader.scores import format_points
-from grader.student.check import NotebookStatus
+from grader.student.check import Failure, NotebookReport, QuestionReport, Status
 from grader.student.find import argument_of
-from grader.student.report import NotebookReport, QuestionReport, Status, TestReport
 from grader.text import inert, inert_line
 
 
 class _Words(NamedTuple):
-    """How a status is shown: its mark, also in ASCII, its colour, a remark, and a verb for an end task."""
+    """How a status is shown."""
 
     mark: str
-    plain_mark: str
+    plain_mark: str  # in ASCII
     style: str
     remark: str
-    end_task: str
+    end_task: str  # follows "The end task"
 
 
 _WORDS: dict[Status, _Words] = {
@@ -37,7 +37,7 @@ _WORDS: dict[Status, _Words] = {
     "missing": _Words("✘", "x", "red", "not defined", "is not defined"),
     "unchecked": _Words("-", "-", "dim", "no public check", "has no public check"),
 }
-#: What errors mean here that do not come up where a student works.
+#: What errors mean that do not come up where a student works.
 _REASONS = {
     "FileNotFoundError": "Only the notebook is handed in, so nothing lies beside it here.",
     "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
@@ -53,7 +53,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def working(doing: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done, on a terminal only; gives a function that changes the words."""
+    """Show what is being done, on a terminal only; yields a function that changes the words."""
     to = console(stderr=True)
     if to.is_terminal:
         with to.status(doing, spinner="line") as shown:
@@ -76,8 +76,8 @@ def mark(to: Console, status: Status) -> Text:
 def print_report(to: Console, report: NotebookReport) -> None:
     """The whole of a check: cells that failed, each question, then the next step."""
     to.print(Text(report.notebook.name, "bold"))
-    for cell, _ in report.cells:
-        _print_cell(to, cell, report)
+    for cell, failure in report.cells:
+        _print_cell(to, cell, failure, report)
     for question in report.questions:
         _print_question(to, question, report)
     to.print()
@@ -110,7 +110,7 @@ def closing(report: NotebookReport) -> Iterator[str]:
 
 
 def _counted(questions: Sequence[QuestionReport]) -> str:
-    """How many questions pass; an end task does not count, and has a sentence of its own."""
+    """How many questions pass; an end task does not count and has a sentence of its own."""
     end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
     others = [answer for answer in questions if answer.question.id != END_TASK]
     checked = [answer for answer in others if answer.status != "unchecked"]
@@ -118,8 +118,7 @@ def _counted(questions: Sequence[QuestionReport]) -> str:
     return f"{sum(answer.is_done for answer in checked)} of {len(checked)} questions pass.{beside}"
 
 
-def _print_cell(to: Console, cell: int, report: NotebookReport) -> None:
-    failure = dict(report.cells)[cell]
+def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport) -> None:
     here = failure.cell in {cell, None}
     where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
     to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(failure.text.split()))), sep="")
@@ -138,8 +137,11 @@ def _print_question(to: Console, found: QuestionReport, report: NotebookReport) 
         for line in _about_missing(found, report):
             to.print(Text(f"      {line}"))
     if found.status == "fails":
-        for test in found.tests:
-            _print_test(to, test)
+        for title, failure in found.tests:
+            status: Status = "passes" if failure is None else "fails"
+            to.print(Text("      "), mark(to, status), Text(f" {inert(title)}"), sep="")
+            for line in failure_lines(failure) if failure else ():
+                to.print(Text(f"        {line}"))
     afterword = question.check.afterword if question.check else None
     if found.status == "passes" and len(report.questions) == 1 and afterword:
         to.print(Text(f"      {inert(afterword)}"))
@@ -157,18 +159,8 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
     yield f"{_COMMAND} reset {report.notebook.argument} {identity}"
 
 
-def _print_test(to: Console, test: TestReport) -> None:
-    status: Status = "passes" if test.failure is None else "fails"
-    to.print(Text("      "), mark(to, status), Text(f" {inert(test.title)}"), sep="")
-    for line in failure_lines(test):
-        to.print(Text(f"        {line}"))
-
-
-def failure_lines(test: TestReport) -> Iterator[str]:
-    """What a failed test says, in lines fit for a terminal and a log; none where it passed."""
-    failure = test.failure
-    if failure is None:
-        return
+def failure_lines(failure: Failure) -> Iterator[str]:
+    """What a failed test says, in lines fit for a terminal and a log."""
     lines = failure.text.splitlines() or ["it failed without a word"]
     if not failure.said:
         lines[0] = f"your code {lines[0]}"
@@ -178,34 +170,38 @@ def failure_lines(test: TestReport) -> Iterator[str]:
 
 
 def print_table(
-    to: Console, rows: Sequence[NotebookStatus], renamed: Sequence[tuple[Path, str]] = ()
+    to: Console,
+    found: Mapping[Path, NotebookReport | GraderError],
+    renamed: Sequence[tuple[Path, str]] = (),
 ) -> None:
     """A row for each notebook, then what the marks mean and what to do next.
 
-    `renamed` are notebooks under other names than the course's, each with its assignment.
+    Args:
+        found: the report on each notebook, or why there is none.
+        renamed: notebooks under other names than the course's, each with its assignment.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
     table.add_column("points", justify="right")
     table.add_column("questions")
-    for row in rows:
-        name = Text(inert(row.path.name.removesuffix(".ipynb")))
-        if row.report is None:
+    for path, report in found.items():
+        name = Text(inert(path.name.removesuffix(".ipynb")))
+        if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, _points(row.report), _marks(to, row.report))
+            table.add_row(name, _points(report), _marks(to, report))
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
-    for row in rows:
-        if row.report is None:
-            to.print(Text(inert_line(row.problem), "red"))
+    for report in found.values():
+        if isinstance(report, GraderError):
+            to.print(Text(inert_line(str(report)), "red"))
     for path, stem in renamed:
         to.print(
             f"{inert_line(path.name)} is not in this table: it answers {inert_line(stem)} under a name of"
             f" its own. Have a look at it: {_COMMAND} check {argument_of(path)}"
         )
-    to.print(_next_step([row for row in rows if not _is_a_copy(row, rows)]))
+    to.print(_next_step({path: report for path, report in found.items() if not _is_a_copy(path, found)}))
 
 
 def _points(report: NotebookReport) -> str:
@@ -220,16 +216,15 @@ def _marks(to: Console, report: NotebookReport) -> Text:
     return Text("  ").join(marks)
 
 
-def _is_a_copy(row: NotebookStatus, rows: Sequence[NotebookStatus]) -> bool:
+def _is_a_copy(path: Path, others: Iterable[Path]) -> bool:
     """Whether it is named after another, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
-    return any(re.match(rf"{re.escape(other.path.stem)}\W", row.path.stem) for other in rows)
+    return any(re.match(rf"{re.escape(other.stem)}\W", path.stem) for other in others)
 
 
-def _next_step(rows: Sequence[NotebookStatus]) -> str:
-    for row in rows:
-        if row.report is None:
-            return f"Next: mend {inert_line(row.path.name)}, as said above."
-        following = row.report.next_question
-        if following:
-            return f"Next: {_COMMAND} check {row.report.notebook.argument} {following.question.id}"
+def _next_step(found: Mapping[Path, NotebookReport | GraderError]) -> str:
+    for path, report in found.items():
+        if isinstance(report, GraderError):
+            return f"Next: mend {inert_line(path.name)}, as said above."
+        if following := report.next_question:
+            return f"Next: {_COMMAND} check {report.notebook.argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."

@@ -1,4 +1,4 @@
-"""Finds a student's notebooks: by what a command names, or all of a folder; and advice on broken ones."""
+"""Finds a student's notebooks, by name or in a folder; advice where one cannot be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.notebooks.document import read_document
 from grader.notebooks.files import NotebookError
 from grader.text import inert, inert_line
 
-#: What notebooks of a course are called.
+#: The names of a course's notebooks.
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 _STEM = re.compile(r"\d\d_\w+")
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
@@ -31,7 +31,7 @@ _REPAIRS = {
 
 
 def argument_of(path: Path) -> str:
-    """What names a notebook in a command."""
+    """A notebook as an argument of a command."""
     name = inert(str(path))
     short = name.removesuffix(".ipynb")
     return short if _NEEDS_NO_QUOTES.fullmatch(short) else f'"{name}"'
@@ -90,7 +90,7 @@ def find_renamed(folder: Path) -> list[tuple[Path, str]]:
     """Notebooks of the course under other names, known by their metadata, each with its assignment."""
     renamed: list[tuple[Path, str]] = []
     for path in sorted(folder.glob("*.ipynb")):
-        if is_notebook(path) or path.name.startswith("."):
+        if is_course_notebook(path) or path.name.startswith("."):
             continue
         with suppress(NotebookError):
             stem = read_document(path).notebook.assignment
@@ -99,13 +99,13 @@ def find_renamed(folder: Path) -> list[tuple[Path, str]]:
     return renamed
 
 
-def is_notebook(path: Path) -> bool:
-    """Whether a file is called as notebooks of a course are."""
+def is_course_notebook(path: Path) -> bool:
+    """Whether a file has a name as notebooks of a course have."""
     return path.match(NOTEBOOKS)
 
 
 def example(folder: Path) -> str:
-    """A notebook in a folder that could be meant, or a made-up name."""
+    """A notebook of a folder, or a made-up name."""
     names = sorted(path.name for path in folder.glob(NOTEBOOKS)) if folder.is_dir() else []
     return inert(str(folder / (names or ["01_name.ipynb"])[0]))
 
@@ -117,10 +117,12 @@ class UnreadableError(GraderError):
 def unreadable_error(
     path: Path, why: NotebookError, handed_out: Path | None, example: str
 ) -> UnreadableError:
-    """The error of a notebook, with advice for the folder it lies in.
+    """The error of a notebook, with advice to the student who works in it.
 
-    The advice of `why` itself is for a notebook that is handed in. `handed_out` is the notebook as it was
-    handed out, where it lies near; `example` is a notebook that could have been meant.
+    Args:
+        why: its own advice is for a notebook that was handed in.
+        handed_out: the notebook as it was handed out, where it lies near.
+        example: a notebook that could have been meant.
     """
     name = inert_line(path.name)
     if not name.endswith(_SUFFIXES):

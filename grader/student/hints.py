@@ -1,4 +1,4 @@
-"""`hint`: hints to a question, from what was handed out; each says more than the one before."""
+"""`hint`: hints to a question, from what was handed out; each says more than the last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORTH = re.compile(r"\A\*[\d.]+ points?\*\s*")
 
 @dataclass(frozen=True)
 class Hint:
-    """One hint: what it is called, and its paragraphs or lines."""
+    """A heading, and paragraphs or lines."""
 
     heading: str
     text: str

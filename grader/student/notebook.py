@@ -1,4 +1,4 @@
-"""A student's notebook and its questions, beside what was handed out."""
+"""A student's notebook and its questions, and the notebook that was handed out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True)
 class StudentNotebook:
-    """A notebook of a student's, and what was handed out where that lies near."""
+    """A student's notebook, and what was handed out where that lies near."""
 
     document: Document
     stem: str  # the assignment it answers
@@ -55,7 +55,7 @@ class StudentNotebook:
 
     @property
     def argument(self) -> str:
-        """What names it in a command."""
+        """The notebook as an argument of a command."""
         return argument_of(self.document.path)
 
     @property
@@ -119,7 +119,7 @@ def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
 
 
 def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
-    """The notebooks of the nearest folder of handed-out ones, by stem; never the notebook itself."""
+    """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself."""
     here = path.absolute().parent
     for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
         documents = list(_readable(folder.glob(NOTEBOOKS), but=path)) if folder.is_dir() else []
@@ -159,7 +159,9 @@ def questions_of(document: Document) -> tuple[Question, ...]:
 
 def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Iterator[Question]:
     """Each heading with the first cell below it that defines something, up to the next heading."""
-    headings = [(cell, heading) for cell in document.cells if (heading := _heading(cell))]
+    headings = [
+        (cell, heading) for cell in document.cells if not cell.number and (heading := heading_of(cell.source))
+    ]
     for (cell, (identity, title)), end in zip(
         headings, [*(later.index for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
@@ -170,10 +172,6 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
         if function:
             prose = cell.source.partition("\n")[2].strip()
             yield Question(identity, title, prose, function, stub, check)
-
-
-def _heading(cell: DocumentCell) -> tuple[str, str] | None:
-    return None if cell.number else heading_of(cell.source)
 
 
 def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:

@@ -1,4 +1,4 @@
-"""The process that runs a student's notebook: starts it, reads its events, ends it; and a pool of such."""
+"""The process that runs a student's notebook: starts it, reads its events, ends it; and a pool of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TICK = 0.02
 _MOST_BYTES = 50_000_000  # of events; a notebook of five thousand cells that raise stays far below
 _IN_A_CELL = re.compile(r'File "<cell (\d{1,6})[^"]*", line (\d{1,9})')
 _ROOT = str(Path(__file__).resolve().parents[2])
-#: Of the environment; without asserts, for instance, every check would pass.
+#: Variables of the environment; with PYTHONOPTIMIZE, for instance, every check would pass.
 _NOT_PASSED_ON = ("GITHUB_", "ACTIONS_", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONDEBUG")
 _BOOT = (
     "import sys; root = sys.argv.pop(); sys.path.insert(0, root); from grader.student import runner;"
@@ -33,13 +33,13 @@ _BOOT = (
 
 
 Position = tuple[int, int]
-"""The number of a code cell, and a line in it; both are counted from 1."""
+"""The number of a code cell, and a line in it; both counted from 1."""
 
 
 class RunnerEnded(Exception):  # noqa: N818 - mostly the student's doing, and no error of ours
     """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
 
-    Where it is known, `position` is where it was then.
+    `position` is where it was then, where that is known.
     """
 
     def __init__(self, how: str, position: Position | None = None, *, is_late: bool = False) -> None:
@@ -72,18 +72,16 @@ class RunnerProcess:
         )
 
     def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield the events of a request as they happen, see ``runner.py``.
-
-        At most so many seconds may pass between two events.
+        """Yield the events of a request (see ``runner.py``), at most so many seconds apart.
 
         Raises:
-            RunnerEnded: it did not come to an end by itself.
+            RunnerEnded: the process ended early, or took too long.
             GraderError: torch is missing, or Python does not start.
         """
         self._ask(request)
         limit, since, is_ready = _START_SECONDS, time.monotonic(), False
         while True:
-            is_running = self._process.poll() is None  # asked first: what it wrote before it ended is read
+            is_running = self._process.poll() is None  # asked first, so that its last events are read
             for event in self._new_events():
                 if "unusable" in event:
                     raise _no_torch(event["unusable"])
@@ -119,7 +117,7 @@ class RunnerProcess:
 
     def kill(self) -> None:
         """The same without waiting, for a handler of signals, which may interrupt a wait."""
-        if self._is_over:  # by now its number may be another's
+        if self._is_over:  # its number may be another process's by now
             return
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
@@ -129,7 +127,7 @@ class RunnerProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _ask(self, request: dict[str, Any]) -> None:
-        """Send the request; standard input stays open, and the process ends when it is closed."""
+        """Send the request; the process ends when its standard input is closed."""
         if self._process.stdin is None:
             raise BrokenRunError("the process that runs the notebook cannot be spoken to: run it again.")
         with contextlib.suppress(OSError):  # it is gone; `run` will say so
@@ -137,7 +135,7 @@ class RunnerProcess:
             self._process.stdin.flush()
 
     def _position(self) -> Position | None:
-        """The innermost line of the notebook that the watchdog saw when it looked last."""
+        """The innermost line of the notebook when the watchdog looked last."""
         try:
             seen = self._watchdog.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -158,7 +156,7 @@ class RunnerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without what belongs to a workflow or changes Python; plots open no window."""
+    """Our environment without what belongs to a workflow or changes Python; plots open no window."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
     return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
@@ -196,7 +194,7 @@ def _no_torch(why: str) -> GraderError:
 
 
 class RunnerPool:
-    """Gives processes that run notebooks, and ends all of them when it ends; on Ctrl-C it says a sentence."""
+    """Gives processes that run notebooks, and ends all of them at its end; on Ctrl-C it says a sentence."""
 
     def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
         self._shows = shows
@@ -217,7 +215,7 @@ class RunnerPool:
         return process
 
     def prepare(self) -> None:
-        """Start the next process now: to import torch takes longer than most checks."""
+        """Start the next process now: importing torch takes longer than most checks."""
         self._spare = self._spare or self._start()
 
     def _start(self) -> RunnerProcess:
@@ -228,7 +226,7 @@ class RunnerPool:
                 f"your notebook cannot be run ({error.strerror}): make room in {tempfile.gettempdir()}, close"
                 " other programs, and run this again."
             ) from error
-        self._processes = [*self._processes[-2:], process]  # those before were ended by who took them
+        self._processes = [*self._processes[-2:], process]  # earlier processes have been ended by `check`
         return process
 
     def _kill_all_and_say(self, sentence: str) -> str:

@@ -29,7 +29,7 @@ class Reset:
     question: Question
     stub: DocumentCell  # the cell that comes back
     cell: DocumentCell | None  # the cell that it replaces; None where it has to be inserted
-    others: tuple[int, ...]  # code cells that define the same name and stay, by number
+    others: tuple[int, ...]  # numbers of code cells that define the same name and stay
     index: int  # of the cell among all cells
 
     @property
@@ -39,7 +39,7 @@ class Reset:
 
     @property
     def later(self) -> tuple[int, ...]:
-        """The others that run after the cell: the last of them is the definition that counts."""
+        """The others that run after the cell: the last of them counts."""
         number = self.cell.number if self.cell else 0
         return tuple(other for other in self.others if other > number)
 
@@ -148,7 +148,7 @@ def _names(path: Path, question: str) -> Iterator[Path]:
 
 
 def _index(document: Document, handed_out: Document, stub: DocumentCell) -> int:
-    """Where a cell that is gone belongs: below the nearest cell above it that is still there."""
+    """Where a cell that is gone belongs: below the nearest cell that stood above it and is still there."""
     for before in reversed(handed_out.cells[: stub.index]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):

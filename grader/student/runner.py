@@ -2,8 +2,8 @@
 
 It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "questions": [{"id", "function", "stub", "source"}, ...]}``.
-Events go, as lines of JSON, into a file that the notebook does not know, so that nothing a cell prints can be
-taken for an event:
+Events go, as lines of JSON, into a file that the notebook does not know, so that no output of a cell is taken
+for an event:
 
 ``{"ready": true}``                  torch is imported; ``{"unusable": text}`` where it cannot be
 ``{"cell": n}``                      cell n begins
@@ -14,8 +14,7 @@ taken for an event:
 ``{"done": true}``                   nothing else follows
 
 Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment.
-
-This is no border: the notebook and the machine are the student's own.
+This module is loaded before torch is, so that a missing torch can be told.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Run one request; ``argv`` holds the file for events, and the one for the watchdog."""
+    """Run a request; ``argv`` names the file for events and the file for the watchdog."""
     events = _Events(Path(sys.argv[1]))
     request = _keep_stdin()
     _provide_alarm()
@@ -69,16 +68,13 @@ class _Events:
 
 
 def _provide_alarm() -> None:
-    """Give the names that the worker's cells import to a system without alarms, such as Windows.
-
-    There a cell is only ended from outside, with the process (``process.py``), and the others run again.
-    """
+    """Give the names that the worker's cells import to a system without alarms, such as Windows."""
     if not hasattr(signal, "setitimer"):
         vars(signal).update(setitimer=lambda *_: None, ITIMER_REAL=0, SIGALRM=signal.SIGTERM)
 
 
 def _keep_stdin() -> int:
-    """Keep standard input for the request; the notebook gets an empty one: `input()` must not wait."""
+    """Keep standard input for the request; the notebook gets an empty one, so that `input()` cannot wait."""
     request = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -87,7 +83,7 @@ def _keep_stdin() -> int:
 
 
 def _line(descriptor: int) -> bytes:
-    """The first line; nothing where the command that started this is gone."""
+    """The first line; empty where the command that started this is gone."""
     pieces: list[bytes] = []
     while piece := os.read(descriptor, 1 << 16):
         pieces.append(piece)
@@ -97,7 +93,7 @@ def _line(descriptor: int) -> bytes:
 
 
 def _end_with(descriptor: int, folder: Path) -> None:
-    """End, and remove this process's folder, when the command that holds the other end has ended."""
+    """End, and remove this process's folder, when the command that holds the other end ends."""
     while os.read(descriptor, 1 << 16):
         pass
     shutil.rmtree(folder, ignore_errors=True)

@@ -26,8 +26,7 @@ Watch = Callable[[], None]
 def run(request: dict[str, Any], write: Write, watchdog: IO[str]) -> None:
     """Run the cells of a request, then the public tests of its questions, see ``runner.py``.
 
-    `watchdog` is an open file, for the line at which a cell or a test is when its time is up. The command
-    that started this process ends it then.
+    The file `watchdog` gets the line at which a cell or a test is when its time is up.
     """
 
     def watch() -> None:
@@ -61,10 +60,9 @@ def _status(question: dict[str, Any], notebook: Notebook) -> str:
 
 
 def _test(question: dict[str, Any], notebook: Notebook, write: Write, watch: Watch) -> None:
-    """Run the tests of one question, each watched.
+    """Run the tests of one question, each watched, from the modes of a fresh notebook on.
 
-    They begin in the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: a function
-    that leaves gradients switched off is seen by the next test.
+    Between tests nothing is put back, as in Jupyter: the next test sees that a function left gradients off.
     """
     identity, source = question["id"], question["source"]
     file = f"<public check of {identity}>"
@@ -80,16 +78,16 @@ def _test(question: dict[str, Any], notebook: Notebook, write: Write, watch: Wat
         try:
             with warnings.catch_warnings():
                 test.run(notebook.names)
-        except BaseException as error:  # noqa: BLE001 - SystemExit too is what the student's function did
+        except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
             failure = _failure(error, file, notebook)
         write({"question": identity, "test": number, "failure": failure})
 
 
 class OtterTest:
-    """Stands in for Otter's decorator of tests, so that a check needs no Otter, which takes a second."""
+    """Stands in for Otter's decorator of tests, because Otter takes a second to import."""
 
     def __init__(self, **_: Any) -> None:
-        """What Otter would show around a test is not shown here."""
+        """Take what Otter would show around a test, and show nothing of it."""
 
     def __call__(self, test: types.FunctionType) -> OtterTest:
         self.test = test
@@ -118,8 +116,8 @@ def _put_modes_back() -> None:
 def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
     """An exception as a student has to know it.
 
-    ``late`` says that time was up, ``said`` that the test of the file ``own`` said the text itself. ``cell``,
-    ``line`` and ``code`` are the nearest line of the notebook, or None, 0 and "".
+    ``late``: time was up. ``said``: the text is from the test in the file ``own``. ``cell``, ``line`` and
+    ``code``: the nearest line of the notebook, or None, 0 and "".
     """
     description = describe_error(error)
     kind, text = description["types"][0], description["text"]
@@ -142,7 +140,7 @@ def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, An
 
 
 def _line_of_notebook(error: BaseException | None) -> tuple[str, int]:
-    """The innermost line of the notebook on the way to an error, or to what it was raised in answer to."""
+    """The innermost line of the notebook on the way to an error, else to its cause."""
     while error is not None:
         lines = [(file, line) for file, line in _lines(error) if cell_of(file) is not None]
         if lines:

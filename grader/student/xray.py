@@ -1,6 +1,6 @@
-"""``xray(loss=loss, h=h)`` shows the autograd graph behind tensors in a notebook.
+"""``xray(loss=loss, h=h)`` shows the autograd graph behind tensors in a notebook, drawn as in feedback.
 
-The graph is read and drawn as for feedback. In a worker ``grader`` is a fake, whose ``xray`` does nothing.
+In a worker ``grader`` is a fake, whose ``xray`` does nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def xray(*unnamed: Any, **named: Any) -> XRay:
     """The autograd graph behind tensors, as they are now; changes nothing.
 
     Args:
-        unnamed: the same without names; they are called ``tensor``, or ``tensor[0]``, ``tensor[1]`` ...
+        unnamed: tensors without a name, which are called ``tensor``, or ``tensor[0]``, ``tensor[1]`` ...
         named: tensors, or modules, which stand for their parameters: ``xray(loss=loss, cell=cell)``.
 
     Raises:
-        TypeError: nothing of it is a tensor, or a module that has parameters.
+        TypeError: no argument is a tensor or a module with parameters.
     """
     from grader.sandbox.worker.graph import graph  # noqa: PLC0415 - imports torch, which only this machine's owner asks for
 
@@ -51,7 +51,7 @@ class XRay:
         return f"<p>{escape(self._picture.summary)}</p>{self._picture.svg}{legend}"
 
     def _repr_svg_(self) -> str:
-        """For front ends that show it as an image, which knows nothing of the page's colours."""
+        """For front ends that show an image, which does not know the page's colours."""
         return self._picture.svg.replace(_PAPER, f"{_PAPER};color:#1a1a1a;background:#fff", 1)
 
     def _repr_markdown_(self) -> str:

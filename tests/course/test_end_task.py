@@ -13,9 +13,9 @@ from grader.course.build import build
 from grader.course.course import Course
 from grader.course.master import read_assignment
 from grader.errors import CourseError
+from grader.student.check import NotebookReport, QuestionReport
 from grader.student.display import closing
 from grader.student.notebook import open_notebook
-from grader.student.report import NotebookReport, QuestionReport
 
 STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'

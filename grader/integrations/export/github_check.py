@@ -25,12 +25,11 @@ from grader.integrations.export.github import (
     step_summary,
 )
 from grader.scores import format_points
-from grader.student.check import check
+from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import failure_lines
 from grader.student.find import NOTEBOOKS, find_notebook, notebooks_in
 from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
 from grader.student.process import RunnerPool
-from grader.student.report import NotebookReport, QuestionReport
 from grader.text import inert, inert_line
 
 HEADING = "Public checks"
@@ -126,10 +125,10 @@ def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
 def _message_lines(report: NotebookReport, answer: QuestionReport) -> Iterator[str]:
     if answer.status in _REMARKS:
         yield _REMARKS[answer.status].format(name=answer.question.function)
-    for test in answer.tests:
-        if test.failure is not None:
-            yield f"Not yet: {inert(test.title)}"
-            yield from failure_lines(test)
+    for title, failure in answer.tests:
+        if failure is not None:
+            yield f"Not yet: {inert(title)}"
+            yield from failure_lines(failure)
     for cell, failure in report.cells:
         yield f"C{report.cell_name(cell)[1:]} failed: {inert_line(' '.join(failure.text.split()))}"
 

@@ -1,8 +1,9 @@
-"""`watch`: checks a notebook whenever it is saved, and says what that changed."""
+"""Checks the notebooks of a folder: for `status` all of them, for `watch` each whenever it is saved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -10,12 +11,39 @@ from rich.control import Control
 from rich.text import Text
 
 from grader.errors import GraderError
-from grader.student.check import check
+from grader.student.check import NotebookReport, check
 from grader.student.display import mark, print_report, working
 from grader.student.notebook import open_notebook
-from grader.student.process import RunnerPool
-from grader.student.report import NotebookReport
+from grader.student.process import RunnerPool, RunnerProcess
 from grader.text import inert
+
+
+def check_all(
+    paths: Sequence[Path], seconds: float, pool: RunnerPool, about_to: Callable[[int, Path], None]
+) -> dict[Path, NotebookReport | GraderError]:
+    """The report on each notebook, or why there is none; a notebook that cannot be read costs only itself.
+
+    A cell, or a test, may take so many seconds. `about_to` is called before each notebook with its number,
+    counted from 1, and its path.
+    """
+    found: dict[Path, NotebookReport | GraderError] = {}
+    for number, path in enumerate(paths, 1):
+        about_to(number, path)
+        try:
+            notebook = open_notebook(path)
+            start = partial(_start, pool, is_last=number == len(paths))
+            found[path] = check(notebook, notebook.questions, seconds, start)
+        except GraderError as error:
+            found[path] = error
+    return found
+
+
+def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
+    """A process for this notebook; the next notebook's imports torch meanwhile."""
+    process = pool.take()
+    if not is_last:
+        pool.prepare()
+    return process
 
 
 class Watcher:
@@ -32,7 +60,7 @@ class Watcher:
         self._seen: dict[Path, tuple[str, ...]] = {}
 
     def watch(self, saved: Iterable[Iterable[Path]]) -> None:
-        """Check every notebook that was saved, until there are no more."""
+        """Check every notebook that is saved, until there are no more."""
         for paths in saved:
             for path in sorted(paths):
                 self.check(path)
@@ -73,7 +101,7 @@ class Watcher:
             self._to.print(Text("No question passes that did not before.", "dim"))
 
     def _clear(self) -> None:
-        """Begin on an empty screen; what was shown before is above it, by scrolling."""
+        """Begin on an empty screen; scrolling up shows what was there before."""
         if self._to.is_terminal:
             self._to.print("\n" * (self._to.height - 1), end="")
             self._to.control(Control.home())

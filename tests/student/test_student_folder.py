@@ -15,11 +15,11 @@ from rich.console import Console
 from student_notebooks import ANSWERS, STEM, handed_out, worked, write
 
 from grader.cli import main
-from grader.student.check import NotebookStatus
+from grader.errors import GraderError
 from grader.student.display import print_table
 from grader.student.find import notebooks_in
+from grader.student.folder import Watcher
 from grader.student.process import RunnerPool
-from grader.student.watch import Watcher
 
 ROOT = Path(__file__).resolve().parents[2]
 WAITING = "Waiting for the next save. Ctrl-C ends this."
@@ -127,16 +127,14 @@ def test_status_shows_every_notebook(folder):
 def line(name, *statuses):
     """A row of the table; without standings that of a notebook that cannot be read."""
     if not statuses:
-        return NotebookStatus(Path(name), None, f"{name} is broken.")
+        return Path(name), GraderError(f"{name} is broken.")
     notebook = SimpleNamespace(argument=Path(name).stem)
     questions = [
         SimpleNamespace(status=status, points=0, question=SimpleNamespace(id=f"q{number}", points=1))
         for number, status in enumerate(statuses, start=1)
     ]
     following = next((question for question in questions if question.status != "passes"), None)
-    return NotebookStatus(
-        Path(name), SimpleNamespace(notebook=notebook, questions=questions, next_question=following)
-    )
+    return Path(name), SimpleNamespace(notebook=notebook, questions=questions, next_question=following)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def line(name, *statuses):
 def test_the_next_step_is_the_first_that_is_open(lines, following):
     """What is broken is mended first, and a copy is not looked at where its original is there."""
     shown = io.StringIO()
-    print_table(Console(file=shown, markup=False, width=200), lines)
+    print_table(Console(file=shown, markup=False, width=200), dict(lines))
     assert shown.getvalue().splitlines()[-1].startswith(following)
 
 
