@@ -14,6 +14,11 @@ _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
 _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
+#: How `diagnose` begins, also where authors write it behind a colon into sentences of their own.
+_AT_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code [^`]{1,80}: `[^`]*`(?= stopped with )")
+_ELSEWHERE = re.compile(
+    r"(?:^|: )(?:[Yy]our code (?:stopped in code|used up the memory)|[Ww]hat your code returned could not)"
+)
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
@@ -160,6 +165,21 @@ def diagnose(error: Raised) -> str:
     meaning = rebinding(error.rebound) if error.rebound else _meaning(error)
     sentence = f"{event} — {meaning}" if meaning else event
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+
+
+def tells_of_line(message: str) -> bool:
+    """Whether a message says by `diagnose` at which of the student's lines an error happened."""
+    return _AT_LINE.search(message) is not None
+
+
+def tells_of_error(message: str) -> bool:
+    """Whether a message holds what `diagnose` says of an error."""
+    return tells_of_line(message) or _ELSEWHERE.search(message) is not None
+
+
+def without_line(message: str, instead: str) -> str:
+    """The message with other words for the student's line at which an error happened."""
+    return _AT_LINE.sub(instead, message)
 
 
 def _place(error: Raised) -> str:

@@ -11,7 +11,7 @@ import builtins
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -27,28 +27,31 @@ _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w
 _FIELDS = [field.name for field in fields(Tensor)]
 
 
-def cause_of(error: BaseException, folder: Path) -> str:
-    """As in ``tests/hidden/test_01_leaves.py, line 7: KeyError: 'grad'``.
+@dataclass(frozen=True)
+class Cause:
+    """Why an author's file broke, and where: as in ``tests/hidden/test_01_leaves.py, line 7``, or nowhere."""
 
-    The line is the last one in a file of `folder`, the author's, that the error passed through.
-    """
+    line: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.message}" if self.line else self.message
+
+
+def cause_of(error: BaseException, folder: Path) -> Cause:
+    """The cause of an error, at the last line in a file of `folder`, the author's, that it passed through."""
     text = str(error) or "no text"
     if isinstance(error, CourseError) and text.startswith(str(folder)):  # it names file and line
-        return text
+        return Cause("", text)
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
-        return f"{error.filename}, line {error.lineno}: {not_python(error)}"
+        return Cause(f"{error.filename}, line {error.lineno}", not_python(error))
     message = text if isinstance(error, AssertionError | CourseError) else f"{type(error).__name__}: {text}"
     entry = _last_entry(error, folder)
     if entry is None:
-        return message
+        return Cause("", message)
     facts = available_facts(error, folder)
-    where = f"{entry.tb_frame.f_code.co_filename}, line {entry.tb_lineno}"
-    return f"{where}: {message}; {facts}" if facts else f"{where}: {message}"
-
-
-def place_of(cause: str) -> str:
-    """File and line of a cause that ``cause_of`` gave."""
-    return cause.partition(": ")[0]
+    line = f"{entry.tb_frame.f_code.co_filename}, line {entry.tb_lineno}"
+    return Cause(line, f"{message}; {facts}" if facts else message)
 
 
 def available_facts(error: BaseException, folder: Path) -> str:

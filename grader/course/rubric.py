@@ -176,7 +176,7 @@ def importing(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the author has to mend any error in it
-        cause = cause_of(error, path.parent)
+        cause = str(cause_of(error, path.parent))
         names_file = cause.startswith(str(path.parent))
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.course.cause import place_of
 from grader.doctor.assignment_report import AnswerReport, AssignmentReport
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.doctor.judged import JudgedQuestion
@@ -69,7 +68,9 @@ def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
     for tried in judged.tried.values():
         for check, verdict in tried.all_verdicts():
             if verdict.cause is not None:
-                causes.setdefault(place_of(verdict.cause), f"{check} broke: {verdict.cause}")
+                causes.setdefault(
+                    verdict.cause.line or verdict.cause.message, f"{check} broke: {verdict.cause}"
+                )
     yield from causes.values()
 
 

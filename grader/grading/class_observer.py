@@ -193,7 +193,7 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence
         }
         error = error_of(functions[check.id], observations)
         if error is not None:
-            unsound.setdefault(cause_of(error, rubric.path.parent), check.id)
+            unsound.setdefault(str(cause_of(error, rubric.path.parent)), check.id)
     if unsound:
         causes = [f"{cause} ({check})" for cause, check in unsound.items()]
         listed = "\n".join(some(causes, _MOST_TOLD))

@@ -14,8 +14,9 @@ import pytest
 
 from grader.checks.cases import names_of
 from grader.checks.check import Check, WithoutHintError
+from grader.checks.diagnosis import tells_of_error, tells_of_line
 from grader.checks.observation import Observation, StoppedError
-from grader.course.cause import cause_of
+from grader.course.cause import Cause, cause_of
 from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading import plugin
@@ -26,7 +27,7 @@ from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, NoFacts, Pro
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
-_STOPPED = re.compile(r"\bstopped (?:with|in code) |\bcould not be used as the exercise says: ")
+#: A check compared with a None, in whatever words of its author.
 _OF_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 
@@ -48,7 +49,7 @@ class Verdict:
     outcome: Outcome
     message: str | None
     hint: str | None = None
-    cause: str | None = None
+    cause: Cause | None = None
     stopped: str | None = None
     failure: Failure | None = None
 
@@ -130,7 +131,7 @@ class _Subject:
     def explained(self, check: Check, verdict: Verdict, function: str) -> Verdict:
         """The same verdict; if it is about a None, that the function returned None for a value."""
         message = verdict.message or ""
-        if verdict.outcome != "failed" or not _OF_NONE.search(message) or "` stopped with" in message:
+        if verdict.outcome != "failed" or not _OF_NONE.search(message) or tells_of_line(message):
             return verdict
         if any(
             self._evidence.returned_none(probe, function)
@@ -222,7 +223,7 @@ def _hint(check: Check, error: AssertionError) -> str | None:
 
     Not where the message is about an error, or replaces another failure: both say what the cause is.
     """
-    if _STOPPED.search(str(error)) or isinstance(error.__context__, AssertionError):
+    if tells_of_error(str(error)) or isinstance(error.__context__, AssertionError):
         return None
     frames = traceback.walk_tb(error.__traceback__)
     line = next((line for frame, line in frames if frame.f_code.co_name == check.id), 0)

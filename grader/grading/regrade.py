@@ -64,7 +64,7 @@ class _StoredResult:
             now, verdicts = self._verdict(stored.evidence, reference, stubs)
         except CourseError as error:  # the probes of now ask for other facts
             return replace(stored_only, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
-        causes = {check: verdict.cause for check, verdict in verdicts.items() if verdict.cause}
+        causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
         changed = tuple(differences(self._result, now))
         return replace(stored_only, now=now, remarks=remarks, causes=causes, differences=changed)
 

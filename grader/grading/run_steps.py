@@ -40,7 +40,7 @@ class RunSteps:
         verdicts = judge(rubric, evidence, self._observer.reference(stem, seed))
         credit = PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts[_STUBS])
         for name in names:
-            for cause in {verdict.cause for verdict in verdicts[name].values() if verdict.cause}:
+            for cause in {str(verdict.cause) for verdict in verdicts[name].values() if verdict.cause}:
                 self.broken[cause].append(name)
         return {key: verdicts[name] for name, key in names.items()}, credit
 

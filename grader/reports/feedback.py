@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
 
+from grader.checks.diagnosis import tells_of_error
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.assignment import name_of
 from grader.course.pictures import pictures_of
@@ -24,8 +24,6 @@ from grader.scores import format_points
 from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside
-
-_STOPPED = re.compile(r"(?:^|: )(?:[Ii]n .{1,200}`[^`]*` stopped|[Yy]our code stopped) ")
 
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
@@ -143,7 +141,7 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
 
 def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
     check = diagnosis.check
-    has_stopped = check.failure in ENDINGS or _STOPPED.search(check.message or "")
+    has_stopped = check.failure in ENDINGS or tells_of_error(check.message or "")
     return (0 if has_stopped else 1), -len(diagnosis.same)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean, median
 
+from grader.checks.diagnosis import without_line
 from grader.results.model import END_TASK_STATUSES, CheckResult, QuestionResult, Result, newest
 from grader.sandbox.evidence import CONSEQUENCES
 
@@ -197,9 +198,6 @@ def _check(check: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
 # A number that stands alone: the digits of `float32` or `fc1` are part of a name.
 _NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?:e[-+]?\d++)?(?!\w)")
 
-# Whose line it was, and which, differs from student to student; see `grader.checks.diagnosis`.
-_OWN_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code cell [^`]{1,80}: `[^`]*`(?= stopped with )")
-
 
 def count_messages(messages: Iterable[tuple[str | None, int]]) -> list[MessageCount]:
     """Diagnoses by their number, the most frequent first; those that differ in numbers count as the same."""
@@ -216,4 +214,4 @@ def count_messages(messages: Iterable[tuple[str | None, int]]) -> list[MessageCo
 @lru_cache(maxsize=10_000)
 def pattern_of(message: str | None) -> str | None:
     """What a diagnosis has in common with those that say the same of other numbers."""
-    return message and _NUMBER.sub("\0", _OWN_LINE.sub("\0", message))
+    return message and _NUMBER.sub("\0", without_line(message, "\0"))

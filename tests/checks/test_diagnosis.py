@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.checks.diagnosis import diagnose
+from grader.checks.diagnosis import diagnose, tells_of_error, tells_of_line, without_line
 from grader.results.statistics import count_messages
 from grader.sandbox.facts import Raised
 
@@ -285,6 +285,25 @@ def test_the_line_is_quoted(function, line, told):
     """Where code of the student's stopped, its line is quoted, with the function it stands in."""
     raised = replace(error("no"), function=function, line=line)
     assert diagnose(raised) == told
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        replace(error("no"), function="train", line="loss.backward()"),
+        replace(error("no"), function="", line="loss.backward()"),
+        replace(error("no"), function="train", line=""),
+        replace(error("no"), function="", line="", where=""),
+        replace(error("no"), types=("MemoryError",), function="", line=""),
+    ],
+)
+@pytest.mark.parametrize("author", ["", "The loss of (2, 3) cannot go back: "])
+def test_the_words_of_a_diagnosis_are_known_again(raised, author):
+    """Also where an author wrote it into a sentence; the same words about something else are not."""
+    told = f"{author}{diagnose(raised)}"
+    assert tells_of_error(told)
+    assert tells_of_line(told) == bool(raised.line) == (without_line(told, "") != told)
+    assert not tells_of_error("The loop in `train` stopped with the first step, and your code stopped there.")
 
 
 def test_whose_line_it_was_makes_no_other_diagnosis():

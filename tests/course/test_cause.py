@@ -57,7 +57,7 @@ def told(tmp_path, monkeypatch):
         specification.loader.exec_module(module)
         with pytest.raises(Exception) as caught:
             module.check(Observation("both", FACTS, FACTS), Observation("many", MANY, MANY))
-        said = cause_of(caught.value, tmp_path)
+        said = str(cause_of(caught.value, tmp_path))
         assert said.startswith(f"{path}, line 2: ")
         return said
 

@@ -285,7 +285,7 @@ def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
     course, _ = Course.find(root).only_filled(STEM)
     reference = observe_reference(zygote, course, STEM, 1)
     verdict = judge(course.rubric(STEM), {"": reference}, reference)[""]["test_leaf"]
-    assert "made.seen is a tensor, whose numbers stand in made.seen.value" in verdict.cause
+    assert "made.seen is a tensor, whose numbers stand in made.seen.value" in verdict.cause.message
 
 
 def test_an_answer_waits_for_its_question(root):
