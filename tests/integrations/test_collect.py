@@ -19,7 +19,7 @@ from tiny_course import RIGHT, write_notebook
 from grader.cli import main
 from grader.errors import GraderError
 from grader.grading.submission import find_submissions
-from grader.integrations.collect import collect, zip_source
+from grader.integrations.collect import collect, listing
 
 FUNCTIONS = {"01_tiny": ["double", "leaf"]}
 NOON = (2026, 11, 21, 12, 0, 0)
@@ -581,7 +581,7 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
     monkeypatch.setattr("grader.integrations.collect.source.MAX_FILE_BYTES", 19 << 20)
     source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text()), ("ben/bomb.ipynb", b"0" * (20 << 20))])
     assert "is larger than" in dict(collect(source, tmp_path / "out").changes.skipped)["ben/bomb.ipynb"]
-    monkeypatch.setattr(zip_source, "MAX_MEMBERS", 1)
+    monkeypatch.setattr(listing, "MAX_MEMBERS", 1)
     with pytest.raises(GraderError, match="2 members"):
         collect(source, tmp_path / "out")
     monkeypatch.undo()

@@ -1,15 +1,14 @@
 """What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
 
-A source is listed (`folder_source`, `zip_source`). Each notebook gets an owner by the names that a system
-gave (`owners`, with `clones` and `lms_names`), each owner a folder (`students`), and each notebook
-a place in it (`layout`). Decisions:
+A source is listed (`listing`). Each notebook gets an owner by the names that a system gave (`owners`,
+`lms_names`), each owner a folder (`students`), and each notebook a name in it (`layout`). Decisions:
 
 * **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
-  told; a wrong guess is one ``--prefix`` away, a class of ``leaves-ada`` and ``leaves-ben`` is not. Where
-  clones share none, as several assignments side by side or one clone alone, ``--prefix`` has to say it.
-* **A name counts only where a system puts it.** What lies below was named by a student.
+  told: ``--prefix`` mends a wrong guess, and nothing would mend a class of ``leaves-ada`` and ``leaves-ben``.
+  Where clones share no prefix (several assignments, or a single clone), ``--prefix`` has to say it.
+* **A name counts only where a system puts it.** A student named what lies below.
 * **No name of a source becomes a path.** Students and notebooks get names by `grader.text.file_name`, so a
-  zip's names need no defence of their own. Of a member no more is unpacked than it says that it holds.
+  zip's names need no defence of their own.
 """
 
 from __future__ import annotations
@@ -23,17 +22,14 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
-from grader.integrations.collect.folder_source import list_folder
 from grader.integrations.collect.layout import Changes, SubmissionsFolder, plan_targets
+from grader.integrations.collect.listing import list_folder, list_zip
 from grader.integrations.collect.owners import find_owners
 from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Attribution, Owner, Source
 from grader.integrations.collect.students import Record, student_folders
-from grader.integrations.collect.zip_source import list_zip
 from grader.text import inert, some
 
 __all__ = ["Collected", "collect"]
-
-_ZIP = b"PK"
 
 MAX_BYTES = 8 << 30
 """The most that all notebooks of one zip may be, unpacked."""
@@ -43,18 +39,19 @@ MAX_BYTES = 8 << 30
 class Collected:
     """What came of collecting a source."""
 
-    students: int  # who have a notebook in it
+    students: int  # how many have a notebook in it
     changes: Changes
-    notes: tuple[str, ...]  # what a person should know of how students were named
+    notes: tuple[str, ...]  # how students were named, for a person to check
     empty: tuple[str, ...]  # students, as far as folders tell, without a notebook
 
 
 def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
-    """Lay out the notebooks of a source for ``grade``; nothing in them is read as anything but bytes.
+    """Lay out the notebooks of a source for ``grade``; they are copied as bytes.
 
-    The source is a folder of clones or of students' folders, or the zip of a learning-management system.
-    What is in the folder already is kept, or brought up to date. Clones' names begin with one of the
-    prefixes; None stands for what all share.
+    Args:
+        path: the source: a folder of clones or of students' folders, or a learning-management system's zip.
+        folder: where they go; what it holds already is kept, or brought up to date.
+        prefixes: of clones' names; None for what all share.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
@@ -91,7 +88,7 @@ def _note_of_a_roster(path: Path, folder: Path) -> Iterator[str]:
 
 
 def _require_notebooks(path: Path, source: Source) -> None:
-    """Refuse a source without notebooks, and one student's repository, whose notebooks would be students."""
+    """Refuse a source without notebooks, and a single repository, whose notebooks would become students."""
     if not source.files:
         more = " {} {}.".format(*source.skipped[0]) if source.skipped else ""
         raise GraderError(f"there is no notebook in {path}: name the folder or zip that came back.{more}")
@@ -101,7 +98,7 @@ def _require_notebooks(path: Path, source: Source) -> None:
 
 
 def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record: Record) -> None:
-    """Refuse to add to students' folders what lies in one folder, which a student may have filled."""
+    """Refuse to add to students' folders what lies in a single folder, which a student may have filled."""
     if not attribution.wrapper:
         return
     there = set(record.folders.values())
@@ -136,7 +133,7 @@ def _listed(path: Path) -> Iterator[Source]:
             yield source
     elif path.exists():
         with path.open("rb") as file:
-            is_cut = file.read(2) == _ZIP
+            is_cut = file.read(2) == b"PK"
         if is_cut:
             raise GraderError(f"{path} looks like a zip that was cut off on its way: download it again.")
         raise GraderError(f"{path} is neither a folder nor a zip: name what the system handed out.")

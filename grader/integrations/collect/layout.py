@@ -1,7 +1,7 @@
 """The folder of submissions, to which each collecting adds; each file is complete or not there.
 
-A notebook that still is what the record says may be replaced by a newer version. What a person changed here,
-or put here, is kept. No student can have so many notebooks that others bear the cost.
+A newer version replaces a notebook that is still what the record says. What a person changed or put here is
+kept. A cap keeps a student with many notebooks from costing the others.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from grader.notebooks.files import NOTEBOOK
 from grader.text import distinct_file_name
 
 MAX_NOTEBOOKS = 200
-"""The most notebooks of one student that are taken from one source."""
+"""The most notebooks of a student that are taken from a source."""
 MAX_STUDENT_BYTES = 500 << 20
-"""The most that these may be."""
+"""The most that these may hold."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a notebook goes: a student's folder, the name in it, and what it is."""
+    """A notebook, and where it goes: a student's folder and the name in it."""
 
     student: str
     name: str
@@ -37,16 +37,16 @@ class Target:
 
     @property
     def path(self) -> str:
-        """Where it goes below the folder of submissions."""
+        """Its path below the folder of submissions."""
         return f"{self.student}/{self.name}"
 
 
 def plan_targets(
     notebooks: Collection[OwnedNotebook], folders: Mapping[Owner, str]
 ) -> tuple[list[Target], list[Skipped]]:
-    """Give every notebook a name of its own in the folder of its student, and tell what is more than enough.
+    """Give every notebook a name in the folder of its student, and tell which are too many.
 
-    The latest of several versions of one name keeps the name, and the others' names tell them apart.
+    Of several versions the latest keeps the name; the others get names that tell them apart.
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
@@ -62,7 +62,7 @@ def plan_targets(
 
 
 def _latest_first(notebooks: Sequence[OwnedNotebook]) -> list[OwnedNotebook]:
-    """The latest version of each name, then the others; of both the latest first."""
+    """The latest version of each name, then the older versions; both from the latest on."""
     ordered = sorted(notebooks, key=lambda notebook: notebook.rank, reverse=True)
     latest: dict[str, OwnedNotebook] = {}
     older = [n for n in ordered if latest.setdefault(collision_key(n.name), n) is not n]
@@ -88,7 +88,7 @@ def _affordable(
 
 
 def _distinct(notebook: OwnedNotebook, taken: set[str]) -> str:
-    """A notebook's name as one safe component of a path that still ends as notebooks do; `taken` gets it."""
+    """A notebook's name as a safe component of a path that still ends as notebooks do; added to `taken`."""
     parts = NOTEBOOK.fullmatch(notebook.name)
     stem, suffix = (parts["stem"], parts["suffix"]) if parts else (notebook.name, ".ipynb")
     name = distinct_file_name(stem, "/".join(notebook.file.parts), _Stems(taken, suffix)) + suffix
@@ -142,7 +142,7 @@ class SubmissionsFolder:
         _write(self._folder / RECORD, self.record.content())
 
     def put(self, target: Target) -> None:
-        """Put a notebook where it belongs, unless something better is there."""
+        """Put a notebook where it belongs, unless something there has to stay."""
         path, file = self._folder / target.student / target.name, target.notebook.file
         _require_room(path)
         try:
@@ -165,7 +165,7 @@ class SubmissionsFolder:
         )
 
     def _why_kept(self, target: Target, path: Path, sha256: str) -> str | None:
-        """Why what is there stays, as the end of a sentence; None where the notebook may replace it."""
+        """Why the file there stays, as the end of a sentence; None where the notebook may replace it."""
         if self.record.sha256_of((target.student, target.name)) != sha256:
             return (
                 f"was not taken: {target.path} was changed or put there by somebody, so it is kept; move it"

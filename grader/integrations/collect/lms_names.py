@@ -43,7 +43,7 @@ def is_canvas(name: str) -> bool:
 
 
 def moodle_person(folder: str) -> tuple[str, str]:
-    """What tells the person of a folder from others: the name and Moodle's number, or the folder's name."""
+    """The name and Moodle's number of a folder's person; without a number, the folder's name."""
     named = _MOODLE.fullmatch(folder)
     return (named["name"], named["id"]) if named else (folder, "")
 
@@ -76,11 +76,11 @@ def canvas(file: SourceFile) -> OwnedNotebook | None:
 
 FOLDER = re.compile(r"submission_\d+")
 EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
-"""What Gradescope calls the folder around them, and browsers a second download."""
+"""Gradescope's name for the folder around them; a browser adds the number of a second download."""
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Plain data only; what Ruby would make an object of its own stays a mapping."""
+    """Plain data only; an object of Ruby's stays a mapping."""
 
 
 def _plain(loader: Any, _tag: str, node: Any) -> Any:
@@ -94,10 +94,10 @@ _Loader.add_multi_constructor("!", _plain)
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission: (name, identity) of all who handed in; `modified` is in nanoseconds, None if not said."""
+    """A submission."""
 
-    submitters: tuple[tuple[str, str], ...]
-    modified: int | None
+    submitters: tuple[tuple[str, str], ...]  # name and identity of all who handed it in
+    modified: int | None  # nanoseconds since 1970, where that is said
 
 
 def gradescope(source: Source, metadata: SourceFile) -> Attribution:
@@ -150,7 +150,7 @@ def _entry(entry: Mapping[Any, Any]) -> Entry:
 
 
 def _submitters(people: list[Any]) -> Iterator[tuple[str, str]]:
-    """The name of each, else what else is known, and what tells them from others of that name."""
+    """Each person's name, or what else is known, and what tells them from others of that name."""
     for person in people:
         if isinstance(person, dict):
             names = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]

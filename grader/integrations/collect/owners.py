@@ -1,24 +1,18 @@
 """Who handed in what, by the names that systems give to folders and files.
 
-A name counts only where the system puts it, at the top: what is below was named by a student, who could
-write another's name there.
+A name counts only where the system puts it, at the top: a student named what is below, and could write
+another student's name there. GitHub Classroom and its successors call a repository ``assignment-student``,
+and ``gh classroom clone`` puts them into ``assignment-submissions/``. Both names may contain hyphens.
 """
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.integrations.collect.clones import (
-    CONTAINER,
-    Prefixes,
-    common_prefix,
-    prefixes_of,
-    scope_of,
-    student_folder_of,
-    without_prefix,
-)
+from grader.errors import GraderError
 from grader.integrations.collect.lms_names import (
     EXPORT,
     FOLDER,
@@ -39,14 +33,19 @@ from grader.integrations.collect.source import (
     SourceFile,
 )
 from grader.notebooks.files import notebook_stem
-from grader.text import some
+from grader.text import inert, some
+
+_CONTAINER = "-submissions"
+
+Prefixes = tuple[str, ...]
+"""The beginnings of folders' names that belong to no student's name, each with its hyphen."""
 
 
 def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
     """Find out who handed in each notebook.
 
     Raises:
-        GraderError: what Gradescope says of the students cannot be read, or clones share no prefix.
+        GraderError: Gradescope's metadata cannot be read, or clones share no prefix.
     """
     exported, doubts = _exported(source)
     if exported is not None:
@@ -62,9 +61,9 @@ def find_owners(source: Source, prefixes: Sequence[str] | None) -> Attribution:
 
 
 def _exported(source: Source) -> tuple[Parts | None, list[str]]:
-    """The folder that Gradescope exported, or None, and why what looks like an export is not believed.
+    """The folder that Gradescope exported, or None; and why what looks like an export is not believed.
 
-    A student who chose a folder's name could have written the metadata in it, with others' names.
+    A student who chose a folder's name could have written metadata into it, with other students' names.
     """
     doubts = []
     beside = {parts[:-1] for parts in source.folders if FOLDER.fullmatch(parts[-1])}
@@ -89,7 +88,7 @@ def _wrapper(source: Source) -> Parts:
     (top,) = tops
     is_student = (top,) in source.repositories or moodle_person(top)[1]
     holds_several = len({file.parts[1] for file in source.files}) > 1
-    return (top,) if holds_several and not is_student and not top.endswith(CONTAINER) else ()
+    return (top,) if holds_several and not is_student and not top.endswith(_CONTAINER) else ()
 
 
 def _of_systems(source: Source) -> tuple[list[OwnedNotebook], list[SourceFile]]:
@@ -108,12 +107,12 @@ def _of_systems(source: Source) -> tuple[list[OwnedNotebook], list[SourceFile]]:
 
 
 def _of_folders(source: Source, files: list[SourceFile], given: Sequence[str] | None) -> Attribution:
-    """A folder for each student, or for each student and assignment; or notebooks that name the students."""
-    folder_of = student_folder_of(replace(source, files=files))
+    """The owners by folders, one for each student, or for each student and assignment; or by files' names."""
+    folder_of = _student_folder_of(replace(source, files=files))
     beside: dict[Parts, set[Parts]] = defaultdict(set)
     for folder in folder_of.values():
         beside[folder[:-1]].add(folder)
-    prefixes = {parent: prefixes_of(sorted(folders), source, given) for parent, folders in beside.items()}
+    prefixes = {parent: _prefixes_of(sorted(folders), source, given) for parent, folders in beside.items()}
     notebooks = []
     for file in files:
         if file.parts in folder_of:
@@ -128,7 +127,7 @@ def _of_folders(source: Source, files: list[SourceFile], given: Sequence[str] | 
 
 def _owner(folder: Parts, prefixes: Prefixes) -> Owner:
     *parent, name = folder
-    return Owner(without_prefix(name, prefixes), name, "/".join((*parent, scope_of(name, prefixes))))
+    return Owner(_without_prefix(name, prefixes), name, "/".join((*parent, _scope_of(name, prefixes))))
 
 
 def _notes(
@@ -140,23 +139,23 @@ def _notes(
     left_out = sorted({prefix for group in prefixes.values() for prefix in group})
     if given is not None:
         names = {folder[-1]: prefixes[parent] for parent, folders in beside.items() for folder in folders}
-        whole = sorted(name for name, group in names.items() if without_prefix(name, group) == name)
+        whole = sorted(name for name, group in names.items() if _without_prefix(name, group) == name)
         if left_out and whole:
             yield f"no such prefix, so taken whole: {', '.join(some(whole, MOST_NAMED))}."
         return
     if left_out:
         yield f"left out of the students' names: {', '.join(left_out)} (--prefix decides otherwise)."
     for parent, folders in beside.items():
-        shared = common_prefix([folder[-1] for folder in folders])
+        shared = _common_prefix([folder[-1] for folder in folders])
         if shared and not prefixes[parent]:
             yield f"all folders begin with {shared} (--prefix {shared[:-1]} leaves that out of the names)."
 
 
 def _without_notebook(source: Source, folders: set[Parts], prefixes: Mapping[Parts, Prefixes]) -> list[str]:
-    """The students of folders beside those of others, in which there is no notebook."""
+    """The students whose folders lie beside others' and hold no notebook."""
     parents = {folder[:-1] for folder in folders} or {()}
     holding = folders | {file.parts[:1] for file in source.files}
-    persons = {moodle_person(folder[-1]) for folder in holding}  # who may have a folder of texts besides
+    persons = {moodle_person(folder[-1]) for folder in holding}  # who may have a second folder, of texts
     empty = {
         folder
         for folder in (source.folders | source.repositories) - holding
@@ -166,4 +165,82 @@ def _without_notebook(source: Source, folders: set[Parts], prefixes: Mapping[Par
 
 
 def _name_of(folder: Parts, prefixes: Prefixes) -> str:
-    return without_prefix(moodle_person(folder[-1])[0], prefixes)
+    return _without_prefix(moodle_person(folder[-1])[0], prefixes)
+
+
+def _student_folder_of(source: Source) -> dict[Parts, Parts]:
+    """The folder that stands for a student, for each notebook that lies in a folder.
+
+    It is the outermost, or the second where all the outermost are containers of clones: beside ordinary
+    folders a student could have made what looks like another student's clone.
+    """
+    notebooks = [file.parts for file in source.files if len(file.parts) > 1]
+    students = {parts[0] for parts in notebooks if len(parts) == 2}
+    students |= {parts[0] for parts in source.repositories if len(parts) == 1}
+    inner: dict[str, set[Parts]] = defaultdict(set)
+    for parts in [*notebooks, *source.repositories]:
+        inner[parts[0]].add(parts[:2])
+    in_containers = not students and all(
+        _is_container(top, folders, source.clones) for top, folders in inner.items()
+    )
+    return {parts: parts[: 2 if in_containers else 1] for parts in notebooks}
+
+
+def _is_container(name: str, inner: set[Parts], clones: set[Parts]) -> bool:
+    """Whether a folder holds only clones, as git or the names of ``gh classroom clone`` tell."""
+    begin = _prefix_of_container(name)
+    is_named = begin is not None and all(parts[1].startswith(begin) for parts in inner)
+    return is_named or inner <= clones
+
+
+def _prefix_of_container(name: str) -> str | None:
+    return name.removesuffix(_CONTAINER) + "-" if name.endswith(_CONTAINER) else None
+
+
+def _prefixes_of(folders: Sequence[Parts], source: Source, given: Sequence[str] | None) -> Prefixes:
+    """The prefixes of students' folders that lie beside each other; `given` is what ``--prefix`` says.
+
+    In a folder all of them count as clones, because a download has no mark of a clone; in a zip, which a
+    learning-management system may have made, only what is a clone for certain.
+
+    Raises:
+        GraderError: they are clones that share no prefix, though their names look as if they had one.
+    """
+    if given is not None:
+        return tuple(prefix.rstrip("-") + "-" for prefix in given if prefix.rstrip("-"))
+    names = sorted(folder[-1] for folder in folders)
+    begin = _prefix_of_container("/".join(folders[0][:-1]))
+    if begin and all(name.startswith(begin) for name in names):
+        return (begin,)
+    are_clones = all(folder in source.repositories for folder in folders)
+    if source.is_archive and not are_clones:
+        return ()
+    shared = _common_prefix(names)
+    if are_clones and not shared and all("-" in name for name in names):
+        why = "these clones share no prefix" if len(names) > 1 else "a clone alone shares no prefix"
+        raise GraderError(
+            f"{inert(', '.join(some(names, MOST_NAMED)))}: {why}, which would tell where a student's name"
+            f" begins. Say --prefix {inert(names[0].partition('-')[0])}, once for each assignment"
+            ' (--prefix "" takes folders\' names whole).'
+        )
+    return (shared,) if shared else ()
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """What several names begin with, up to a hyphen."""
+    shared = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 - of names, not of paths
+    return shared[: shared.rfind("-") + 1]
+
+
+def _without_prefix(name: str, prefixes: Prefixes) -> str:
+    """The student's part of a folder's name."""
+    return name.removeprefix(max(_fitting(name, prefixes), key=len, default=""))
+
+
+def _scope_of(name: str, prefixes: Prefixes) -> str:
+    """The assignment; where two prefixes fit, the longer may begin another student's name."""
+    return min(_fitting(name, prefixes), key=len, default="")
+
+
+def _fitting(name: str, prefixes: Prefixes) -> list[str]:
+    return [prefix for prefix in prefixes if name.startswith(prefix) and name != prefix]

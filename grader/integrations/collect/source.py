@@ -1,6 +1,6 @@
 """What a source holds, as strangers named it, and whose the notebooks in it are.
 
-Nothing is read before it is asked for, and no name in a source becomes a path (see `students`, `layout`).
+No file is read before it is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.text import inert
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
 
-# At the top of a student's repository. A download has no `.git`, and no student can commit a `.git`.
+# At the top of a student's repository; a download has no `.git`, and a student cannot commit one.
 _GIT = ".git"
 REPOSITORY = frozenset({_GIT, ".handout"})
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
@@ -54,48 +54,48 @@ class Owner:
     """A student, as a source names them."""
 
     name: str
-    identity: str  # differs between students of one name within the scope
+    identity: str  # tells students of one name within the scope apart
     scope: str = ""  # a system, or the clones of an assignment
     id: str = ""  # the identity, where people know it
 
 
 @dataclass(frozen=True)
 class OwnedNotebook:
-    """A notebook, whose it is, what it is called there, and which attempt it is, where a system counts."""
+    """A notebook, and whose it is."""
 
     file: SourceFile
     owner: Owner
-    name: str
+    name: str  # as the student called the file
     modified: int
-    attempt: int = 0
+    attempt: int = 0  # where a system counts them
 
     @property
     def rank(self) -> tuple[int, int, int, Parts]:
-        """Orders versions of one notebook; the greatest is the latest."""
+        """Orders the versions of a notebook; the greatest is the latest."""
         return self.modified, self.attempt, -len(self.file.parts), self.file.parts
 
 
 @dataclass
 class Attribution:
-    """Whose the notebooks of a source are, and what a person should know of how students were named."""
+    """Whose the notebooks of a source are."""
 
     notebooks: list[OwnedNotebook]
-    notes: list[str]
+    notes: list[str]  # how students were named, for a person to check
     empty: list[str]  # students whose folders hold no notebook
     wrapper: Parts = ()  # the folder around all students' folders; a student may have chosen its name
 
 
 @dataclass
 class Source:
-    """Everything in a zip or a folder that matters; `skipped` looks handed in and is not taken."""
+    """Everything in a zip or a folder that matters."""
 
     is_archive: bool
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
-    clones: set[Parts] = field(default_factory=set)  # those that git has made for certain
+    clones: set[Parts] = field(default_factory=set)  # folders that git has made for certain
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)  # look handed in, and are not taken
 
     def mark(self, folder: Parts, name: str) -> None:
         """Note what a name in a folder tells of the folder."""
@@ -140,10 +140,10 @@ class Source:
         )
 
     def date_clones(self, committed: Callable[[Parts], Mapping[Parts, int]]) -> None:
-        """Give the notebooks of clones the times of their commits, by where they lie in the clone.
+        """Give the notebooks of clones the times of their commits, by their paths in the clone.
 
-        Where nothing is committed, all that git wrote within a minute get one time: their own say in which
-        order it did, no more.
+        Where nothing is committed, all files written within a minute get one time: their own times say only
+        in which order git wrote them.
         """
         clones: dict[Parts, list[SourceFile]] = defaultdict(list)
         for file in self.files:

@@ -1,4 +1,4 @@
-"""One folder for each student, however many sources and systems name them, and the record that tells.
+"""A folder for each student, however many sources and systems name them, and the record of these.
 
 `collected.csv` remembers what was collected, whose it is and from where. A student whom a system knows by a
 number keeps the folder of that number; others are known by their names.
@@ -27,12 +27,12 @@ RECORD = "collected.csv"
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
 _RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
 
-# Moodle numbers the students of each assignment anew; other systems number people.
+# Moodle numbers the students of each assignment anew.
 _NUMBERS_ANEW = frozenset({"moodle"})
 
 
 def collision_key(name: str) -> str:
-    """Equal for names which some file system takes for one."""
+    """Equal for names that some file system takes for the same."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -74,7 +74,7 @@ class Record:
                     self._folder_of_id.setdefault(key, recorded[row["student"]])
 
     def folder_of(self, owner: Owner) -> str | None:
-        """The folder of the student whom a system knows by the same number."""
+        """The folder of the student whom the system knows by that number."""
         return self._folder_of_id.get((owner.scope, _recorded(owner.id))) if owner.id else None
 
     def ids(self, student: str, system: str) -> set[str]:
@@ -82,7 +82,7 @@ class Record:
         return {row["id"] for row in self._rows_of(student, system)}
 
     def notebooks(self, student: str, system: str) -> set[str]:
-        """What was collected into a folder from a system that numbers people, as it is recorded."""
+        """What was collected into a folder from a system that numbers people, as recorded."""
         return {row["notebook"] for row in self._rows_of(student, system)}
 
     def _rows_of(self, student: str, system: str) -> list[dict[str, str]]:
@@ -90,20 +90,20 @@ class Record:
         return [row for row in rows if row["system"] == system and row["id"]]
 
     def came_from(self, folder: str, source: Parts) -> bool:
-        """Whether something in a folder was collected from there before."""
+        """Whether a file in a folder was collected from there before."""
         path = _recorded(path_text(source))
         rows = self._of_folder.get(_recorded(folder), [])
         return any(f"{row['from']}/".startswith(f"{path}/") for row in rows)
 
     def sha256_of(self, target: tuple[str, str]) -> str | None:
-        """The hash of what was laid out there: a student's folder and the notebook's name in it."""
+        """The hash of what was laid out in a student's folder under a name."""
         row: Mapping[str, str] = self._rows.get((_recorded(target[0]), _recorded(target[1])), {})
         return row.get("sha256")
 
     def remember(
         self, target: tuple[str, str], owner: Owner, origin: str, sha256: str, modified: float
     ) -> None:
-        """Note what lies in a student's folder under a name now; `modified` is in seconds since 1970."""
+        """Note what lies there now; `modified` is in seconds since 1970."""
         when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
         identity = (owner.scope, owner.id) if owner.id else ("", "")
         values = (*target, *identity, when, sha256, origin)
@@ -122,9 +122,9 @@ class Record:
 
 
 def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str, str]:
-    """The number of each student in a system such as ``canvas``, as far as collecting told it.
+    """The number of each student in a system such as ``canvas``, as far as it was collected.
 
-    What ``grade`` has written, `results`, says where the submissions are, and there lies the record.
+    The `results` of ``grade`` say where the submissions are, and the record lies there.
     """
     try:
         record = Record(Path(read_run(results)["submissions"]))
@@ -136,20 +136,20 @@ def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str
 
 @dataclass
 class StudentFolders:
-    """The folder of every owner, what a person should know of names, and folders known by name only."""
+    """The folder of every owner."""
 
     record: Record
     folders: dict[Owner, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    by_name: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
+    by_name: list[str] = field(default_factory=list)  # folders known by name only
     _identities: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, owner: Owner, same: Collection[Owner], notebooks: Collection[str]) -> None:
-        """Name the folder of an owner; `same` are all of that name."""
+        """Name the folder of an owner; `same` are all owners of that name."""
         folder = self.record.folder_of(owner) or self._new(owner, same, notebooks)
         key = collision_key(folder), owner.scope
         if self._identities.get(key, owner.identity) != owner.identity:
-            # Another student's folder was told apart by what is this one's name.
+            # Another student's folder got this student's name, to tell it apart.
             taken = {folder, *self.folders.values(), *_RESERVED}
             folder = distinct_file_name(folder, f"{owner.scope} {owner.identity}", taken)
             key = collision_key(folder), owner.scope
@@ -173,16 +173,16 @@ class StudentFolders:
         return folder
 
     def _spelt(self, name: str) -> str:
-        """A name as a folder's, spelt like the one that is there."""
+        """A name as a folder's; where there is such a folder, spelt as that is."""
         safe = distinct_file_name(name, name, _RESERVED)
         key = collision_key(safe)
         return safe if key in _RESERVED else self.record.folders.get(key, safe)
 
 
 def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) -> StudentFolders:
-    """Name a folder for each owner: one for equal names, unless a system knows several people of that name.
+    """Name a folder for each owner: equal names share it, unless a system knows several people of that name.
 
-    `notebooks` says what the notebooks of each owner are called. Folders that are there keep their owners.
+    `notebooks` has the names of each owner's notebooks. Folders that are there keep their owners.
     """
     named: dict[str, list[Owner]] = defaultdict(list)
     for owner in sorted(notebooks, key=lambda owner: (owner.name, owner.scope, owner.identity)):
@@ -193,7 +193,7 @@ def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) 
             students.notes.append(
                 f"several students are called {same[0].name}: their folders' names say which is which."
             )
-        # A student who is known keeps the folder, whatever others of that name come now.
+        # A student who is known keeps the folder, whoever else of that name comes now.
         for owner in sorted(same, key=lambda owner: record.folder_of(owner) is None):
             students.add(owner, same, notebooks[owner])
     if students.by_name:
@@ -205,7 +205,7 @@ def student_folders(notebooks: Mapping[Owner, Collection[str]], record: Record) 
 
 
 def _are_several(same: Collection[Owner]) -> bool:
-    """Whether owners of one name are several people: one source tells them apart."""
+    """Whether owners of a name are several people, because a source tells them apart."""
     identities = defaultdict(set)
     for owner in same:
         identities[owner.scope].add(owner.identity)
