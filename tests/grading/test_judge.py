@@ -147,7 +147,9 @@ def test_stopped(trained):
 
     What is the loss?
     """
-    assert not trained.seen["losses"][0] > 10, "The step fails: your code stopped in code cell 2, line 1, with RuntimeError: no."
+    assert not trained.seen["losses"][0] > 10, (
+        "The step fails: your code stopped in code cell 2, line 1, with RuntimeError: no."
+    )
 '''
 
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
