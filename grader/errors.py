@@ -14,7 +14,7 @@ class ProtectionError(GraderError):
 
     Args:
         sentence: what is missing, and what to do.
-        hello: the zygote's first message before it ended, as in ``Protection``; None where there was none.
+        hello: the zygote's first message, as in ``Protection``; None where it sent none.
     """
 
     exit_status = 3

@@ -17,9 +17,9 @@ _numbers = count()
 
 
 def write_atomic(path: Path, content: bytes, *, unfinished: Path | None = None) -> None:
-    """Write a file, or replace it; folders are made where they are missing.
+    """Write or replace a file; makes missing folders, and replaces a link instead of following it.
 
-    A link of that name is replaced, and not followed. For `unfinished` see ``atomic_path``.
+    For `unfinished` see ``atomic_path``.
 
     Raises:
         OSError: it cannot be written; the file is as before, and nothing else is there.
@@ -42,7 +42,7 @@ def write_exclusive(path: Path, content: bytes) -> None:
 
 @contextmanager
 def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
-    """A temporary name; what is written there replaces the file at the end, unless an error is raised.
+    """A temporary name; the file there replaces `path` at the end, unless an error is raised.
 
     Args:
         unfinished: the temporary name, on the same disk; None for a name beside the file.
@@ -66,13 +66,11 @@ def _temporary(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
 
 
 def lock_file(path: Path) -> int | None:
-    """Lock a file until the descriptor is closed, which no other program inherits.
-
-    Returns None where the file system has no locks.
+    """Lock a file until the returned descriptor is closed; None where the file system has no locks.
 
     Raises:
         BlockingIOError: another process holds the lock.
-        OSError: there can be no such file.
+        OSError: the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

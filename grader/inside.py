@@ -1,8 +1,8 @@
 """The vocabulary of probes, as placeholders; the real things exist only in the worker.
 
-A check file imports these names so that editors, linters and readers know them. A probe's source
-is sent to the worker, which has the real ``torch`` (``grader/sandbox/worker/probe_api.py``). Outside there is
-no torch: a placeholder that is used here raises an error that says so.
+A check file imports these names so that editors, linters and readers know them. A probe's source is sent to
+the worker, which has the real ``torch`` (``grader/sandbox/worker/probe_api.py``). Used outside, a placeholder
+raises an error.
 """
 
 from typing import Any, TypeVar

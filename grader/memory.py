@@ -1,7 +1,7 @@
 """What the doctor found before, so that it examines again only what has changed.
 
-A JSON file for each assignment, in a folder that may be deleted at any time. A value is found by a hash of
-all it depends on, so no value can be out of date.
+There is a JSON file for each assignment, in a folder that may be deleted at any time. The key of a value is a
+hash of all it depends on, so no value is ever out of date.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Memory:
         return self._values.get(key)
 
     def remember(self, key: str, value: Any) -> None:
-        """Keep a value that JSON can hold, by its fingerprint."""
+        """Keep a JSON value by its fingerprint."""
         self._values[key] = self._used[key] = value
         self._has_news = True
 
@@ -50,8 +50,7 @@ class Memory:
         """Write the file.
 
         Args:
-            everything: whether the whole assignment was examined, so that values which were not used are
-                out of date and can go.
+            everything: whether the whole assignment was examined, so that values that were not used can go.
         """
         if self._path is None:
             return

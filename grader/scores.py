@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-_PLACES = 9  # of decimals that an author may write; what stands behind them is noise of binary fractions
+_PLACES = 9  # decimals that an author may write; those behind them are noise of binary fractions
 _HUNDREDTHS = 2
 
 
 def total(points: Iterable[float]) -> float:
-    """The sum of points in decimals: that of 3.33, 3.33 and 3.34 is 10 exactly."""
+    """The sum of points in decimals: 3.33, 3.33 and 3.34 make exactly 10."""
     return round(math.fsum(points), _PLACES)
 
 
@@ -21,11 +21,11 @@ def is_capped(score: float, points: Iterable[float]) -> bool:
 
 
 def apportioned(points: Sequence[float], worth: float) -> list[float]:
-    """The points of checks, each above 0, scaled until their ``total`` is what their question is worth.
+    """The points of checks, each above 0, scaled so that their ``total`` is what their question is worth.
 
-    Shares are cut to hundredths (or to finer parts, where a share would be nothing or `worth` is finer), and
-    the rest goes to the shares that lost most, so that no score has digits without an end: ``[1, 1, 1]`` for
-    10 is ``[3.34, 3.33, 3.33]``.
+    So that no score has endless digits, shares are cut to hundredths (or finer, where a share would be
+    nothing or `worth` is finer). The rest goes to the shares that lost most: ``[1, 1, 1]`` for 10 is
+    ``[3.34, 3.33, 3.33]``.
     """
     whole, wanted = sum(map(Fraction, points)), Fraction(repr(worth))
     places = _HUNDREDTHS
@@ -44,6 +44,11 @@ def apportioned(points: Sequence[float], worth: float) -> list[float]:
 def format_points(value: float) -> str:
     """A score without needless digits: ``4`` and ``4.5``."""
     return f"{value:.10g}"
+
+
+def points_text(score: float, max_score: float) -> str:
+    """Points as in ``3.5 of 7``."""
+    return f"{format_points(score)} of {format_points(max_score)}"
 
 
 def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> list[str]:

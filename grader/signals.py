@@ -1,8 +1,7 @@
 """Ctrl-C and SIGTERM end a command at once, with a sentence.
 
-Nothing needs to be tidied up: every file of ours is complete or not there, and workers end with the zygote,
-which ends with us. So a command may end anywhere: while modules are imported, while pytest judges, while a
-cell loops.
+A command may end anywhere (while modules are imported, pytest judges, a cell loops), because nothing needs to
+be tidied up: every file is complete or not there, and workers end with the zygote, which ends with us.
 """
 
 from __future__ import annotations

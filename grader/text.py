@@ -17,11 +17,10 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # NUL ends a C string, and a lone surrogate (also a byte of a file name that is not UTF-8) has no UTF-8.
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# Characters that change the order in which others are shown. The marks which names in Arabic or Hebrew need
-# are not among them.
+# Characters that change the order in which others are shown, but not the marks that Arabic and Hebrew need.
 _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends of lines
-# Characters that are invisible and that no script needs: with them, different names would look the same.
+# Invisible characters that no script needs: with them, different names would look the same.
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 _CODE = re.compile(r"`([^`]+)`")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
@@ -35,12 +34,12 @@ def encodable(text: str) -> str:
 
 
 def straight(text: str) -> str:
-    """The text without control characters, and without those that show others out of order."""
+    """The text without control characters, and without those that change the order of others."""
     return _CONTROLS.sub(_REPLACEMENT, _TURNS_TEXT.sub(_REPLACEMENT, text))
 
 
 def printable(text: str) -> str:
-    """The text on a single line and in its order: what would control a terminal or a page is replaced."""
+    """The text on a single line and in its order, with nothing that controls a terminal or a page."""
     return "".join(
         _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character
         for character in _INVISIBLE.sub(_REPLACEMENT, straight(text))
@@ -53,17 +52,17 @@ def inert(text: str) -> str:
 
 
 def inert_line(text: str) -> str:
-    """The same for text that begins a line of its own: ``x[::-1]`` stays as it is."""
+    """The same for text that begins a line: ``x[::-1]`` stays as it is."""
     return _COMMAND_AT_START.sub(r"\1 ", printable(text))
 
 
 def coded(text: str) -> str:
-    """The text as HTML, escaped; what stands between backticks is code."""
+    """The text as escaped HTML; text between backticks is code."""
     return _CODE.sub(r"<code>\1</code>", escape(straight(text), quote=False))
 
 
 def some(texts: Iterable[str], most: int) -> list[str]:
-    """The texts; of more than `most` the first, and how many more there are."""
+    """The texts; where there are more than `most`, the first of them and how many more."""
     every = list(texts)
     more = len(every) - most
     return every if more <= 0 else [*every[:most], f"and {more} more"]
@@ -72,8 +71,8 @@ def some(texts: Iterable[str], most: int) -> list[str]:
 def file_name(text: str) -> str:
     """The text as a safe component of a path, in the composed form of Unicode.
 
-    A name that is safe already stays as it is. A name that had to be changed ends with a tag made from the
-    original, so that it depends on nothing but the original, and different names stay different.
+    A safe name stays as it is. A changed name ends with a tag made from the original alone, so that different
+    names stay different.
     """
     composed = unicodedata.normalize("NFC", text)
     safe = re.sub(r"[/\\]", "_", printable(composed))
@@ -91,7 +90,7 @@ def distinct_file_name(text: str, origin: str, taken: Container[str]) -> str:
 
 
 def _tagged(name: str, origin: str) -> str:
-    """The name, cut where it is too long, with eight digits that stand for its origin."""
+    """The name, cut where it is too long, with eight digits of its origin's hash."""
     tag = "-" + hashlib.sha256(origin.encode(errors="surrogatepass")).hexdigest()[:8]
     return name.encode()[: LONGEST_FILE_NAME - len(tag)].decode(errors="ignore") + tag
 

@@ -1,8 +1,8 @@
 """A plugin for otter-grader that grades a submission in the sandbox instead of in Otter's kernel.
 
 Otter runs a submission beside its own tests, and unpickles files that a submission may hold. So nothing of
-the student's is left where Otter looks, and its kernel gets an empty notebook. Otter's scores are replaced by
-ours, because it rounds to five decimals. Without a sandbox the plugin raises, and Otter writes no result.
+the student's is left where Otter looks, and its kernel gets an empty notebook. Our scores replace Otter's,
+because it rounds to five decimals. Without a sandbox the plugin raises, and Otter writes no result.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
 def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
     """Copy the notebooks that were handed in, without links, so that at least one is the assignment's.
 
-    A submission here is for this assignment. So if no notebook is recognised as the assignment's, the newest
-    gets its name; without any notebook, an empty file does, which is then in error.
+    What is handed in here is for this assignment. So if no notebook is recognised as its answer, the newest
+    gets its name; without any notebook an empty file gets it, which is then in error.
     """
     folder.mkdir(parents=True)
     if handed_in.is_dir():
@@ -138,7 +138,7 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
         _copy_notebook(handed_in, folder / handed_in.name)
     try:
         submissions = find_submissions(folder.parent, course.functions)
-    except GraderError:  # there is none
+    except GraderError:  # there is no notebook
         submissions = []
     if any(submission.assignment == stem for submission in submissions):
         return
@@ -152,7 +152,7 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
 
 
 def _new_folder(folder: Path) -> Path:
-    """A new folder below a folder in which any name may be taken."""
+    """A new folder below one in which any name may be taken."""
     paths = (folder / f"named_{number}" for number in count(1))
     path = next(path for path in paths if not os.path.lexists(path))
     path.mkdir()

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
-from grader.scores import format_points
+from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
 from grader.student.find import argument_of
 from grader.text import inert, inert_line
@@ -208,7 +208,7 @@ def _points(report: NotebookReport) -> str:
     """Points of the public checks, as in ``11 of 31``."""
     earned = sum(answer.points for answer in report.questions)
     worth = sum(answer.question.points for answer in report.questions)
-    return f"{format_points(earned)} of {format_points(worth)}"
+    return points_text(earned, worth)
 
 
 def _marks(to: Console, report: NotebookReport) -> Text:

@@ -2,11 +2,9 @@
 
 ``formats`` is the table of formats; each has a module with ``write_files``, which writes an ``Export``.
 
-* Only results that the gradebook has are exported. A result outlives its notebook.
+* Only results that the gradebook has are exported, because a result outlives its notebook.
 * Students of a teacher's list are matched by exact names, never guessed.
-* Text of a student is escaped for each format: Markdown, XML, CSV cells, workflow commands.
-* Points that are not whole are multiplied for Classroom 50, all of an assignment by one factor, because
-  scores are integers there.
+* A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 
 from __future__ import annotations
@@ -19,14 +17,13 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.model import QuestionResult, Result
-from grader.scores import format_points
 from grader.text import encodable, straight
 
 if TYPE_CHECKING:
     from grader.course.course import Course
 
 MAX_NAMES = 20
-"""How many names a note lists; the results list all of them."""
+"""How many names a note lists."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Export:
 
 
 def feedback_text(answer: QuestionResult, shows: Feedback) -> str | None:
-    """A question's feedback as plain text, a line for each sentence; None where it earned all its points."""
+    """A question's feedback as plain text, a line for each sentence; None where it has all its points."""
     if answer.in_full:
         return None
     if answer.status != "answered":
@@ -106,11 +103,6 @@ def plain_text(text: str) -> str:
     return encodable(straight(text))
 
 
-def points_text(score: float, max_score: float) -> str:
-    """Points as in ``3.5 of 7``."""
-    return f"{format_points(score)} of {format_points(max_score)}"
-
-
 def plain_number(value: float) -> int | float:
-    """The number as JSON writes it best: ``4`` and ``4.5``."""
+    """A number as JSON writes it best: ``4`` and ``4.5``."""
     return int(value) if float(value).is_integer() else value

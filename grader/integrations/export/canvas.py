@@ -1,7 +1,4 @@
-"""A gradebook exported from Canvas, with a column of it filled for each assignment.
-
-No other cell changes.
-"""
+"""A gradebook exported from Canvas, with a column filled for each assignment; no other cell changes."""
 
 from __future__ import annotations
 
@@ -29,10 +26,10 @@ Cells = dict[tuple[int, int], str]
 
 
 def write_files(export: Export) -> None:
-    """Write ``canvas.csv``: the teacher's own gradebook with a column filled for each assignment.
+    """Write ``canvas.csv``, the teacher's own gradebook filled in.
 
     Raises:
-        GraderError: no column, or more than one, is an assignment's; or the file is not Canvas's.
+        GraderError: an assignment has no column or several, or the file is not Canvas's.
     """
     sheet = read_gradebook(export)
     _check(export, sheet)
@@ -66,7 +63,7 @@ def _check(export: Export, sheet: CsvSheet) -> None:
 
 
 def _people(sheet: CsvSheet, ids: dict[str, str]) -> dict[int, list[str]]:
-    """All names of each row's person, with the student whose Canvas number it is; other rows are left out."""
+    """All names of each row's person, and the student who has the row's Canvas number."""
     columns = [sheet.headings.index(name) for name in _PERSON_COLUMNS if name in sheet.headings]
     id_column = sheet.headings.index("ID")
     student_of = {identity: student for student, identity in ids.items()}
@@ -79,10 +76,10 @@ def _people(sheet: CsvSheet, ids: dict[str, str]) -> dict[int, list[str]]:
 
 
 def _column(export: Export, sheet: CsvSheet, stem: str) -> int | None:
-    """The column of an assignment; None, with a note, where one of several has none.
+    """The column of an assignment; None, with a note, where one of several assignments has none.
 
     Raises:
-        GraderError: there is none, several, or it holds no points.
+        GraderError: there is none, there are several, or it holds no points.
     """
     named = _columns_named(export, sheet, stem)
     columns = [column for column in named if _holds_points(sheet, column)]
@@ -108,7 +105,7 @@ def _column(export: Export, sheet: CsvSheet, stem: str) -> int | None:
 
 
 def _columns_named(export: Export, sheet: CsvSheet, stem: str) -> list[int]:
-    """The columns that --column names, or that are called as the assignment."""
+    """The columns that --column names, or that have the assignment's name."""
     if export.column is None:
         title = export.title(stem)
         names = {stem, title, f"{int(stem[:2])}. {title}"} if title else {stem}
@@ -123,7 +120,7 @@ def _columns_named(export: Export, sheet: CsvSheet, stem: str) -> list[int]:
 
 
 def _names(heading: str) -> set[str]:
-    """What a column may be called: its heading, its title, its number."""
+    """The names of a column: its heading, its title, its number."""
     heading = heading.strip()
     parts = _TITLE.fullmatch(heading)
     return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
@@ -141,7 +138,7 @@ def _is_points_possible(sheet: CsvSheet, row: Sequence[str]) -> bool:
 
 
 def _others(sheet: CsvSheet) -> str:
-    """The columns of assignments that there are, as the end of a sentence."""
+    """The columns of assignments, as the end of a sentence."""
     names = [name.strip() for column, name in enumerate(sheet.headings) if _holds_points(sheet, column)]
     if not names:
         return ""
@@ -152,7 +149,7 @@ def _others(sheet: CsvSheet) -> str:
 def _scores(
     export: Export, sheet: CsvSheet, column: int, results: Sequence[Result], people: dict[int, list[str]]
 ) -> Cells:
-    """The scores by their cells; adds notes about students left out and about points that differ."""
+    """The scores by their cells; adds notes about students who are left out, and points that differ."""
     for row in sheet.rows[1:]:
         if _is_points_possible(sheet, row):
             possible, most = sheet.value(row, column), max(result.max_score for result in results)

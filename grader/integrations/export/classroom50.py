@@ -1,6 +1,6 @@
 """Classroom 50's ``result.json``, whose scores are whole numbers.
 
-All points of an assignment are multiplied by the smallest factor that makes them whole. The names of the
+All points of an assignment are multiplied by the smallest factor that makes them whole; the names of the
 tests give the points themselves.
 """
 
@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.integrations.export import Export, plain_text, points_text
+from grader.integrations.export import Export, plain_text
 from grader.results.model import QuestionResult, Result
+from grader.scores import points_text
 
 SCHEMA = "classroom50/result/v1"
 _LARGEST_FACTOR = 1000
 _ROUNDING = 1e-6  # sums of floats are a little off
 
-# Environment variables of Classroom 50 about a single submission, by field.
+#: Environment variables of Classroom 50 about a single submission, by field.
 _SUBMISSION_VARIABLES = {
     "submission": "SUBMISSION_TAG",
     "commit": "COMMIT_URL",
@@ -31,13 +32,13 @@ _SUBMISSION_VARIABLES = {
 def write_files(export: Export) -> None:
     """Write ``<student>/<stem>/result.json``.
 
-    The environment gives the classroom's name and, for a single result, where it was handed in.
+    The environment has the classroom's name and, for a single result, where it was handed in.
     """
     known: Mapping[str, str] = os.environ
     if sum(map(len, export.results.values())) > 1:
         known = {"CLASSROOM": os.environ.get("CLASSROOM", "")}
     for stem, results in export.results.items():
-        factor = common_factor(results, export.course.settings.partial_credit) or 1
+        factor = _common_factor(results, export.course.settings.partial_credit) or 1
         if not all(_is_whole(factor * points) for result in results for points in _points(result)):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
         if factor > 1:
@@ -46,11 +47,11 @@ def write_files(export: Export) -> None:
                 " only; the names of the tests say the points themselves."
             )
         for result in results:
-            document = json.dumps(result_json(result, factor, known), indent=1, allow_nan=False)
+            document = json.dumps(_result_json(result, factor, known), indent=1, allow_nan=False)
             export.write(f"{result.student}/{stem}/result.json", document + "\n")
 
 
-def result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
+def _result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
     """A result as Classroom 50 reads it; its total is the sum of its tests."""
     tests = [_test(answer, factor) for answer in result.questions]
     return {
@@ -78,10 +79,10 @@ def _test(answer: QuestionResult, factor: int) -> dict[str, Any]:
     }
 
 
-def common_factor(results: Sequence[Result], partial_credit: float) -> int | None:
+def _common_factor(results: Sequence[Result], partial_credit: float) -> int | None:
     """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
 
-    It does not depend on points earned, so another notebook does not change it.
+    Points earned have no part in it, so another notebook does not change it.
     """
     points: set[float] = set()
     for result in results:

@@ -37,7 +37,7 @@ def write_export(form: str, export: Export) -> None:
     """
     if form != "gradescope" or _has_results(export):
         _read_results(export)
-    else:  # the zips can be made before anything is graded
+    else:  # the zips can be made before grading
         export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
     if was_stopped(export.folder):
         export.note(
@@ -52,7 +52,7 @@ def _has_results(export: Export) -> bool:
 
 
 def _read_results(export: Export) -> None:
-    """Add the results that are asked for, and notes about those that are left out."""
+    """Add the results that are asked for, and notes about results that are left out."""
     stored, gone = still_handed_in(read_results(export.folder), export.folder)
     chosen, notes = _by_assignment(stored, export.stem)
     export.results.update(chosen)

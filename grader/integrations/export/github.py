@@ -1,8 +1,8 @@
 """Questions' scores for GitHub: an action's outputs, notices, a step's summary.
 
-The outputs have the format of GitHub Classroom's graders, which other services read too. Its reporter takes
-``max_score`` once for each output and multiplies it by the part of the tests that passed. So an output holds
-one question as one test, and the test's name gives points earned in part.
+The outputs have the format of GitHub Classroom's graders. Its reporter multiplies the ``max_score`` of each
+output by the part of its tests that passed. So an output holds one question as one test, and the test's name
+gives points earned in part.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export, feedback_text, plain_number, plain_text, points_text
+from grader.integrations.export import Export, feedback_text, plain_number, plain_text
 from grader.reports.templates import markdown_text
 from grader.results.model import Result
-from grader.scores import format_points, total
+from grader.scores import format_points, points_text, total
 from grader.text import encodable
 
-#: What GitHub shows of one step's summary, in bytes; of a longer one it shows nothing.
+#: Bytes; GitHub shows nothing of a longer summary of a step.
 MAX_SUMMARY = 1 << 20
 
 _SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
@@ -39,11 +39,11 @@ class QuestionScore:
     score: float
     max_score: float
     status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
-    message: str | None = None  # what the student reads; it may hold text of a student's
+    message: str | None = None  # what the student reads; it may hold the student's own text
     seconds: float = 0.0
 
 
-def totals(scored: Sequence[QuestionScore]) -> tuple[float, float]:
+def _totals(scored: Sequence[QuestionScore]) -> tuple[float, float]:
     """Points earned, and points that can be earned."""
     return total(score.score for score in scored), total(score.max_score for score in scored)
 
@@ -73,8 +73,8 @@ def outputs(stem: str, scored: Sequence[QuestionScore]) -> str:
 
 
 def notices(scored: Sequence[QuestionScore]) -> list[str]:
-    """The two lines by which points leave a workflow; they hold no text of a student's."""
-    points, of = totals(scored)
+    """The two lines by which points leave a workflow; they hold no student's text."""
+    points, of = _totals(scored)
     totals_json = {"totalPoints": plain_number(points), "maxPoints": plain_number(of)}
     report = json.dumps(totals_json, separators=(",", ":"))
     return [
@@ -84,14 +84,14 @@ def notices(scored: Sequence[QuestionScore]) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Text of a student's as lines of a log, in which no workflow command is carried out."""
+    """A student's text as lines of a log, in which no workflow command is carried out."""
     token = secrets.token_hex(16)
     return f"::stop-commands::{token}\n{plain_text(text)}\n::{token}::"
 
 
 def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``, at most 1 MiB: a table, then what failed and why."""
-    points, of = totals(scored)
+    points, of = _totals(scored)
     lines = [
         f"## {markdown_text(heading)}: {points_text(points, of)} points",
         "",
@@ -133,7 +133,7 @@ def write_files(export: Export) -> None:
     for stem, results in export.results.items():
         title = export.title(stem) or stem
         for result in results:
-            scored = question_scores(result, export.shows)
+            scored = _question_scores(result, export.shows)
             folder = f"{result.student}/{stem}"
             export.write(f"{folder}/outputs.txt", outputs(stem, scored))
             export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
@@ -142,8 +142,7 @@ def write_files(export: Export) -> None:
             export.write(f"{folder}/summary.md", first + step_summary(scored, title))
 
 
-def question_scores(result: Result, shows: Feedback) -> list[QuestionScore]:
-    """The questions of a result."""
+def _question_scores(result: Result, shows: Feedback) -> list[QuestionScore]:
     return [
         QuestionScore(
             answer.id,

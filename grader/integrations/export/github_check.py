@@ -1,7 +1,7 @@
 """``check --github``, which reports public checks to a student's own workflow.
 
-Each notebook runs once, in a single step. The step's outputs, one for each question, have the format of
-GitHub Classroom's graders.
+Each notebook runs once. The step has an output for each question, in the format of GitHub Classroom's
+graders.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from grader.student.notebook import Question, StudentNotebook, notebook_as_hande
 from grader.student.process import RunnerPool
 from grader.text import inert, inert_line
 
-HEADING = "Public checks"
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
 _EXIT_STATUS: dict[Status, int] = {"pass": 0, "fail": 1, "error": 2}
 
@@ -40,8 +39,10 @@ _EXIT_STATUS: dict[Status, int] = {"pass": 0, "fail": 1, "error": 2}
 def check_for_github(notebook: str | None, question: str | None, seconds: float) -> int:
     """Check notebooks and report their questions to the workflow; the exit status of the command.
 
-    Without a notebook all that were handed out are checked. A question that is named is the only one, and is
-    written as the output ``result``. A cell, or a test, may take so many seconds.
+    Args:
+        notebook: None for all that were handed out.
+        question: the only question, written as the output ``result``; None for all.
+        seconds: how long a cell, or a test, may take.
 
     Raises:
         GraderError: this is no workflow, or there is no such notebook or question.
@@ -58,13 +59,13 @@ def check_for_github(notebook: str | None, question: str | None, seconds: float)
             click.echo(quoted("\n".join(map(_log_lines, named))))
             scores += named
     if question is None:
-        _append(os.environ.get("GITHUB_STEP_SUMMARY"), step_summary(scores, HEADING))
+        _append(os.environ.get("GITHUB_STEP_SUMMARY"), step_summary(scores, "Public checks"))
         click.echo("\n".join(notices(scores)))
     return max((_EXIT_STATUS[score.status] for score in scores), default=0)
 
 
 def _notebooks() -> list[str]:
-    """The notebooks that were handed out, also those that are missing now; else those that are here."""
+    """The notebooks that were handed out, even if they are missing now; else the notebooks here."""
     return sorted(path.name for path in Path(".handout").glob(NOTEBOOKS)) or [*map(str, notebooks_in(Path()))]
 
 
@@ -74,7 +75,7 @@ def _checked(
     """A notebook's assignment and scores; where it cannot be checked, its questions have that error.
 
     Raises:
-        GraderError: the same, where it is not known which questions were handed out.
+        GraderError: it cannot be checked, and it is not known which questions were handed out.
     """
     handed_out = notebook_as_handed_out(Path(path))
     try:
@@ -94,7 +95,7 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
     """The notebook.
 
     Raises:
-        GraderError: it cannot be read, or another assignment's notebook stands in its place.
+        GraderError: it cannot be read, or holds another assignment's notebook.
     """
     notebook = open_notebook(find_notebook(path))
     if handed_out and handed_out.stem != notebook.stem:

@@ -1,4 +1,4 @@
-"""The gradebook that a teacher exported: its CSV file, and which student each row is."""
+"""The gradebook that a teacher exported: its CSV file, and the student of each row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 @dataclass(frozen=True)
 class CsvSheet:
-    """A CSV file; a byte order mark tells Excel that it is UTF-8."""
+    """A CSV file."""
 
     path: Path
     rows: list[list[str]]  # without blank lines; the first row holds the headings
     delimiter: str
-    has_bom: bool
+    has_bom: bool  # a byte order mark, which tells Excel that the file is UTF-8
 
     @property
     def headings(self) -> list[str]:
@@ -39,12 +39,12 @@ class CsvSheet:
         return row[column].strip() if column is not None and column < len(row) else ""
 
     def number(self, text: str) -> str:
-        """A number as this file writes its own: with a comma where that is its decimal sign."""
+        """A number with the decimal sign of this file, which may be a comma."""
         has_comma = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for row in self.rows for cell in row)
         return text.replace(".", ",") if has_comma else text
 
     def filled(self, values: Mapping[tuple[int, int], str]) -> bytes:
-        """The file with other values in some cells, by row and column; a short row grows."""
+        """The file with new values in some cells, by row and column; a short row grows."""
         rows = [[*row] for row in self.rows]
         for (row, column), value in values.items():
             rows[row] += [""] * (column + 1 - len(rows[row]))
@@ -58,7 +58,7 @@ def read_gradebook(export: Export) -> CsvSheet:
     """The teacher's own gradebook.
 
     Raises:
-        GraderError: none was named; or it cannot be read, is not UTF-8, or is not CSV.
+        GraderError: no file was named; or it cannot be read, is not UTF-8, or is not CSV.
     """
     path = export.gradebook
     if path is None:
@@ -105,7 +105,7 @@ class Matches:
     ambiguous: list[str] = field(default_factory=list)  # several rows fit, or several students fit one row
 
     def note(self, export: Export, path: Path) -> None:
-        """Add notes about the students who are left out."""
+        """Add notes about students who are left out."""
         if self.unknown:
             export.note(f"Not in {path}, so left out: {'; '.join(some(self.unknown, MAX_NAMES))}.")
         if self.ambiguous:
@@ -116,9 +116,11 @@ class Matches:
 
 
 def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matches:
-    """Find each student's row, which has exactly the folder's name as a number, login, address or name.
+    """Find each student's row: exactly the folder's name is a number, login, address or name in it.
 
-    `students` are the names of their folders; `names` holds all names of each row's person.
+    Args:
+        students: the names of their folders.
+        names: for each row, all names of its person.
     """
     rows: dict[str, set[int]] = defaultdict(set)
     for row, row_names in names.items():

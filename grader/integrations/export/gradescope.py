@@ -1,10 +1,11 @@
 """Gradescope's ``results.json``, and the autograder zip, which grades there.
 
-* **All of a result is visible**: one test for each question, its checks in the test's text. One hidden test
-  would hide the total from the student.
+* **All of a result is visible**: a test for each question, with its checks in the test's text. A single
+hidden
+  test would hide the total from the student.
 * **Otter-grader is the frame of the zip**, and ``otter_plugin`` grades in the sandbox. The zip holds the
   master and the hidden checks of an assignment, so it is for the instructor only. They lie beside Otter's
-  ``files/``, because Otter copies that folder to the submission's, where a student's files win.
+  ``files/``, because Otter copies that folder into the submission's, where a student's files win.
 """
 
 from __future__ import annotations
@@ -25,20 +26,18 @@ from grader import __version__
 from grader.course.course import Course
 from grader.course.settings import Feedback, Settings
 from grader.errors import GraderError
-from grader.integrations.export import Export, plain_number, plain_text, points_text, status_text
+from grader.integrations.export import Export, plain_number, plain_text, status_text
 from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.reports.templates import markdown_text
 from grader.results.model import QuestionResult, Result
+from grader.scores import points_text
 
-_VISIBLE = "visible"
-PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
-TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+_PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
 _SOURCE = "/autograder/source"  # where Gradescope unpacks the zip
 _EXECUTABLE = {"run_autograder", "setup.sh"}
 _THEN = (1980, 1, 1, 0, 0, 0)  # the same course gives the same bytes
 
 _CONFIG = {
-    "plugins": [{PLUGIN: {}}],
     "show_stdout": False,
     "show_hidden": True,
     "show_all_public": True,
@@ -85,14 +84,14 @@ def write_files(export: Export) -> None:
 
 
 def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
-    """A result as Gradescope reads it, with exactly its numbers and what the student may see."""
+    """A result as Gradescope reads it: exactly its numbers, and what the student may see."""
     points = f"{result.name}: {points_text(result.score, result.max_score)} points"
     output = f"This notebook could not be graded. {result.error}" if result.error else points
     return {
         "score": plain_number(result.score),
         "output": str(markdown_text(output)),
         "output_format": "md",
-        "visibility": _VISIBLE,
+        "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": [_test(index, answer, shows) for index, answer in enumerate(result.questions, 1)],
     }
@@ -107,7 +106,7 @@ def _test(index: int, answer: QuestionResult, shows: Feedback) -> dict[str, Any]
         "number": str(index),
         "output": _output(answer, shows),
         "output_format": "md",
-        "visibility": _VISIBLE,
+        "visibility": "visible",
     }
 
 
@@ -145,7 +144,7 @@ def autograder(course: Course, stem: str) -> bytes:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         wheel = build_wheel(SOURCES, folder / "wheels")
-        generated = _generate(folder, {**_CONFIG, "plugins": [{PLUGIN: {"stem": stem}}]}, wheel.name)
+        generated = _generate(folder, {**_CONFIG, "plugins": [{_PLUGIN: {"stem": stem}}]}, wheel.name)
         members = generated | dict(_course_files(course, stem))
         members["run_otter.py"] = _RUN.encode()
         members[f"wheels/{wheel.name}"] = wheel.read_bytes()
@@ -183,14 +182,14 @@ def _requirements(wheel: str) -> list[str]:
     wanted = [*project["dependencies"], *extras["instructor"], *extras["notebooks"]]
     names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted}
     return [
-        f"--extra-index-url {TORCH_INDEX}",
+        "--extra-index-url https://download.pytorch.org/whl/cpu",
         *sorted(f"{name}=={_version(name)}" for name in names),
         f"{_SOURCE}/wheels/{wheel}[instructor]",
     ]
 
 
 def _version(name: str) -> str:
-    """The installed version, without the name of its build."""
+    """The installed version, without the build's name."""
     try:
         return metadata.version(name).partition("+")[0]
     except metadata.PackageNotFoundError as error:
@@ -212,7 +211,7 @@ def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
 
 
 def settings_toml(settings: Settings, stem: str) -> str:
-    """The settings of an assignment, as a ``course.toml`` that names no other."""
+    """The settings of an assignment, as a ``course.toml`` that names no other assignment."""
     limits, feedback = settings.limits, settings.feedback
     lines = [
         f"# Written by grader {__version__} for {stem}.",

@@ -1,7 +1,4 @@
-"""JUnit's XML, a file for each assignment: a suite is a student, a case is a check.
-
-Points are properties of suites and cases.
-"""
+"""JUnit's XML, a file for each assignment: a suite is a student, a case is a check; properties are points."""
 
 from __future__ import annotations
 
@@ -23,7 +20,9 @@ def write_files(export: Export) -> None:
         suites = ET.Element("testsuites", name=_xml(stem))
         for result in results:
             _add_suite(suites, result, export.shows)
-        _count(suites, list(suites))
+        for name in ("tests", "failures", "errors", "skipped"):
+            suites.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
+        suites.set("time", "0")
         ET.indent(suites)
         text = io.BytesIO()
         ET.ElementTree(suites).write(text, encoding="utf-8", xml_declaration=True)
@@ -73,13 +72,6 @@ def _add_case(
     return case
 
 
-def _count(suites: ET.Element, each: list[ET.Element]) -> None:
-    """The sums of the suites' counts, as attributes of their root."""
-    for name in ("tests", "failures", "errors", "skipped"):
-        suites.set(name, str(sum(int(suite.get(name, "0")) for suite in each)))
-    suites.set("time", "0")
-
-
 def _xml(text: str) -> str:
-    """The text without what XML 1.0 cannot hold, not even escaped."""
+    """The text without characters that XML 1.0 cannot hold, not even escaped."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", plain_text(text))

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.export import MAX_NAMES, Export, feedback_text, plain_text, points_text
+from grader.integrations.export import MAX_NAMES, Export, feedback_text, plain_text
 from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
 from grader.results.model import Result
-from grader.scores import format_points
+from grader.scores import format_points, points_text
 from grader.text import some, without_formula
 
 _ADDRESSES = ("email address", "email")
@@ -55,7 +55,7 @@ def write_files(export: Export) -> None:
 def _lines(
     export: Export, sheet: CsvSheet, headings: Sequence[str], results: Sequence[tuple[Result, int]]
 ) -> list[list[str]]:
-    """A line for each result and its row; adds a note of users whose address or number is a formula."""
+    """A line for each result and its row; adds a note about users whose address or number is a formula."""
     columns = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
     lines, formulas = [], []
     for result, row in results:
@@ -89,7 +89,7 @@ def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
 
 
 def _feedback(result: Result, shows: Feedback) -> str:
-    """What the student reads, on a line, as a cell that is no formula."""
+    """What the student reads, on one line, as a cell that is no formula."""
     parts = [result.error] if result.error else []
     for answer in () if result.error else result.questions:
         points = f"{answer.id}: {points_text(answer.score, answer.max_score)}."

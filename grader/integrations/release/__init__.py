@@ -3,13 +3,10 @@
 `contents` says file by file what is in it, `wheel` builds the grader's part of it, and this module brings the
 folder up to date. Decisions:
 
-* **A release remembers in ``.handout/release.json`` what it wrote.** A file that still says that is ours: it
-  is replaced, or removed. One that says something else was changed by a person: it stays, unless
-  ``--overwrite`` is given.
-* **The manifest is written last.** A release that was stopped goes on with the same command, because what it
-  wrote already is what it wants to write. If the course changed in between, those files count as changed.
-* **The wheel is built by setuptools in a process of its own** (PEP 517, without pip): it reads no
-  configuration, asks no index, and the same sources give the same bytes.
+* **A release remembers in ``.handout/release.json`` what it wrote.** It replaces or removes a file that is
+  still as written. A file that a person changed stays, unless ``--overwrite`` is given.
+* **The manifest is written last.** The same command goes on with a release that was stopped, because what is
+  written already is what it wants to write. If the course changed in between, those files count as changed.
 """
 
 from __future__ import annotations
@@ -42,20 +39,20 @@ Hashes = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of files, sorted; those are kept which a person has changed."""
+    """What became of files, sorted."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
-    kept: tuple[str, ...]
+    kept: tuple[str, ...]  # because a person has changed them
 
 
 @dataclass(frozen=True)
 class Released:
-    """The assignments of a release, what it changed in its folder, and which were not finished."""
+    """The assignments of a release, and what it changed in its folder."""
 
     stems: tuple[str, ...]
     changes: Changes
-    unfinished: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()  # assignments that were left out
 
 
 def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwrite: bool = False) -> Released:

@@ -35,7 +35,7 @@ _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, bytes]:
     """All files of a student repository, by their path in it.
 
-    Of the course only ``assignments/`` is read, and what masters say in public.
+    Only ``assignments/`` is read of the course, and the public parts of masters.
 
     Raises:
         CourseError: a file of the course cannot be read.
@@ -96,7 +96,7 @@ def _assignment(course: Course, stem: str) -> dict[str, Any]:
 
 
 def _pins() -> Mapping[str, str]:
-    """The versions the course is tested with, of what students install beside the grader."""
+    """The versions of what students install beside the grader, as the course is tested with them."""
     path = SOURCES / "constraints.txt"
     text = _read(path, "it has the versions of packages").decode(errors="replace")
     versions = {pin["name"]: pin["version"] for pin in _PIN.finditer(text)}

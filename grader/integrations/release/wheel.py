@@ -1,6 +1,7 @@
 """A wheel of this package, without the course, for students' machines and other systems' graders.
 
-The same sources give the same bytes, whenever and by whomever it is built.
+setuptools builds it in a process of its own (PEP 517, without pip): it reads no configuration and asks no
+index, and the same sources give the same bytes, on any machine.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _LONGEST_ERROR = 300
 
 
 def build_wheel(root: Path, folder: Path) -> Path:
-    """Build the wheel into a folder, without asking any index, and return its path.
+    """Build the wheel into a folder, and return its path; an equal wheel is left alone.
 
-    It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in. An
-    equal wheel is left alone. `root` holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
+    It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in.
+    `root` holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
 
     Raises:
         GraderError: `root` has no sources, setuptools is missing, or `folder` cannot be written.
@@ -62,7 +63,7 @@ def build_wheel(root: Path, folder: Path) -> Path:
 
 
 def _copy(root: Path, sources: Path) -> None:
-    """Copy what belongs into the wheel; modes are copied into it, so they must not depend on who builds."""
+    """Copy what belongs into the wheel; modes get into it too, so they must not depend on who builds."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(root / "grader", sources / "grader", ignore=ignored, copy_function=shutil.copyfile)
     shutil.copyfile(root / "pyproject.toml", sources / "pyproject.toml")
