@@ -9,12 +9,12 @@ import tokenize
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from grader.course.author_file import not_python
 from grader.errors import CourseError
 
-_MARKS = ("accepted_edits", "wrong_edits")
 _FORM = (
     'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
     " with literals, and edit(...) where the answer fails checks"
@@ -30,7 +30,7 @@ class Edited:
         line: of its name.
         replacements: pairs of old and new text, made in this order.
         why: the author's reason; the answer's docstring.
-        options: the author's other entries by name: ``fails``, ``stops``, ``public``.
+        options: the author's ``fails``, ``stops`` and ``public``.
     """
 
     name: str
@@ -42,22 +42,14 @@ class Edited:
 
 @dataclass(frozen=True)
 class Original:
-    """A function or class that can be edited: its name, a label for messages, its source with comments."""
+    """A function or class that can be edited; its `label` stands in messages."""
 
     name: str
     label: str
     source: str
 
 
-def edits_call(node: ast.stmt) -> ast.Call | None:
-    """The call of ``wrong_edits`` or ``accepted_edits`` in a statement, or None."""
-    match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _MARKS:
-            return call
-    return None
-
-
-def edits_in(call: ast.Call, file: object) -> list[Edited]:
+def edits_in(call: ast.Call, file: Path) -> list[Edited]:
     """The answers of a call of ``wrong_edits`` or ``accepted_edits``; CourseError if it has another form."""
     match call.args:
         case [_, ast.Dict(keys=names, values=edits)]:
@@ -65,12 +57,17 @@ def edits_in(call: ast.Call, file: object) -> list[Edited]:
     raise CourseError(f"{file}, line {call.lineno}: {_FORM}")
 
 
-def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
+def _edited(key: ast.expr | None, value: ast.expr, file: Path) -> Edited:
     line = (key or value).lineno
+    nodes: list[ast.expr] = []
+    keywords: list[ast.keyword] = []
+    match value:
+        case ast.Tuple(elts=nodes) | ast.Call(func=ast.Name(id="edit"), args=nodes):
+            keywords = getattr(value, "keywords", [])
     try:
         name = ast.literal_eval(key) if key else None
-        parts = [ast.literal_eval(part) for part in _parts(value)]
-        options = {k.arg or "": ast.literal_eval(k.value) for k in _keywords(value)}
+        parts = [ast.literal_eval(node) for node in nodes]
+        options = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in keywords}
     except ValueError:
         name, parts, options = None, [], {}
     match parts:
@@ -86,17 +83,6 @@ def _edited(key: ast.expr | None, value: ast.expr, file: object) -> Edited:
     return Edited(name, line, tuple(map(tuple, pairs)), why, options)
 
 
-def _parts(value: ast.expr) -> list[ast.expr]:
-    match value:
-        case ast.Tuple(elts=parts) | ast.Call(func=ast.Name(id="edit"), args=parts):
-            return parts
-    return []
-
-
-def _keywords(value: ast.expr) -> list[ast.keyword]:
-    return value.keywords if isinstance(value, ast.Call) else []
-
-
 def _is_pair(pair: Any) -> bool:
     match pair:
         case [str(old), str()]:
@@ -104,14 +90,11 @@ def _is_pair(pair: Any) -> bool:
     return False
 
 
-def edited_source(original: Original, edited: Edited, file: object) -> str:
+def edited_source(original: Original, edited: Edited, file: Path) -> str:
     """The function or class that an edit makes, under the edit's name.
 
-    The old text must stand exactly once in the original, as whole words, outside of comments and docstrings.
-    Several replacements are made one after the other.
-
-    Raises:
-        CourseError: the old text stands there never or several times, or the edit leaves no such function.
+    The old text must stand exactly once in the original, as whole words, outside of comments and docstrings;
+    else, or if the edit leaves no such function, this raises CourseError.
     """
     where = f"{file}, line {edited.line}: {edited.name}"
     source = original.source
@@ -158,7 +141,7 @@ def _positions(old: str, source: str) -> list[int]:
 
 @cache
 def _code(source: str) -> str:
-    """The source with spaces in place of comments and docstrings; unchanged where it is no Python."""
+    """The source with spaces in place of comments and docstrings; unchanged if it is not Python."""
     lines = io.StringIO(source).readlines()
     begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
     try:
@@ -177,10 +160,5 @@ def _times(number: int, old: str, original: Original) -> str:
     if number:
         return f"{number} times in {original.label}; write more of what stands around it"
     lines = [line.strip() for line in _code(original.source).splitlines() if line.strip()]
-    nearest = max(lines, key=lambda line: _in_common(old, line))
+    nearest = max(lines, key=lambda line: SequenceMatcher(None, old, line, False).find_longest_match().size)
     return f"nowhere in the code of {original.label}; nearest to it is `{nearest}`"
-
-
-def _in_common(old: str, line: str) -> int:
-    """The length of the longest piece that both texts have."""
-    return SequenceMatcher(None, old, line, autojunk=False).find_longest_match().size

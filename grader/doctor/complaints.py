@@ -1,20 +1,83 @@
-"""The doctor's complaints about a question, once its known answers were judged."""
+"""The doctor's report about an assignment, and its complaints about each judged question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
-from grader.doctor.assignment_report import AnswerReport, AssignmentReport
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer
 from grader.doctor.misspelt_names import complaints_about_attributes
-from grader.doctor.public_trial import public_complaints
-from grader.doctor.question_review import stub_complaints, unknown_checks
+from grader.doctor.question_review import (
+    complaints_about_stops,
+    public_complaints,
+    stub_complaints,
+    unknown_checks,
+)
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
 from grader.scores import total
+
+
+@dataclass
+class AssignmentReport:
+    """The findings about an assignment.
+
+    Attributes:
+        kills: for each check, how many wrong answers it fails, without those that stopped before.
+        diagnoses: of the wrong answers.
+        answers: the number of accepted and of wrong answers.
+        public: (question, name) of each wrong answer that passes its public check.
+        accepted: names of the wrong answers whose lists ``--accept`` changed.
+        blanks: where blanks are; definitions with a blank were left out.
+    """
+
+    stem: str
+    complaints: list[str] = field(default_factory=list)
+    kills: dict[str, int] = field(default_factory=dict)
+    diagnoses: list[AnswerReport] = field(default_factory=list)
+    answers: tuple[int, int] = (0, 0)
+    public: list[tuple[str, str]] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
+    blanks: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form in the doctor's memory."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> AssignmentReport:
+        """From the form in the doctor's memory."""
+        return cls(
+            stem=stored["stem"],
+            complaints=stored["complaints"],
+            kills=stored["kills"],
+            diagnoses=[AnswerReport(*fields) for fields in stored["diagnoses"]],
+            answers=tuple(stored["answers"]),
+            public=[(question, name) for question, name in stored["public"]],
+            blanks=stored["blanks"],
+        )
+
+
+class AnswerReport(NamedTuple):
+    """The outcome of a wrong answer.
+
+    Attributes:
+        failed: the message of each check that it fails, by the check's name.
+        stopped: the failed checks that judged nothing, because the answer stopped before.
+    """
+
+    question: str
+    name: str
+    failed: Mapping[str, str]
+    stopped: Collection[str] = ()
+
+    def mark(self, check: str) -> str:
+        """The entry of the matrix."""
+        return "·" if check not in self.failed else "!" if check in self.stopped else "✗"
 
 
 def add_complaints(report: AssignmentReport, judged: JudgedQuestion) -> None:
@@ -58,12 +121,12 @@ def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[st
     An answer that stops without saying so is left out: its author has to say that first.
     """
     wrong = [(question, answer) for question in judged for answer in question.wrong]
-    fails = {a.name: question.failed(a.name) for question, a in wrong if not question.misjudged_stops(a)}
+    fails = {a.name: question.failed(a.name) for question, a in wrong if not _about_stops(question, a)}
     return fails, {answer.name for question, answer in wrong if question.passes_public(answer)}
 
 
 def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
-    """Checks that broke instead of judging; each file and line once, on however many answers they broke."""
+    """Checks that broke instead of judging; each file and line once."""
     causes: dict[str, str] = {}
     for tried in judged.tried.values():
         for check, verdict in tried.all_verdicts():
@@ -98,7 +161,7 @@ def _message(verdict: Verdict | None) -> str:
 
 
 def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
-    """Every check passes the reference, with every seed."""
+    """Checks that fail the reference with any seed."""
     tried = judged.tried[REFERENCE]
     for seed, verdicts in {judged.seeds[0]: tried.verdicts, **tried.otherwise}.items():
         for check in judged.checks:
@@ -108,7 +171,7 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
 
 
 def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
-    """Every check passes the reference, also if it draws at random after its work."""
+    """Checks that fail the reference if it draws at random after its work."""
     tried = judged.tried[DRAWS]
     for check in judged.checks:
         verdict = tried.verdicts.get(check.id)
@@ -121,14 +184,14 @@ def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
 
 
 def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
-    """An accepted answer passes; a wrong one fails what it names and earns little; all seeds agree."""
+    """An accepted answer passes; a wrong answer fails what it names and earns little; all seeds agree."""
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
     if answer.fails is None and failed:
         why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
         yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
-    stops, unknown = judged.misjudged_stops(answer), [*unknown_checks(answer, judged.checks, judged.path)]
+    stops, unknown = _about_stops(judged, answer), [*unknown_checks(answer, judged.checks, judged.path)]
     yield from (*stops, *unknown)
     if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
         yield f"{answer} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
@@ -139,6 +202,12 @@ def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
         yield f"{answer} is wrong and earns more than {part}"
     yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
     yield from _about_other_seeds(judged, answer)
+
+
+def _about_stops(judged: JudgedQuestion, answer: Answer) -> list[str]:
+    verdicts = judged.tried[answer.name].verdicts
+    failed = {check: verdicts[check] for check in judged.failed(answer.name) if check in verdicts}
+    return [judged.placed(text, answer) for text in complaints_about_stops(answer, failed, judged.path)]
 
 
 def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:

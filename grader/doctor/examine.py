@@ -9,7 +9,7 @@ untouched notebooks run, the four files of a stem exist, and ``assignments/`` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,14 +20,12 @@ from grader.course.author_file import blanks_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
-from grader.doctor.accept import accept
-from grader.doctor.assignment_report import AssignmentReport
-from grader.doctor.complaints import add_complaints, lists_to_accept
+from grader.doctor.answer_file import accept
+from grader.doctor.complaints import AssignmentReport, add_complaints, lists_to_accept
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.misspelt_names import complaints_about_names
 from grader.doctor.mutation.run import stale_equals
-from grader.doctor.question_review import shared_functions
 from grader.doctor.reused_worker import ObserverPool
 from grader.doctor.trials import Trials
 from grader.grading.preload import modules_of_answers
@@ -121,6 +119,17 @@ def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentRepor
         memory.remember(key, [])
         memory.save(everything=True)
     return AssignmentReport(title, complaints)
+
+
+def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """A sentence for each function that several assignments ask for; `functions` has their names by stem."""
+    for name in sorted({name for asked in functions.values() for name in asked}):
+        stems = [stem for stem, asked in functions.items() if name in asked]
+        if len(stems) > 1:
+            yield (
+                f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
+                " renamed notebook is recognised: give one of them another name"
+            )
 
 
 def _stray(course: Course) -> list[str]:

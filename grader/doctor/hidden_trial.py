@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
+from grader.course.author_file import Statement, closure, needed, without_blanks
 from grader.course.course import Course
 from grader.course.pictures import text_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
@@ -17,7 +21,6 @@ from grader.doctor.judged import JudgedAnswer
 from grader.doctor.known_answers import Answer
 from grader.doctor.question_review import fixed_probes
 from grader.doctor.reused_worker import ObserverPool
-from grader.doctor.source_text import needed_text
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
 from grader.grading.judge import judge
@@ -53,10 +56,7 @@ else:
 
 @dataclass(frozen=True)
 class HiddenTrial:
-    """A question of an assignment and its hidden checks, tried with each seed.
-
-    The verdicts of all seeds must agree; messages are those of the first.
-    """
+    """A question's hidden checks, tried with each seed; messages are those of the first."""
 
     course: Course
     stem: str
@@ -66,7 +66,7 @@ class HiddenTrial:
     memory: Memory
 
     def notebooks(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
-        """The sources of the cells of the reference, of the stub and of some answers, by name."""
+        """The sources of the cells of the reference, of the stub and of answers, by name."""
         assignment = self.course.assignment(self.stem)
         reference = list(assignment.cells_for(self.question.id))
         return {
@@ -79,12 +79,12 @@ class HiddenTrial:
     def begin(
         self, notebooks: Mapping[str, Sequence[str]], fails: Mapping[str, Collection[str]]
     ) -> Callable[[], dict[str, JudgedAnswer]]:
-        """Begin to try notebooks; only what has changed since its last trial is tried.
+        """Begin to try notebooks that have changed since their last trial.
 
         Args:
             notebooks: as ``notebooks`` gives them.
             fails: the checks that each notebook should fail. If it fails others, it is tried again in a
-                worker of its own, because a shared worker may have been harmed by other answers.
+                worker of its own, because other answers may have harmed a shared worker.
 
         Returns:
             A function that waits for the end and returns the outcome of each notebook by name.
@@ -174,7 +174,7 @@ class HiddenTrial:
         return judged
 
     def _refuse_broken(self, rubric: Rubric, expected: Evidence, sources: Sequence[str]) -> None:
-        """Refuse a reference without facts; a broken cell is the reason of broken probes."""
+        """Raise CourseError for a reference without facts; broken cells explain broken probes."""
         broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
         without = [
             name for name in rubric.probes if isinstance(expected.outcome(name), ProbeRaised | NoFacts)
@@ -183,22 +183,45 @@ class HiddenTrial:
             raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
 
 
+def needed_text(path: Path, names: Iterable[str]) -> str:
+    """The text of the definitions that some names need, also of those imported from a file beside it.
+
+    An edit of any other text changes no verdict on the names.
+    """
+    statements, lines = _read(path, path.stat().st_mtime_ns)
+    wanted = closure(statements, names)
+    texts: list[str] = []
+    for statement in needed(statements, names):
+        texts += statement.lines(lines)
+        module = statement.node.module if isinstance(statement.node, ast.ImportFrom) else None
+        beside = path.parent / f"{module}.py"
+        if module and beside.is_file():
+            texts.append(needed_text(beside, statement.defines & wanted))
+    return "\n".join(texts)
+
+
+@cache
+def _read(path: Path, _: int) -> tuple[list[Statement], list[str]]:
+    text = path.read_text(encoding="utf-8")
+    return [*map(Statement.of, ast.parse(without_blanks(text)).body)], text.splitlines()
+
+
 @dataclass(frozen=True)
 class _Observing:
-    """Observations that have begun: of the expected facts, and of each notebook, with each seed."""
+    """Observations that have begun, with each seed: of the expected facts, and of each notebook."""
 
     expected: list[Future[Evidence]]
     seen: dict[str, list[Future[Evidence]]]
 
 
 def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
-    """For each picture of a rubric, a hash of its graph for a notebook; empty where there is none."""
+    """For each picture of a rubric, a hash of its graph; empty if there is none."""
     texts = {name: text_of(evidence, name) for name in rubric.pictures}
     return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 def _about_probes(rubric: Rubric, references: Sequence[Evidence]) -> Iterator[str]:
-    """Complaints about probes and pictures, by the evidence of the reference with each seed."""
+    """Complaints about probes and pictures."""
     for name, shown in _pictures(rubric, references[0]).items():
         if not shown:
             yield broken_picture(rubric.pictures[name], references[0])

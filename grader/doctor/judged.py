@@ -11,11 +11,11 @@ from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.probes import PictureProbe
 from grader.doctor.known_answers import Answer
-from grader.doctor.public_trial import PublicFailures
-from grader.doctor.question_review import complaints_about_stops
-from grader.doctor.source_text import in_file
 from grader.grading.judge import Verdict
 from grader.grading.scoring import is_passed
+
+#: The first line of each failure that a student sees, by the call of the public check.
+PublicFailures = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class JudgedAnswer:
     Attributes:
         verdicts: by the check's id, with the first seed.
         otherwise: the same for each seed with which other checks fail.
-        pictures: a hash of what each picture shows with the first seed; empty where it shows nothing.
+        pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
         complaints: sentences about the reference's probes and pictures.
     """
 
@@ -37,7 +37,7 @@ class JudgedAnswer:
     @classmethod
     def of(
         cls,
-        checks: Collection[Check],
+        checks: Sequence[Check],
         by_seed: Mapping[int, dict[str, Verdict]],
         pictures: dict[str, str],
     ) -> JudgedAnswer:
@@ -58,11 +58,11 @@ class JudgedAnswer:
 
     @property
     def is_certain(self) -> bool:
-        """Whether another look would find the same, so that it is worth remembering."""
+        """Whether another trial would find the same, so that it is worth remembering."""
         return not self.complaints and all(v.cause is None for _, v in self.all_verdicts())
 
     def is_doubtful(self, checks: Sequence[Check], fails: Collection[str]) -> bool:
-        """Whether it fails other checks than it should, with any seed, or something is wrong with it."""
+        """Whether it fails other checks than it should, with any seed, or there are complaints."""
         return {*self.failed(checks)} != {*fails} or bool(self.otherwise) or bool(self.complaints)
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _verdicts(stored: Mapping[str, Any]) -> dict[str, Verdict]:
     return {check: Verdict(**fields) for check, fields in stored.items()}
 
 
-def _failed(checks: Collection[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
+def _failed(checks: Sequence[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
     return [check.id for check in checks if not is_passed(check, verdicts)]
 
 
@@ -92,7 +92,6 @@ class JudgedQuestion:
         tried: the outcome of hidden checks by the answer's name; also of the reference and the stub.
         public_failures: the failures of the public check, by the answer's name.
         path: the file of answers.
-        seeds: of the runs.
         partial_credit: the largest part of its points that a wrong answer may earn.
     """
 
@@ -117,7 +116,7 @@ class JudgedQuestion:
 
     @property
     def is_certain(self) -> bool:
-        """Whether another look would find the same."""
+        """Whether another trial would find the same."""
         return all(tried.is_certain for tried in self.tried.values())
 
     def failed(self, name: str) -> list[str]:
@@ -129,15 +128,9 @@ class JudgedQuestion:
         verdicts = self.tried[answer.name].verdicts
         return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
 
-    def misjudged_stops(self, answer: Answer) -> list[str]:
-        """A sentence if an answer's ``stops=`` is not what happens."""
-        verdicts = self.tried[answer.name].verdicts
-        failed = {c: verdicts[c] for c in self.failed(answer.name) if c in verdicts}
-        return [self.placed(text, answer) for text in complaints_about_stops(answer, failed, self.path)]
-
     def placed(self, text: str, answer: Answer) -> str:
         """A text about an answer, with lines of its file for cells of its notebook."""
-        return in_file(text, self.path, answer.cells, answer.lines)
+        return answer.in_file(text, self.path)
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.course.author_file import filled_statements, questions_asked, read_text
+from grader.checks.diagnosis import quoted
+from grader.course.author_file import read_text
 from grader.course.course import Course
-from grader.doctor.answer_edits import Original, edited_source, edits_call, edits_in
-from grader.doctor.source_text import lines_of
+from grader.doctor.answer_edits import Original, edited_source, edits_in
+from grader.doctor.answer_file import (
+    Named,
+    edits_call,
+    is_bookkeeping,
+    is_wrong,
+    mark_of,
+    no_question,
+    statements_about,
+)
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
 from grader.text import did_you_mean
 
-Named = ast.FunctionDef | ast.ClassDef
 REFERENCE = "reference"  # the name of the reference among the answers
+
+#: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
+_PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
 
 
 @dataclass(frozen=True)
@@ -47,24 +59,45 @@ class Answer:
     def __str__(self) -> str:
         return f"{self.question}, {self.name} (line {self.line})"
 
+    def in_file(self, text: str, path: Path) -> str:
+        """A diagnosis in which the answer's file and line replace a cell of its notebook."""
+
+        def placed(match: re.Match[str]) -> str:
+            cell = int(match["cell"])
+            if not 0 < cell <= len(self.lines):
+                return match[0]
+            lines, source = self.lines[cell - 1], self.cells[cell - 1].source
+            line = int(match["line"]) if match["line"] else _line_of(match["quoted"], source, lines)
+            return f"{path.name}, line {lines[line]}" if line in lines else match[0]
+
+        return _PLACE.sub(placed, text)
+
+
+def _line_of(quote: str, source: str, lines: Mapping[int, int]) -> int:
+    """The first line of a source, among `lines`, that begins with a quotation; 0 if none does."""
+    wanted = quote.strip("`")
+    for number, line in enumerate(source.splitlines(), start=1):
+        if number in lines and wanted and quoted(line.strip()).strip("`").startswith(wanted):
+            return number
+    return 0
+
 
 def read_answers(
     path: Path, functions: Mapping[str, str], references: Mapping[str, str] | None = None
 ) -> list[Answer]:
-    """Read the known answers of an assignment's questions.
+    """The known answers in a file.
 
-    `functions` has the function's name, `references` the reference's source, which answers may edit, by the
-    question's id.
+    Args:
+        functions: the name of each question's function, by the question's id.
+        references: the source of each reference, which answers may edit.
 
     Raises:
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
     """
-    everything = filled_statements(path)
-    _refuse_shared_names(path, everything)
-    statements = _about(everything, path, functions)
-    shared = [node for node in statements if not _is_bookkeeping(node)]
+    statements = statements_about(path, functions)
+    shared = [node for node in statements if not is_bookkeeping(node)]
     preamble = "\n".join(map(ast.unparse, shared))
-    shared_lines = lines_of(shared, preamble)
+    shared_lines = _lines_of(shared, preamble)
     originals = _originals(path, statements, functions, references or {})
     definitions = []
     for node in statements:
@@ -84,81 +117,9 @@ def answers_of(course: Course, stem: str, question: str | None = None) -> list[A
     return read_answers(course.answers_file(stem), functions, references)
 
 
-def statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
-    """The statements of the file, without blanks and without those of questions that are left out."""
-    return _about(filled_statements(path), path, functions)
-
-
-def _about(statements: Sequence[ast.stmt], path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
-    others = questions_asked(path) - set(functions)
-    return [node for node in statements if _question_of(node) not in others]
-
-
-def _refuse_shared_names(path: Path, statements: Sequence[ast.stmt]) -> None:
-    """Refuse two answers of the same name, because ``--accept`` knows an answer by its name alone."""
-    users: dict[str, tuple[str | None, int]] = {}
-    for name, question, line in (named for node in statements for named in _named(node)):
-        if name in users:
-            other, first = users[name]
-            raise CourseError(
-                f"{path}, line {line}: two answers are called {name}, this one to {question} and one to"
-                f" {other} in line {first}; give each a name of its own"
-            )
-        users[name] = question, line
-
-
-def _named(node: ast.stmt) -> Iterator[tuple[str, str | None, int]]:
-    """The names of a statement's answers, with their question and line."""
-    mark, question = mark_of(node), _question_of(node)
-    if mark is not None and isinstance(node, Named):
-        yield node.name, question, mark.lineno
-    match edits_call(node):
-        case ast.Call(args=[_, ast.Dict(keys=names)]):
-            yield from ((str(n.value), question, n.lineno) for n in names if isinstance(n, ast.Constant))
-
-
-def _question_of(node: ast.stmt) -> str | None:
-    """The question that an answer, or a call at the top of the file, names first."""
-    call = mark_of(node) or (node.value if isinstance(node, ast.Expr) else None)
-    match call:
-        case ast.Call(args=[ast.Constant(value=str(question)), *_]):
-            return question
-    return None
-
-
-def no_question(question: Any, functions: Mapping[str, str]) -> str:
-    """A clause: there is no such question, but others."""
-    return f"the assignment has no question {question!r}, only {', '.join(functions)}"
-
-
-def mark_of(node: ast.stmt) -> ast.Call | None:
-    """The decorator that makes a definition an answer."""
-    if isinstance(node, Named):
-        for decorator in node.decorator_list:
-            called = decorator.func if isinstance(decorator, ast.Call) else None
-            if isinstance(called, ast.Name) and called.id in {"accepted", "wrong"}:
-                return decorator  # type: ignore[return-value]
-    return None
-
-
-def is_wrong(mark: ast.Call) -> bool:
-    """Whether a mark, or a table of edits, is that of wrong answers."""
-    return isinstance(mark.func, ast.Name) and mark.func.id in {"wrong", "wrong_edits"}
-
-
-def _is_bookkeeping(node: ast.stmt) -> bool:
-    """Whether a statement is no part of answers' notebooks: docstring, answers, `equal`, and their import."""
-    match node:
-        case ast.ImportFrom(module="grader.answers") | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Name(id="equal"))):
-            return True
-    return mark_of(node) is not None or edits_call(node) is not None
-
-
 @dataclass(frozen=True)
 class _Definition:
-    """An answer in its file; `lines` gives the file's line by the line of `source`."""
+    """An answer in its file; `lines` has the file's line by the line of `source`."""
 
     name: str
     question: Any
@@ -169,11 +130,11 @@ class _Definition:
     lines: dict[int, int]
 
 
-def _marked(node: ast.FunctionDef | ast.ClassDef, mark: ast.Call, path: Path) -> _Definition:
+def _marked(node: Named, mark: ast.Call, path: Path) -> _Definition:
     question, options = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
     node.decorator_list.remove(mark)
-    source, wrong = ast.unparse(node), is_wrong(mark)
-    return _Definition(node.name, question, mark.lineno, source, wrong, options, lines_of([node], source))
+    source, lines = ast.unparse(node), _lines_of([node], ast.unparse(node))
+    return _Definition(node.name, question, mark.lineno, source, is_wrong(mark), options, lines)
 
 
 def _edited(
@@ -225,6 +186,16 @@ def _answer(
     cells = cells_of((preamble, definition.source, f"{functions[question]} = {name}"))
     lines = (preamble_lines, definition.lines)
     return Answer(name, question, fails, definition.line, cells, public, stops, lines)
+
+
+def _lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:
+    """For each line of statements that `ast.unparse` wrote, the line of its original in the file."""
+    lines: dict[int, int] = {}
+    for original, unparsed in zip(nodes, ast.parse(source).body, strict=False):
+        for old, new in zip(ast.walk(original), ast.walk(unparsed), strict=False):
+            if isinstance(old, ast.stmt | ast.expr) and isinstance(new, ast.stmt | ast.expr):
+                lines.setdefault(new.lineno, old.lineno)
+    return lines
 
 
 def _originals(

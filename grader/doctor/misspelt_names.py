@@ -17,7 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.course.author_file import scopes
+from grader.course.author_file import global_names, scopes
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 
@@ -103,14 +103,11 @@ def _undefined(answer: Answer) -> Iterator[tuple[str, Collection[str]]]:
     if re.search(r"^\s*from .* import \*", preamble + "\n" + source, re.MULTILINE):
         return
     table = symtable.symtable(source, "answer", "exec")
-    symbols = [(scope, symbol) for scope in scopes(table) for symbol in scope.get_symbols()]
-    bound = {
-        s.get_name() for scope, s in symbols if _is_bound(s) and (scope is table or s.is_declared_global())
-    }
-    defined = {*dir(builtins), *_OF_NOTEBOOKS, *_bound_at_top(preamble), *bound}
-    used = {s.get_name() for scope, s in symbols if s.is_referenced() and (scope is table or s.is_global())}
-    for name in sorted(used - defined):
-        yield name, {s.get_name() for _, s in symbols if _is_bound(s)} | defined
+    bound = [s for scope in scopes(table) for s in scope.get_symbols() if _is_bound(s)]
+    defined = {symbol.get_name() for symbol in bound if symbol.is_global()}
+    defined |= {*dir(builtins), *_OF_NOTEBOOKS, *_bound_at_top(preamble)}
+    for name in sorted(global_names(table) - defined):
+        yield name, {symbol.get_name() for symbol in bound} | defined
 
 
 @cache

@@ -21,7 +21,6 @@ from grader.course.probe_source import decorator_name
 from grader.course.probes import Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_statements, importing
 from grader.doctor.known_answers import REFERENCE, answers_of
-from grader.doctor.source_text import in_file
 from grader.errors import CourseError, GraderError
 from grader.grading.preload import modules_of_answers
 from grader.notebooks.reader import Cell, cells_of
@@ -164,7 +163,7 @@ def _answers(
             yield _Notebook(STUB, cells_of(course.assignment(stem).handed_out))
         elif name in answers:
             answer = answers[name]
-            placed = partial(in_file, path=path, cells=answer.cells, lines=answer.lines)
+            placed = partial(answer.in_file, path=path)
             yield _Notebook(name, answer.cells, answer.question, placed)
         else:
             ids = " or ".join(sorted(questions))

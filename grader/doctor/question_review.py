@@ -1,14 +1,15 @@
-"""Complaints about a question whose checks judge well: about its stub, answers, name and inputs."""
+"""Complaints about a question whose hidden checks judge well: its stub, lists, public check and inputs."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.probes import Probe
+from grader.doctor.judged import PublicFailures
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
@@ -19,8 +20,6 @@ _DOES_NOT_RUN = {
     *("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "NotImplementedError"),
     *("SyntaxError", "IndentationError", "TabError"),
 }
-
-
 #: What draws random numbers, by the last part of its name: functions of torch, methods, words.
 _RANDOM = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
@@ -45,7 +44,7 @@ def stub_complaints(
 
 
 def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Iterator[str]:
-    """A sentence if a wrong answer names checks in ``fails=`` that its question does not have."""
+    """A sentence if a wrong answer's ``fails=`` names checks that its question does not have."""
     ids = [check.id for check in checks]
     unknown = [name for name in sorted(answer.fails or ()) if name not in ids]
     where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
@@ -56,7 +55,7 @@ def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Itera
 
 
 def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:
-    """A sentence if a wrong answer's ``stops=`` is not what happens.
+    """A sentence if a wrong answer's ``stops=`` is not what happens; `verdicts` are of the failed checks.
 
     An answer that stops with an exception fails every check, and no check judges it, so its author has to say
     that it shall stop. An accepted answer that stops fails its checks, which is another complaint.
@@ -75,16 +74,41 @@ def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path
     return [f'{complaint} If it is meant to stop, write stops="{kinds[0]}" beside its fails; else mend it']
 
 
-def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """A sentence for each function that several assignments ask for; `functions` has their names by stem."""
-    names = sorted({name for asked in functions.values() for name in asked})
-    for name in names:
-        stems = [stem for stem, asked in functions.items() if name in asked]
-        if len(stems) > 1:
+def public_complaints(
+    question: Question,
+    failures: Mapping[str, PublicFailures],
+    answers: Sequence[Answer],
+    *,
+    reference: str,
+    stub: str | None,
+) -> Iterator[str]:
+    """A sentence for each notebook on which the public check is wrong.
+
+    Args:
+        failures: of each notebook, by name.
+        answers: the known answers to the question.
+        reference: the name of the reference among the notebooks.
+        stub: the name of the stub; None if it is known to be an answer, and so passes.
+    """
+    if question.public_check is None:
+        yield f"{question.id} has no public check: students would be told nothing"
+        return
+    if stub is not None and not failures[stub]:
+        yield f"{question.place or question.id}: the stub passes its public check"
+    for call, failure in failures[reference].items():
+        yield f"{question.id}: the reference fails the public check {call}: {failure}"
+    for answer in answers:
+        passes = not failures[answer.name]
+        if answer.fails is None:
+            for call, failure in failures[answer.name].items():
+                yield f"{answer} is right, but fails the public check {call}: {failure}"
+        elif passes and not answer.public:
             yield (
-                f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
-                " renamed notebook is recognised: give one of them another name"
+                f"{answer} is wrong, and passes the public check: mend the check, or write public=True,"
+                " as --accept does, if students need not be told"
             )
+        elif answer.public and not passes:
+            yield f"{answer} fails the public check: remove public=True, as --accept does"
 
 
 def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
@@ -96,9 +120,9 @@ def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:
 def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:
     """A sentence for each probe that draws nothing at random, so that an answer can foresee its facts.
 
-    A probe that counts may have the same facts in every run. So there is a complaint only if nothing in it or
-    in its helpers could draw a random number, and if its author did not say that this is meant. The evidence
-    is that of the reference with two seeds.
+    The evidence is that of the reference with two seeds. A probe that counts may have the same facts with
+    both. So there is a complaint only if nothing in the probe or in its helpers could draw a random number,
+    and its author did not say that this is meant.
     """
     for name in unchanging_probes(one, other):
         probe = probes.get(name)

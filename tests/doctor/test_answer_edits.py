@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from grader.answers import accepted_edits, edit, wrong_edits
-from grader.doctor.accept import accept
+from grader.doctor.answer_file import accept
 from grader.doctor.known_answers import read_answers
 from grader.errors import CourseError
 

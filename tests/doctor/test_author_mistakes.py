@@ -14,7 +14,6 @@ from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.doctor import examine as doctor
 from grader.doctor.known_answers import answers_of, read_answers
-from grader.doctor.question_review import shared_functions
 from grader.errors import CourseError
 
 FILES = {
@@ -443,7 +442,7 @@ def test_what_was_left_in_is_told(course):
 def test_functions_that_two_assignments_ask_for_are_told():
     """A notebook that was renamed is recognised by its functions."""
     functions = {"01_a": ["step", "loss"], "02_b": ["loss"], "03_c": ["other"]}
-    (told,) = shared_functions(functions)
+    (told,) = doctor.shared_functions(functions)
     assert told.startswith("solutions/01_a.py and solutions/02_b.py both ask for loss, by which a renamed")
 
 

@@ -1,6 +1,7 @@
 """The kill matrix has a row for each wrong answer and a column for each check that fails some of them."""
 
-from grader.doctor.assignment_report import AnswerReport, answer_messages, kill_matrices
+from grader.doctor.complaints import AnswerReport
+from grader.doctor.terminal import answer_messages, kill_matrices
 
 
 def test_rows_are_answers_and_columns_are_checks():

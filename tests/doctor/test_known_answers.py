@@ -5,9 +5,8 @@ import re
 import pytest
 
 from grader.answers import accepted, wrong
-from grader.doctor.accept import accept
+from grader.doctor.answer_file import accept
 from grader.doctor.known_answers import read_answers
-from grader.doctor.source_text import in_file
 from grader.errors import CourseError
 
 FILE = '''\
@@ -266,8 +265,7 @@ def test_a_place_in_a_cell_is_told_as_a_line_of_the_file(tmp_path):
     lines = path.read_text().splitlines()
 
     def told(name, said):
-        answer = answers[name]
-        return in_file(said, path, answer.cells, answer.lines)
+        return answers[name].in_file(said, path)
 
     shared, own = lines.index("    return SCALE * x") + 1, lines.index("    # a remark") + 2
     assert told("right", "in helper (code cell 1): `return SCALE * x` stopped") == (

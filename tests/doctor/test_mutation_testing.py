@@ -13,7 +13,8 @@ from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation import run as mutation_testing
 from grader.doctor.mutation.mutants import Mutant
 from grader.doctor.mutation.run import stale_equals, try_mutants
-from grader.doctor.mutation.survivors import Origin, Survivor, read_equals, survivor_lines
+from grader.doctor.mutation.survivors import Origin, Survivor, read_equals
+from grader.doctor.terminal import survivor_lines
 from grader.errors import CourseError
 
 AROUND = "no_grad is put around: the function"

@@ -1,22 +1,16 @@
-"""The mutants that no check found, as lines of text, and the edits that an author wrote down as equal.
-
-The reference's survivors come first, and edits of the same lines together.
-"""
+"""The mutants that no check found, and the edits that an author wrote down as equal."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.doctor.known_answers import REFERENCE, no_question, statements_about
+from grader.doctor.answer_file import no_question, statements_about
 from grader.doctor.mutation.mutants import Mutant
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell
-
-_REMOVED = "- "
 
 
 @dataclass(frozen=True)
@@ -70,56 +64,6 @@ class Survivor:
     def is_implied_by(self, other: Survivor) -> bool:
         """Whether another survivor says all that it says."""
         return self.origin == other.origin and not other.killed_by and self.mutant.is_implied_by(other.mutant)
-
-
-def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[str]:
-    """Each edit once, with the answers it survives in; the edited lines once for all their edits.
-
-    At most `most` edits are shown that survive in accepted answers only; None shows all.
-    """
-    by_edit: dict[tuple[str, str], list[Survivor]] = {}
-    for survivor in survivors:
-        by_edit.setdefault((survivor.origin.question, survivor.mutant.edit), []).append(survivor)
-    reference = [same for same in by_edit.values() if _is_in_reference(same)]
-    others = [same for same in by_edit.values() if not _is_in_reference(same)]
-    kept = len(others) if most is None else most
-    yield from _by_lines([*reference, *others[:kept]])
-    if others[kept:]:
-        left = Counter(same[0].origin.name for same in others[kept:])
-        named = ", ".join(f"{number} in {name}" for name, number in left.items())
-        yield f"  and {left.total()} more: {named}; --mutants NAME shows those of an answer, -v all"
-
-
-def _is_in_reference(same: Sequence[Survivor]) -> bool:
-    return any(survivor.origin.name == REFERENCE for survivor in same)
-
-
-def _by_lines(edits: Sequence[list[Survivor]]) -> Iterator[str]:
-    """The edits in groups, each below its question, its answer and the lines that it changes there."""
-    groups: dict[tuple[str, ...], list[list[Survivor]]] = {}
-    for same in edits:
-        first = same[0]
-        removed = [line for line in first.mutant.change if line.startswith(_REMOVED)]
-        head = f"  {first.origin.question}, in {first.origin}"
-        groups.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
-    last = ""
-    for (head, *removed), group in groups.items():
-        yield from (removed if head == last else [head, *removed])
-        last = head
-        for same in group:
-            yield from _lines_of_edit(same)
-
-
-def _lines_of_edit(same: Sequence[Survivor]) -> Iterator[str]:
-    """An edit, the lines it adds, the seeds that find it, and the other answers it survives in."""
-    first, *more = same
-    yield f"    ✗ {first.mutant.edit}"
-    yield from (f"      {line}" for line in first.mutant.change if not line.startswith(_REMOVED))
-    if first.killed_by:
-        yield f"      {first.luck}"
-    if more:
-        others = ("another line" if other.origin == first.origin else str(other) for other in more)
-        yield f"      also in {', '.join(dict.fromkeys(others))}"
 
 
 @dataclass(frozen=True)
