@@ -51,17 +51,17 @@ def _limits():
 
 
 def _user():
-    from worker import privileges
+    from worker import access
 
-    privileges.Privileges.shed = lambda *_: None
+    access.Privileges.shed = lambda *_: None
 
 
 def _landlock():
     import os
 
-    from worker import landlock
+    from worker import access
 
-    landlock.Ruleset.enforce = lambda ruleset: os.close(ruleset.descriptor)
+    access.Ruleset.enforce = lambda ruleset: os.close(ruleset.descriptor)
 
 
 def _seccomp():

@@ -104,17 +104,17 @@ def _serve():
     order = json.loads(sys.stdin.readline())
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
-    from worker import landlock, privileges  # noqa: PLC0415 - exists only in the zygote
+    from worker import access  # noqa: PLC0415 - exists only in the zygote
+    from worker.access import readable_paths  # noqa: PLC0415
     from worker.confinement import Sandbox  # noqa: PLC0415
-    from worker.landlock import readable_paths  # noqa: PLC0415
     from worker.preflight import preflight  # noqa: PLC0415
 
     readable_paths()  # loads what it needs while this process may still read it
     _become(order)
     if "landlock_version" in order:
-        landlock.abi = lambda: order["landlock_version"]
+        access.landlock_version = lambda: order["landlock_version"]
     if order.get("few_users"):
-        privileges._mapped = lambda _: [(0, 100000, 65536)]
+        access._mapped = lambda _: [(0, 100000, 65536)]
     cage = Sandbox.prepare(
         readable=[*readable_paths(), *order.get("extra", ())],
         cpu_seconds=order.get("cpu_seconds", 20),

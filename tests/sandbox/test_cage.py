@@ -23,12 +23,14 @@ from dataclasses import replace
 import pytest
 from caged import order_to_call, run_in_cage, run_preflight, start_zygote
 
-from grader.sandbox.worker import landlock, seccomp, syscalls
+from grader.sandbox.worker import access, seccomp, syscalls
+from grader.sandbox.worker.access import readable_paths
 from grader.sandbox.worker.confinement import Sandbox, SandboxError
-from grader.sandbox.worker.landlock import readable_paths
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the cage needs 64-bit Linux")
-needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="this kernel or container has no Landlock")
+needs_landlock = pytest.mark.skipif(
+    access.landlock_version() == 0, reason="this kernel or container has no Landlock"
+)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="a dialect of x86_64")
 
@@ -68,7 +70,7 @@ def test_the_preflight_finds_nothing_for_an_ordinary_user(place, with_landlock):
 
 
 @needs_landlock
-@pytest.mark.parametrize("version", range(1, min(landlock.abi(), 7) + 1))
+@pytest.mark.parametrize("version", range(1, min(access.landlock_version(), 7) + 1))
 def test_older_versions_of_landlock_hold(place, version):
     """What an older Landlock does not cover, the filter does."""
     assert run_preflight(place, landlock_version=version) == []
@@ -173,7 +175,7 @@ def change_files(place):
 
 
 @needs_landlock
-@pytest.mark.parametrize("version", [1, landlock.abi()])
+@pytest.mark.parametrize("version", [1, access.landlock_version()])
 def test_what_is_readable_cannot_be_changed(place, version):
     """A readable file that its owner left open to everybody keeps its content, name and mode."""
     library = place / "library"
@@ -474,7 +476,7 @@ def test_a_kernel_without_filters_is_an_error(monkeypatch):
 
 def test_a_kernel_without_landlock_is_sealed(monkeypatch):
     """Without Landlock the filter closes all files instead."""
-    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    monkeypatch.setattr(access, "landlock_version", lambda: 0)
     assert prepare().protection == "sealed seccomp"
 
 

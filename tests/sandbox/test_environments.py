@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox.worker import landlock, syscalls
+from grader.sandbox.worker import access, syscalls
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up being root")
@@ -24,8 +24,8 @@ needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="the profi
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_USER = "12345"
-USUAL = "landlock+seccomp" if landlock.abi() else "sealed seccomp"
-SEALED = "import worker.landlock as part; part.abi = lambda: 0"
+USUAL = "landlock+seccomp" if access.landlock_version() else "sealed seccomp"
+SEALED = "import worker.access as part; part.landlock_version = lambda: 0"
 UNFILTERED = "import worker.seccomp as part; part.available = lambda: False"
 
 # What notebooks do besides what is asked of them.

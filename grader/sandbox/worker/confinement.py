@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from . import landlock, seccomp, syscalls
-from .privileges import Privileges
+from . import access, seccomp, syscalls
 from .syscalls import syscall
 
 Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
@@ -20,7 +19,7 @@ Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _MOST_DESCRIPTORS = 64
-# The kernel counts threads by user: machine code can start threads which cost no memory, and would soon hold
+# The kernel counts threads by user: machine code can start threads that cost no memory, and would soon hold
 # every process number of the machine. A user shared with other workers, or with a person, needs more room.
 _MOST_TASKS_ALONE = 128
 _MOST_TASKS_SHARED = 8192
@@ -34,8 +33,8 @@ class SandboxError(Exception):
 class _Walls:
     """What confines beyond limits; the parts are in the order in which they close."""
 
-    privileges: Privileges
-    ruleset: landlock.Ruleset | None
+    privileges: access.Privileges
+    ruleset: access.Ruleset | None
     filter: seccomp.Filter
 
 
@@ -43,8 +42,8 @@ class _Walls:
 class Sandbox:
     """A way into confinement: everything that can be made before the fork has been made.
 
-    `protection` says what is really in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so
-    nothing can be opened or looked up at all) or "none" (asked for: only descriptors and limits).
+    `protection` says what is in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so no file can
+    be opened or looked up) or "none" (asked for: only descriptors and limits).
     """
 
     protection: Protection
@@ -65,11 +64,11 @@ class Sandbox:
         """Make the cage in the zygote, as strong as this system allows.
 
         Args:
-            readable: existing folders and files that children may read; see `landlock.readable_paths`.
+            readable: existing folders and files that children may read; see `access.readable_paths`.
             cpu_seconds: processor time after which a child is killed.
             memory_bytes: the largest address space of a child, the zygote's own included; None is unbounded.
             sandbox: False leaves only the closing of descriptors and the limits.
-            landlock: False gives the sealed cage even where Landlock is to be had.
+            landlock: False gives the sealed cage even where the kernel has Landlock.
 
         Raises:
             SandboxError: the sandbox asked for is not to be had here.
@@ -82,10 +81,10 @@ class Sandbox:
         return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
 
     def describe(self) -> dict[str, Any]:
-        """What is in force, as plain data for a report: versions, user, and limits in numbers."""
+        """What is in force, as plain data for a report."""
         limits = {which: soft for which, (soft, _) in self._limits}
         return {
-            "landlock": landlock.abi() if self._walls and self._walls.ruleset else 0,
+            "landlock": access.landlock_version() if self._walls and self._walls.ruleset else 0,
             "memory_bytes": limits.get(resource.RLIMIT_AS),
             "cpu_seconds": limits[resource.RLIMIT_CPU],
             "descriptors": limits[resource.RLIMIT_NOFILE],
@@ -123,11 +122,11 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
         raise SandboxError(f"the cage needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}")
     if not seccomp.available():
         raise SandboxError("this kernel, or the container around this process, does not take seccomp filters")
-    landlocked = with_landlock and landlock.abi() > 0
+    landlocked = with_landlock and access.landlock_version() > 0
     try:
         return _Walls(
-            Privileges(readable, landlocked=landlocked),
-            landlock.Ruleset(readable) if landlocked else None,
+            access.Privileges(readable, landlocked=landlocked),
+            access.Ruleset(readable) if landlocked else None,
             seccomp.Filter(machine, sealed=not landlocked),
         )
     except OSError as error:
@@ -183,6 +182,4 @@ def _limits(
 
 
 def _within(ceiling: int, pair: tuple[int, int]) -> tuple[int, int]:
-    if ceiling == resource.RLIM_INFINITY:
-        return pair
-    return min(pair[0], ceiling), min(pair[1], ceiling)
+    return pair if ceiling == resource.RLIM_INFINITY else (min(pair[0], ceiling), min(pair[1], ceiling))

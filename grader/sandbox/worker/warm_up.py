@@ -49,10 +49,10 @@ def import_all(preload: list[str]) -> str:
     """Import what workers share and warm it up; returns the version of torch."""
     import torch
 
-    from . import landlock, lazy_imports
+    from . import access, lazy_imports
 
     torch.set_num_threads(1)
-    lazy = _LAZY if landlock.abi() else (*_LAZY_WHERE_SEALED, *_LAZY)
+    lazy = _LAZY if access.landlock_version() else (*_LAZY_WHERE_SEALED, *_LAZY)
     for name in (*lazy, *preload):
         with contextlib.suppress(Exception):  # what is not installed fails in the cell that needs it
             importlib.import_module(name)

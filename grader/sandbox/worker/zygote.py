@@ -69,8 +69,8 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
 def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: Any) -> Any:
     """The sandbox, once the preflight has attacked it; None where it is not to be had or does not hold."""
+    from .access import readable_paths
     from .confinement import Sandbox, SandboxError
-    from .landlock import readable_paths
 
     try:
         sandbox = Sandbox.prepare(
