@@ -142,10 +142,10 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     folder or the course has to be mended; 3 when students' code cannot be confined; 1 when grading
     itself failed.
     """
-    from grader.cli.progress import class_progress
     from grader.course.course import Course
     from grader.grading.run import Options
     from grader.grading.run import grade as grade_class
+    from grader.reports.progress import class_progress
     from grader.reports.terminal import print_class
 
     course = Course.find()

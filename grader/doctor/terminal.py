@@ -21,7 +21,7 @@ from grader.doctor.complaints import AnswerReport, AssignmentReport
 from grader.doctor.known_answers import REFERENCE
 from grader.doctor.mutation.run import MutantProgress, MutationReport
 from grader.doctor.mutation.survivors import Survivor
-from grader.grading.options import pace
+from grader.reports.progress import pace
 
 _MAX_IN_ANSWERS = 20  # edits that survive in accepted answers only
 _REMOVED = "- "  # before a line that an edit removes

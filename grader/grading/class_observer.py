@@ -14,11 +14,11 @@ from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.judge import MAX_BATCH, error_of
-from grader.grading.options import ProgressReporter
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
+from grader.reports.progress import ProgressReporter
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.text import some

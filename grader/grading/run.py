@@ -11,13 +11,12 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.errors import GraderError
-from grader.grading.class_files import write_class
 from grader.grading.class_observer import ClassObserver
-from grader.grading.options import Options, ProgressCallback, ProgressReporter
-from grader.grading.run_plan import plan_run, recognised
+from grader.grading.run_plan import Options, plan_run, recognised
 from grader.grading.run_steps import RunSteps
 from grader.grading.submission import Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST
+from grader.reports.progress import ProgressCallback, ProgressReporter
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Settings
@@ -35,7 +34,6 @@ def grade(
     Args:
         submissions: the folder; its sub-folders name the students.
         out: where results go.
-        progress: is called whenever something was done.
 
     Raises:
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
@@ -69,17 +67,13 @@ def grade(
                 steps.write(submission, result, evidence, seed)
         steps.write_old_feedback_anew()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return write_class(plan, submissions, handed_in, results, steps.broken)
+        return steps.write_class(submissions, handed_in)
 
 
 def _selected(
     handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options
 ) -> list[Submission]:
-    """The submissions that the options ask for.
-
-    Raises:
-        GraderError: there are none.
-    """
+    """The submissions that the options ask for; GraderError where there are none."""
     stems = course.select(options.assignments)
     selected = [
         submission
@@ -106,11 +100,7 @@ def _settings(selected: Sequence[Submission], options: Options) -> Settings:
 
 
 def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
-    """Refuse a course that a student handed in, for its checks would run unconfined.
-
-    Raises:
-        GraderError: the course lies in the folder that is to be graded.
-    """
+    """Refuse a course that lies among the submissions: its checks would run unconfined."""
     handed_in = submissions.resolve()
     if handed_in in (course.root, *course.root.parents):
         raise GraderError(
@@ -120,11 +110,7 @@ def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:
 
 
 def _refuse_what_others_read(submissions: Path, out: Path) -> None:
-    """Refuse to write the seed and expected values among what students handed in or get.
-
-    Raises:
-        GraderError: results would lie there.
-    """
+    """Refuse to write the seed and expected values among what students handed in or get."""
     results, handed_in = out.resolve(), submissions.resolve()
     if handed_in in (results, results / "submissions"):
         raise GraderError(

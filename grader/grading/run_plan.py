@@ -5,23 +5,44 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
 from grader.grading.evidence_store import EvidenceStore
-from grader.grading.options import Options
 from grader.grading.submission import Key, Submission
 from grader.results.model import Provenance, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.executor import Executor, torch_version
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__, code_hash
 
 #: Results by student and name.
 Results = dict[tuple[str, str], Result]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run.
+
+    Attributes:
+        assignments: only these; empty for all.
+        students: only these; empty for all.
+        jobs: workers at a time, on this machine.
+        force: grade again what is already graded.
+        scheduler: address of a Dask scheduler whose machines observe instead of this machine.
+    """
+
+    assignments: Collection[str] = ()
+    students: Collection[str] = ()
+    jobs: int = 1
+    force: bool = False
+    sandbox: bool = True
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    scheduler: str | None = None
 
 
 class RunPlan:

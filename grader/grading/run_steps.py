@@ -1,34 +1,38 @@
-"""The steps of a run behind observing: judging, scoring and writing."""
+"""The steps of a run behind observing: judging, scoring, writing, and the files of the whole class."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from grader.grading.class_observer import ClassObserver
 from grader.grading.judge import Verdict, judge
+from grader.grading.roster import read_roster
 from grader.grading.run_plan import Results, RunPlan
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission
+from grader.reports.class_report import report_html
 from grader.reports.feedback import write_feedback
+from grader.reports.terminal import RunSummary
+from grader.results.changes import record_changes
+from grader.results.gradebook import gradebook
 from grader.results.model import Result
 from grader.sandbox.evidence import Evidence
+from grader.text import printable, some
 
 _STUBS = ""  # a name that no submission has
+_MOST_NAMED = 5
 
 
 class RunSteps:
-    """The steps of ``grade``, and what they share.
-
-    Attributes:
-        broken: the submissions on whose facts a check broke, by the cause.
-    """
+    """The steps of ``grade``, and what they share."""
 
     def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
         self._plan, self._observer, self._results = plan, observer, results
         self._settings, self._store = plan.course.settings, plan.store
-        self.broken: dict[str, list[str]] = defaultdict(list)
+        self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
 
     def judge(
         self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]]
@@ -41,7 +45,7 @@ class RunSteps:
         credit = PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts[_STUBS])
         for name in names:
             for cause in {str(verdict.cause) for verdict in verdicts[name].values() if verdict.cause}:
-                self.broken[cause].append(name)
+                self._broken[cause].append(name)
         return {key: verdicts[name] for name, key in names.items()}, credit
 
     def score(
@@ -85,6 +89,66 @@ class RunSteps:
             reference = self._observer.reference(result.assignment or "", seed)
         write_feedback(self._store, result, self._settings.feedback, evidence, rubric, reference)
 
+    def write_class(self, submissions: Path, handed_in: Sequence[Submission]) -> RunSummary:
+        """Write the gradebook, the history of changes and the report, over all that was handed in."""
+        plan, store = self._plan, self._store
+        results = [self._results[s.key] for s in handed_in if s.key in self._results]
+        roster = read_roster(submissions)
+        absent = _absent_students(handed_in, roster)
+        points = {stem: plan.course.points(stem) for stem in {stem for _, stem in absent}}
+        book = gradebook(results, absent, points)
+        same_class = plan.before.get("submissions") == str(submissions.resolve())
+        changes, unknown = record_changes(store, book, same_class=same_class)
+        notes = [self._note_of_others(submissions, len(results)), unknown, *self._notes_of_broken()]
+        summary = RunSummary(
+            results=results,
+            absent=absent,
+            protection=plan.protection.name,
+            fresh=len(plan.stale) - plan.again,
+            again=plan.again,
+            without=_without_notebook(handed_in, submissions),
+            note=" ".join(filter(None, notes)) or None,
+            changes=changes,
+            unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
+            points=points,
+        )
+        store.write(store.path / "gradebook.csv", book)
+        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, points))
+        return summary
+
+    def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
+        """A sentence where results of other submissions are stored besides those that are shown."""
+        folder, path = self._plan.before.get("submissions"), self._store.path
+        others = self._store.count_results() - graded_now
+        if not isinstance(folder, str) or Path(folder).resolve() == submissions.resolve() or others <= 0:
+            return None
+        results = "one result" if others == 1 else f"{others} results"
+        return (
+            f"Before, {folder} was graded into {path}: {results} of that stay in"
+            f" {path / 'submissions'}, but not in this gradebook and report."
+        )
+
+    def _notes_of_broken(self) -> Iterator[str]:
+        for cause, names in self._broken.items():
+            listed = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
+            yield f"A check broke, and could not be judged for {listed}: {printable(cause)}"
+
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _without_notebook(handed_in: Sequence[Submission], submissions: Path) -> list[str]:
+    """Folders of students that hold no notebook: perhaps other files were handed in."""
+    present = {submission.relative.partition("/")[0] for submission in handed_in}
+    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
+    names = (printable(name) for name in folders if not name.startswith((".", "__")))
+    return sorted(name for name in names if name not in present)
+
+
+def _absent_students(handed_in: Sequence[Submission], roster: Sequence[str]) -> list[tuple[str, str]]:
+    """Students of the roster, each with an assignment that others handed in."""
+    present = {(submission.student, submission.assignment) for submission in handed_in}
+    stems = sorted({submission.assignment for submission in handed_in if submission.assignment})
+    expected = ((student, stem) for student in roster for stem in stems)
+    return [pair for pair in expected if pair not in present]

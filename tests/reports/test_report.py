@@ -17,8 +17,7 @@ from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
-from grader.reports.charts import histogram, parts_of_bar
-from grader.reports.class_report import report_html
+from grader.reports.class_report import histogram, parts_of_bar, report_html
 from grader.reports.feedback import failed_cells
 from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import Flag, Provenance

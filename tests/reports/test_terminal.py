@@ -13,8 +13,7 @@ from patience import time_limit
 from resuming import Class
 
 from grader import signals as interrupt
-from grader.cli.progress import class_progress
-from grader.grading.options import Progress, pace
+from grader.reports.progress import Progress, class_progress, pace
 
 
 @contextmanager

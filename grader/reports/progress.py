@@ -1,11 +1,14 @@
-"""The progress of a run on a terminal."""
+"""The progress of a run: its figures, and its line on a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
@@ -13,7 +16,60 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from grader import signals as interrupt
-from grader.grading.options import Progress, ProgressCallback, pace
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a run; as text, where it is when it is interrupted.
+
+    Attributes:
+        doing: the current step, in a few words.
+        before: how many submissions had a current result when the run began.
+        total: how many other submissions there are to grade.
+        done: how many of these are done.
+        errors: how many of those done are in error.
+    """
+
+    doing: str = "starting"
+    before: int = 0
+    total: int = 0
+    done: int = 0
+    errors: int = 0
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "before anything was graded"
+        before = f" ({self.before} were graded before)" if self.before else ""
+        return f"after {self.done} of {self.total} notebooks{before}"
+
+
+ProgressCallback = Callable[[Progress], None]
+"""Called whenever a run has done something."""
+
+
+class ProgressReporter:
+    """Keeps the progress of a run and calls back at each change."""
+
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._progress, self._callback = Progress(), callback
+
+    def report(self, **changes: Any) -> None:
+        """Change fields of the progress."""
+        self._progress = replace(self._progress, **changes)
+        self._callback(self._progress)
+
+    def count(self, *, in_error: bool) -> None:
+        """Count a submission that is observed or cannot be; it may still wait to be judged."""
+        self.report(done=self._progress.done + 1, errors=self._progress.errors + in_error)
+
+
+def pace(done: int, left: int, seconds: float) -> str:
+    """The speed and the time left, from what was done in some seconds; empty before anything is done."""
+    if not done or seconds <= 0:
+        return ""
+    rate = done / seconds
+    speed = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.1f}/min"
+    return f"{speed}, {timedelta(seconds=round(left / rate))} left"
 
 
 @contextmanager
