@@ -145,17 +145,22 @@ class RunLog:
         left = [question for question in questions if question.id not in self.statuses]
         if self.statuses and not left:
             return None
-        end = self.deadly[-1] if len(self.deadly) >= _MOST_DEADLY_CELLS else math.inf
         return {
             "handed_out": self.notebook.demonstrations,
             "cells": [
                 [cell.number, cell.source]
                 for cell in self.notebook.code
-                if cell.number not in self.deadly and cell.number < end
+                if cell.number not in self.deadly and cell.number < self._end()
             ],
             "seconds": self.limit,
             "questions": [self._asked(question) for question in left],
         }
+
+    def _end(self) -> float:
+        """The first cell that is not run any more; 0 where cells before it ended their process, too."""
+        if len(self.deadly) < _MOST_DEADLY_CELLS:
+            return math.inf
+        return self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
 
     def _asked(self, question: Question) -> dict[str, Any]:
         """A question for the runner; only what was handed out says how its stub looked."""

@@ -283,4 +283,4 @@ def test_otter_run_gives_exactly_the_scores_of_grade(tmp_path):
         scores = [(test["score"], test["max_score"]) for test in document["tests"]]
         assert scores == [(one["score"], one["max_score"]) for one in result["questions"]]
         compared += 1
-    assert compared == 5
+    assert compared == len(results) - 1 >= 5
