@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer
@@ -51,15 +53,7 @@ class AssignmentReport:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> AssignmentReport:
         """From the form in the doctor's memory."""
-        return cls(
-            stem=stored["stem"],
-            complaints=stored["complaints"],
-            kills=stored["kills"],
-            diagnoses=[AnswerReport(*fields) for fields in stored["diagnoses"]],
-            answers=tuple(stored["answers"]),
-            public=[(question, name) for question, name in stored["public"]],
-            blanks=stored["blanks"],
-        )
+        return msgspec.convert(stored, cls)
 
 
 class AnswerReport(NamedTuple):

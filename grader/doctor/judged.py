@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.probes import PictureProbe
@@ -72,12 +74,7 @@ class JudgedAnswer:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> JudgedAnswer:
         """From the form in the doctor's memory."""
-        otherwise = {int(seed): _verdicts(verdicts) for seed, verdicts in stored["otherwise"].items()}
-        return cls(_verdicts(stored["verdicts"]), otherwise, stored["pictures"])
-
-
-def _verdicts(stored: Mapping[str, Any]) -> dict[str, Verdict]:
-    return {check: Verdict(**fields) for check, fields in stored.items()}
+        return msgspec.convert(stored, cls, str_keys=True)
 
 
 def _failed(checks: Sequence[Check], verdicts: Mapping[str, Verdict]) -> list[str]:
