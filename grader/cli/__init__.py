@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from grader.cli.author import build, new, try_probes
-from grader.cli.doctor_command import doctor
+from grader.cli.author import build, doctor, new, try_probes
 from grader.cli.instructor import collect, explain, export, grade, release
 from grader.cli.student import check, hint, reset, status, watch
 from grader.errors import GraderError

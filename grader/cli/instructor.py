@@ -9,13 +9,11 @@ from typing import TypeVar
 
 import click
 
-from grader.errors import GraderError
 from grader.sandbox.plan import TimeLimits
 
 _SHOWN = 12  # lines of one kind
 _PATH = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., object])
-_FILLED = ("canvas", "moodle")  # a gradebook that was exported there
 
 
 def _cores() -> int:
@@ -190,12 +188,9 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from grader.course.course import Course
     from grader.grading.regrade import regrade
     from grader.reports.explain import Explanation
-    from grader.text import did_you_mean, inert
+    from grader.text import inert
 
     regraded = regrade(Course.find().finished(), results, student, stem)
-    ids = [asked.id for asked in regraded.result.all_questions]
-    if question is not None and question not in ids:
-        raise GraderError(f"{stem} has no question {question}; {did_you_mean(question, ids)}")
     console = Console(emoji=False)
     for line in Explanation(regraded, question).lines():
         console.print(Text(inert(line.text), line.style), soft_wrap=True)
@@ -234,15 +229,10 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
     from grader.integrations.export import Export
-    from grader.integrations.export.formats import write_export
+    from grader.integrations.export.formats import require_fitting_options, write_export
     from grader.text import inert
 
-    if form in _FILLED and gradebook is None:
-        raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
-    if gradebook is not None and form not in _FILLED:
-        raise GraderError(f"--gradebook is for {' and '.join(_FILLED)}")
-    if column is not None and (form != "canvas" or stem is None):
-        raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
+    require_fitting_options(form, stem, gradebook, column)
     course = Course.find().finished([stem] if stem else [])
     done = Export(course, stem, results, out, gradebook, column)
     write_export(form, done)

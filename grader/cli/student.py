@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,31 +77,19 @@ def hint(path: str, question: str, number: int) -> None:
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
-    from grader.student.find import UnreadableError, argument_of, find_notebook
-    from grader.student.hints import hints_to
-    from grader.student.notebook import notebook_as_handed_out, open_notebook
+    from grader.student.find import argument_of, find_notebook
+    from grader.student.hints import find_hint
     from grader.text import inert
 
     found = find_notebook(path)
-    try:
-        notebook = open_notebook(found)
-    except UnreadableError:  # a hint needs only what was handed out
-        handed_out = notebook_as_handed_out(found)
-        if handed_out is None:
-            raise
-        notebook = handed_out
-    asked = notebook.question(question)
-    hints = hints_to(asked)
-    if number > len(hints):
-        raise GraderError(f"there are {len(hints)} hints to {asked.id}: the last is number {len(hints)}.")
-    given = hints[number - 1]
-    click.secho(f"{asked.id} · {inert(given.heading)}  ({number} of {len(hints)})", bold=True)
-    click.echo("\n" + "\n".join(map(inert, given.text.splitlines())) + "\n")
+    identity, given, count = find_hint(found, question, number)
     argument = argument_of(found)
-    if number < len(hints):
-        click.echo(f"More: python -m grader hint {argument} {asked.id} {number + 1}")
+    click.secho(f"{identity} · {inert(given.heading)}  ({number} of {count})", bold=True)
+    click.echo("\n" + "\n".join(map(inert, given.text.splitlines())) + "\n")
+    if number < count:
+        click.echo(f"More: python -m grader hint {argument} {identity} {number + 1}")
     else:
-        click.echo(f"That was the last one. Try: python -m grader check {argument} {asked.id}")
+        click.echo(f"That was the last one. Try: python -m grader check {argument} {identity}")
 
 
 @click.command()
@@ -114,36 +101,9 @@ def watch(folder: Path, seconds: float) -> None:
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
     begins with the one that was saved last.
     """
-    from grader.student.display import console
-    from grader.student.find import notebooks_in
-    from grader.student.folder import Watcher
-    from grader.student.process import RunnerPool
+    from grader.student.folder import watch_folder
 
-    paths = notebooks_in(folder)
-    with RunnerPool(sentence="stopped watching.") as pool:
-        watcher = Watcher(console(), seconds, pool)
-        saved = _saved(folder)
-        pool.prepare()
-        missed = next(saved)  # later saves are noticed
-        watcher.watch([missed | {max(paths, key=lambda path: path.stat().st_mtime)}])
-        watcher.watch(saved)
-
-
-def _saved(watched: Path) -> Iterator[set[Path]]:
-    """The notebooks that were saved; an empty set now and then, the first at once."""
-    from watchfiles import watch as changes_in
-
-    from grader.student.find import is_course_notebook
-
-    folder = watched.parent if watched.is_file() else watched
-
-    def is_wanted(_: object, name: str) -> bool:
-        return Path(name).name == watched.name if folder != watched else is_course_notebook(Path(name))
-
-    for changes in changes_in(
-        folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300
-    ):
-        yield {path for _, name in changes if (path := folder / Path(name).name).is_file()}
+    watch_folder(folder, seconds)
 
 
 @click.command()

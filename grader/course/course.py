@@ -104,6 +104,22 @@ class Course:
             require_finished(self.root, stem)
         return self.only(stem, judged), blanks
 
+    def stems_asking(self, stems: Collection[str], question: str) -> list[str]:
+        """Those of some assignments that have a question of this id.
+
+        Raises:
+            GraderError: none has it, or its cell still has a blank; the text says which there are.
+        """
+        ids = {stem: [q.id for q in self.assignment(stem).questions] for stem in stems}
+        having = [stem for stem in stems if question in ids[stem]]
+        waiting = [stem for stem in stems if question in questions_left_out(self.assignment(stem).path)]
+        if waiting and not having:
+            raise GraderError(f"the cell of {question} in solutions/{waiting[0]}.py still has a blank")
+        if not having:
+            names = ", ".join(dict.fromkeys(name for group in ids.values() for name in group))
+            raise GraderError(f"there is no question {question}; here are {names}")
+        return having
+
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names that students complete, by stem."""

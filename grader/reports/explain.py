@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from grader.course.rubric import Rubric
+from grader.errors import GraderError
 from grader.notebooks.definitions import find_definitions
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
@@ -19,7 +21,7 @@ from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.scores import format_points, is_capped, total
-from grader.text import some
+from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
 _MOST_NAMED = 10
@@ -34,10 +36,9 @@ class Regrade:
         run: what is known of the last run.
         reference: what was observed of the reference on the same inputs.
         rubric: the checks as they are now; None where the course has no such assignment.
-        now: the result that judging gives now.
-        remarks: why judging now may not be as it was then, in sentences.
+        remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
-        differences: where judging now says something else than what is stored, in a line each.
+        differences: where judging now says something else, in a line each.
     """
 
     result: Result
@@ -74,15 +75,14 @@ class Explanation:
     _shown: set[str] = field(default_factory=set)  # probes and causes that stand above
 
     def lines(self) -> Iterator[Line]:
-        """All lines; a student's texts in them are cut, and nothing else is done to them."""
-        return (replace(line, text=line.text[:_MAX_LINE]) for line in self._all())
-
-    def _all(self) -> Iterator[Line]:
-        yield from self._head()
-        for question in self.regrade.result.all_questions:
-            if self.question in {None, question.id}:
-                yield Line()
-                yield from self._question(question)
+        """All lines; a student's texts in them are cut. GraderError: the result has no such question."""
+        result = self.regrade.result
+        asked = [q for q in result.all_questions if self.question in {None, q.id}]
+        if self.question is not None and not asked:
+            near = did_you_mean(self.question, [q.id for q in result.all_questions])
+            raise GraderError(f"{result.name} has no question {self.question}; {near}")
+        lines = chain(self._head(), *map(self._question, asked))
+        return (replace(line, text=line.text[:_MAX_LINE]) for line in lines)
 
     def _head(self) -> Iterator[Line]:
         result, provenance = self.regrade.result, self.regrade.result.provenance
@@ -106,15 +106,10 @@ class Explanation:
         if result.error:
             yield entry("error", result.error, "red")
             yield entry("", "Nothing was judged: each check failed for this reason.")
-        yield from self._agreement()
-
-    def _agreement(self) -> Iterator[Line]:
-        if self.regrade.now is None:
-            return
         if self.regrade.differences:
             yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
             yield from (entry("", difference) for difference in self.regrade.differences)
-        else:
+        elif self.regrade.now is not None:
             yield entry("judged now", "the same, check by check", "green")
 
     @cached_property
@@ -125,6 +120,7 @@ class Explanation:
 
     def _question(self, question: QuestionResult) -> Iterator[Line]:
         score = f"{format_points(question.score)} of {format_points(question.max_score)}"
+        yield Line()
         yield Line(f"{question.id} · {question.title}: {score}, {question.status}", "bold cyan")
         yield entry("score", _how_scored(question))
         yield from self._own_code.lines(question.function)
@@ -205,16 +201,11 @@ def _source(rubric: Rubric, name: str) -> Iterator[Line]:
 
 @dataclass
 class OwnCode:
-    """The code of a student's notebook, which is read once; nothing of it is run.
-
-    Args:
-        sha256: of the file that was graded; None where it could not be read then.
-        evidence: what was observed of it then, or None.
-    """
+    """The code of a student's notebook, which is read once; nothing of it is run."""
 
     path: Path
-    sha256: str | None
-    evidence: Evidence | None
+    sha256: str | None  # of the file that was graded; None where it could not be read then
+    evidence: Evidence | None  # of then
 
     @property
     def file_status(self) -> str:

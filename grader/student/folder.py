@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, check
-from grader.student.display import mark, print_report, working
+from grader.student.display import console, mark, print_report, working
+from grader.student.find import is_course_notebook, notebooks_in
 from grader.student.notebook import open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
 from grader.text import inert
@@ -44,6 +45,33 @@ def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
     if not is_last:
         pool.prepare()
     return process
+
+
+def watch_folder(folder: Path, seconds: float) -> None:
+    """Check each notebook of a folder when it is saved, first the last one saved, until an interruption."""
+    paths = notebooks_in(folder)
+    with RunnerPool(sentence="stopped watching.") as pool:
+        watcher = Watcher(console(), seconds, pool)
+        saved = _saved(folder)
+        pool.prepare()
+        missed = next(saved)  # later saves are noticed
+        watcher.watch([missed | {max(paths, key=lambda path: path.stat().st_mtime)}])
+        watcher.watch(saved)
+
+
+def _saved(watched: Path) -> Iterator[set[Path]]:
+    """The notebooks that were saved; an empty set now and then, the first at once."""
+    from watchfiles import watch as changes_in  # noqa: PLC0415 - `status` does not need it
+
+    folder = watched.parent if watched.is_file() else watched
+
+    def is_wanted(_: object, name: str) -> bool:
+        return Path(name).name == watched.name if folder != watched else is_course_notebook(Path(name))
+
+    for changes in changes_in(
+        folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300
+    ):
+        yield {path for _, name in changes if (path := folder / Path(name).name).is_file()}
 
 
 class Watcher:

@@ -6,9 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from grader.errors import GraderError
 from grader.scores import format_points
-from grader.student.notebook import Question
+from grader.student.find import UnreadableError
+from grader.student.notebook import Question, notebook_as_handed_out, open_notebook
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)
@@ -21,6 +24,26 @@ class Hint:
 
     heading: str
     text: str
+
+
+def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
+    """The id of a question, its hint of this number, and how many hints there are to it.
+
+    Raises:
+        GraderError: there is no such question or hint, or the notebook cannot be read and was not handed out.
+    """
+    try:
+        notebook = open_notebook(path)
+    except UnreadableError:  # a hint needs only what was handed out
+        handed_out = notebook_as_handed_out(path)
+        if handed_out is None:
+            raise
+        notebook = handed_out
+    asked = notebook.question(question)
+    hints = hints_to(asked)
+    if number > len(hints):
+        raise GraderError(f"there are {len(hints)} hints to {asked.id}: the last is number {len(hints)}.")
+    return asked.id, hints[number - 1], len(hints)
 
 
 def hints_to(question: Question) -> list[Hint]:

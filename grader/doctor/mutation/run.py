@@ -17,6 +17,7 @@ from grader.course.course import Course, observe_reference
 from grader.doctor.known_answers import REFERENCE, Answer, answers_of
 from grader.doctor.mutation.mutants import mutants, normalised_source, possible_edits, without_name
 from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
+from grader.errors import GraderError
 from grader.grading.judge import MAX_BATCH, judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
@@ -25,6 +26,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
+from grader.text import did_you_mean
 
 LIMITS = TimeLimits(cell=2, question=3, notebook=10)
 SEEDS = (1, 2, 3, 4, 5)
@@ -79,9 +81,18 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
             yield _Tester(course, stem, zygote, jobs, tell).test(candidates, question)
 
 
-def names_of_origins(course: Course, stem: str) -> set[str]:
-    """The names of the answers of an assignment that are mutated."""
-    return {origin.name for origin in _origins(course, stem, answers_of(course, stem))}
+def stems_with_answer(course: Course, stems: Sequence[str], answer: str) -> list[str]:
+    """Those of some assignments that have an accepted answer of this name.
+
+    Raises:
+        GraderError: none has it; the text suggests another name.
+    """
+    names = {stem: {o.name for o in _origins(course, stem, answers_of(course, stem))} for stem in stems}
+    having = [stem for stem in stems if answer in names[stem]]
+    if not having:
+        known = set[str]().union(*names.values())
+        raise GraderError(f"--mutants: no accepted answer is called {answer}; {did_you_mean(answer, known)}")
+    return having
 
 
 def stale_equals(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.export import (
@@ -27,6 +28,17 @@ FORMATS: Mapping[str, Callable[[Export], None]] = {
     "junit": junit.write_files,
     "moodle": moodle.write_files,
 }
+_FILLED = ("canvas", "moodle")  # a gradebook that was exported there
+
+
+def require_fitting_options(form: str, stem: str | None, gradebook: Path | None, column: str | None) -> None:
+    """Refuse options of ``export`` that its format does not have, or that it needs and are not there."""
+    if form in _FILLED and gradebook is None:
+        raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
+    if gradebook is not None and form not in _FILLED:
+        raise GraderError(f"--gradebook is for {' and '.join(_FILLED)}")
+    if column is not None and (form != "canvas" or stem is None):
+        raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
 
 
 def write_export(form: str, export: Export) -> None:
