@@ -12,8 +12,6 @@ from grader.reports.format_facts import Entry, entries_of
 from grader.sandbox.evidence import ProbeOutcome
 from grader.sandbox.facts import Tensor
 
-# Among the parts of a tensor's entry; right answers differ in the names of their nodes.
-_KIND, _GRAD_FN, _VALUES = 0, 3, 8
 _EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"
 _MAX_NUMBERS, _MAX_TEXT = 3, 90
 _MAX_ENTRIES = 40  # of a kind
@@ -108,18 +106,18 @@ def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
     if first not in row:
         yield from (f"{notebook} {_short(entry, entries)}{_GAP}{_DIFFERS}" for notebook, entry in row.items())
         return
-    (_, expected), *others = row.items()
-    if all(_verdict(expected, seen) == _EQUAL for _, seen in others):
-        yield _short(entries[0], entries)
-        if others:
-            yield _EQUAL
+    expected = row[first]
+    verdicts = {notebook: _verdict(expected, seen) for notebook, seen in row.items() if notebook != first}
+    alike = [first, *(notebook for notebook, verdict in verdicts.items() if verdict == _EQUAL)]
+    if len(alike) == len(row):
+        yield _short(expected, entries)
+        yield from [_EQUAL] if verdicts else []
         return
-    alike = [notebook for notebook, seen in others if _verdict(expected, seen) == _EQUAL]
-    yield f"{', '.join([first, *alike])} {_short(expected, entries)}"
-    for notebook, seen in others:
-        if notebook not in alike:
+    yield f"{', '.join(alike)} {_short(expected, entries)}"
+    for notebook, verdict in verdicts.items():
+        if verdict != _EQUAL:
+            seen = row[notebook]
             kind = how_it_differs(seen.fact, expected.fact) if seen and expected else None
-            verdict = _verdict(expected, seen)
             yield f"{notebook} {_short(seen, entries)}{_GAP}{verdict}{f': {kind}' if kind else ''}"
 
 
@@ -129,30 +127,36 @@ def _verdict(expected: Entry | None, seen: Entry | None) -> str:
         return _EQUAL if expected is seen else _DIFFERS
     if not _agree(expected, seen):
         return _ASIDE if seen.is_gradient else _DIFFERS
-    return _EQUAL if _compared_aside(expected) == _compared_aside(seen) else _ASIDE
+    is_same_kind = not isinstance(seen.fact, Tensor) or seen.fact.kind == expected.fact.kind
+    return _EQUAL if is_same_kind and _not_compared(expected) == _not_compared(seen) else _ASIDE
 
 
-def _compared_aside(entry: Entry) -> list[str]:
-    """The parts of a tensor that a check may compare, but assert_close does not."""
-    if not isinstance(entry.fact, Tensor):
-        return []
-    parts = enumerate(entry.parts)
-    return [entry.fact.kind, *(part for index, part in parts if index not in {_KIND, _GRAD_FN, _VALUES})]
+def _not_compared(entry: Entry) -> tuple[str, ...]:
+    """The parts of a tensor that a check may compare, but assert_close does not; nothing of other facts.
+
+    The name of the node, `parts[3]`, is not among them: right answers differ in it.
+    """
+    return entry.parts[1:3] + entry.parts[4:8]
 
 
 def _agree(expected: Entry, seen: Entry) -> bool:
     """Whether two entries are the same; numbers are if a check would accept them."""
-    if isinstance(expected.fact, Tensor) and isinstance(seen.fact, Tensor):
-        if (expected.fact.shape, expected.fact.dtype) != (seen.fact.shape, seen.fact.dtype):
-            return False
-    elif type(expected.fact) is not type(seen.fact):
+    if _form(expected.fact) != _form(seen.fact):
         return False
-    elif not isinstance(expected.fact, Tensor) and _numbers(expected.fact) is None:
-        return expected.parts == seen.parts
     right, numbers = _numbers(expected.fact), _numbers(seen.fact)
-    if right is None or numbers is None or len(right) != len(numbers):
-        return right == numbers
-    return all(are_close(numbers, right, _tolerance(expected.fact)))
+    if right is None or numbers is None:
+        return right is numbers and (isinstance(seen.fact, Tensor) or expected.parts == seen.parts)
+    return len(right) == len(numbers) and all(are_close(numbers, right, _tolerance(expected.fact)))
+
+
+def _form(fact: Any) -> object:
+    """What has to be the same beside the numbers."""
+    match fact:
+        case Tensor():
+            return fact.shape, fact.dtype
+        case str() | list() | tuple() if _numbers(fact) is None:
+            return repr(fact)  # an entry's text may be cut
+    return type(fact)
 
 
 def _numbers(fact: Any) -> Sequence[float] | None:
@@ -174,39 +178,28 @@ def _short(entry: Entry | None, row: Sequence[Entry]) -> str:
         text = entry.parts[0]
         return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
     tensors = [other for other in row if isinstance(other.fact, Tensor)]
-    differing = [
-        part
-        for index, part in enumerate(entry.parts)
-        if index not in {_KIND, _GRAD_FN, _VALUES} and any(other.parts[index] != part for other in tensors)
-    ]
-    kinds = {other.fact.kind for other in tensors}
-    kind = f"{entry.fact.kind} " if len(kinds) > 1 else ""
+    parts = zip(_not_compared(entry), *map(_not_compared, tensors), strict=True)
+    differing = [part for part, *others in parts if {part} != {*others}]
+    kind = f"{entry.fact.kind} " if len({other.fact.kind for other in tensors}) > 1 else ""
     values = _some_numbers(entry.fact, [other.fact for other in tensors])
     head = f"{kind}{entry.fact.dtype.removeprefix('torch.')} {entry.fact.shape} {values}".rstrip()
     return f"<{', '.join([head, *differing])}>"
 
 
 def _some_numbers(tensor: Tensor, row: Sequence[Tensor]) -> str:
-    """A few numbers, with enough digits to show a difference."""
+    """A few numbers, with enough digits to show a difference; `row` has this tensor, too."""
     if tensor.value is None:
         return "(values not kept)"
     values = [other.value for other in row if other.value is not None and other.shape == tensor.shape]
-    tolerance = _tolerance(tensor)
-    begin = min((_first_difference(tensor.value, other, tolerance) for other in values), default=0)
-    begin = begin if begin < len(tensor.value) else 0
-    pieces = [other[begin : begin + _MAX_NUMBERS] for other in values]
+    right = [are_close(tensor.value, other, _tolerance(tensor)) for other in values]
+    begin = next((index for index, column in enumerate(zip(*right, strict=True)) if not all(column)), 0)
+    end = begin + _MAX_NUMBERS
     for digits in _DIGITS:
-        texts = {piece: " ".join(_digits(number, digits) for number in piece) for piece in pieces}
+        texts = {other[begin:end]: " ".join(_digits(n, digits) for n in other[begin:end]) for other in values}
         if len(set(texts.values())) == len(texts):
             break
-    shown = texts[tensor.value[begin : begin + _MAX_NUMBERS]]
-    before, after = (".. " if begin else ""), (" .." if begin + _MAX_NUMBERS < len(tensor.value) else "")
-    return f"{before}{shown}{after}"
-
-
-def _first_difference(one: Sequence[float], other: Sequence[float], tolerance: float) -> int:
-    right = are_close(one, other, tolerance)
-    return right.index(False) if not all(right) else len(right)
+    before, after = (".. " if begin else ""), (" .." if end < len(tensor.value) else "")
+    return f"{before}{texts[tensor.value[begin:end]]}{after}"
 
 
 def _digits(number: float, digits: int) -> str:

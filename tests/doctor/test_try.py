@@ -183,6 +183,14 @@ def test_numbers_are_shown_from_where_they_differ():
     )
 
 
+@pytest.mark.parametrize("long", ["a" * 300, [True] * 30])
+def test_of_long_texts_and_lists_the_end_is_compared_too(long):
+    """What is shown is cut, what is compared is not."""
+    other = long[:-1] + ("b" if isinstance(long, str) else [False])
+    assert shown(reference=long, mine=long)[-1].endswith(" equal")
+    assert shown(reference=long, mine=other)[-1].endswith(" differs")
+
+
 def test_so_many_digits_are_shown_that_a_difference_shows():
     """Two numbers that differ never look the same."""
     (line,) = shown(reference=tensor([1.0]), mine=tensor([1.0005]))
