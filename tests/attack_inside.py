@@ -71,9 +71,9 @@ def _seccomp():
 
 
 def _wire():
-    from worker import errors, facts, tensors
+    from worker import errors, facts, torch_objects
 
-    for module in (errors, facts, tensors):
+    for module in (errors, facts, torch_objects):
         for cap in [name for name in vars(module) if name.startswith("MAX_")]:
             setattr(module, cap, 1 << 62)
 
@@ -91,7 +91,7 @@ def _restoring():
 def _captured():
     """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
     import torch
-    from worker import contents, errors, facts, nodes, probe_api, service, spy, tensors
+    from worker import errors, facts, nodes, probe_api, service, spy, torch_objects
 
     def attribute(name):
         return lambda value: getattr(value, name)
@@ -103,7 +103,7 @@ def _captured():
         known = (
             torch.nn.Parameter,
             torch.Tensor,
-            tensors.Snap,
+            facts.Snap,
             facts.Raised,
             bool,
             int,
@@ -117,14 +117,14 @@ def _captured():
 
     public = {"requires_grad": "requires_grad", "numel": "numel"}
     for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "_version", "grad", "dtype", "shape"):
-        setattr(tensors, public.get(name, f"_{name.lstrip('_')}"), attribute(name))
-    tensors._layout = attribute("layout")
+        setattr(torch_objects, public.get(name, f"_{name.lstrip('_')}"), attribute(name))
+    torch_objects._layout = attribute("layout")
     names = ("detach", "reshape", "tolist", "numel", "is_complex", "is_inference")
     for name in names:
-        setattr(tensors, public.get(name, f"_{name}"), method(name))
-    tensors._storage = method("untyped_storage")
-    tensors._type = facts._type = kind
-    tensors.is_tensor = facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
+        setattr(torch_objects, public.get(name, f"_{name}"), method(name))
+    torch_objects._storage = method("untyped_storage")
+    torch_objects._type = facts._type = kind
+    torch_objects.is_tensor = facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
     errors.error_text = str
     service._chunks = lambda message, _: json.dumps(message)
     service._scan = lambda text, _: (json.loads(text), None)
@@ -136,7 +136,7 @@ def _captured():
         method("detach"),
     )
     spy.opaque = lambda function: function
-    contents.named = _named
+    torch_objects.named = _named
 
 
 def _is_freed(tensor):

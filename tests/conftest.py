@@ -26,7 +26,7 @@ SLOW = (
         "test_reused_worker",
         "test_author_mistakes",
     ),
-    *("test_doctor", "test_export", "test_vocabulary", "test_claims", "test_bindings"),
+    *("test_doctor", "test_export", "test_vocabulary", "test_claims", "test_names"),
 )
 
 

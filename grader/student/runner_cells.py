@@ -13,11 +13,10 @@ from typing import IO, Any
 from grader.checks.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
-from grader.sandbox.worker.bindings import cell_of, rebound
 from grader.sandbox.worker.cells import CellTimeout, Notebook
-from grader.sandbox.worker.errors import describe_error
+from grader.sandbox.worker.errors import describe_error, rebound
 from grader.sandbox.worker.fakes import install
-from grader.sandbox.worker.stub_status import answer_status
+from grader.sandbox.worker.names import answer_status, cell_of
 
 Write = Callable[[dict[str, Any]], None]
 Watch = Callable[[], None]
@@ -55,7 +54,7 @@ def run(request: dict[str, Any], write: Write, watchdog: IO[str]) -> None:
 
 def _status(question: dict[str, Any], notebook: Notebook) -> str:
     if question["stub"]:
-        return answer_status(question["stub"], question["function"], notebook)
+        return answer_status(question["stub"], question["function"], notebook.names, notebook.sources)
     return "answered" if question["function"] in notebook.names else "missing"
 
 

@@ -40,8 +40,9 @@ Decisions:
   saved tensors instead of running a backward, in which a hook could raise.
 * **What students' code can call shows nothing of ours** (``spy.py``). A Python function hands out its
   closure and its globals, so a spied ``forward``, the hooks of ``saved`` and the node of ``mark`` are
-  callables of C. What a module or an optimizer holds is read from where Python keeps it (``contents.py``),
-  nodes of the graph through C++'s own descriptors (``nodes.py``): no class of a student's is asked.
+  callables of C. What a module or an optimizer holds is read from where Python keeps it
+  (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``nodes.py``): no class of a
+  student's is asked.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
 * **What was not written to is not compared** (``snapshots.py``, 27 ms a notebook).

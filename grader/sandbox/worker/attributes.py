@@ -1,8 +1,8 @@
 """Compares the attributes that a probe relies on with those of before any student's code, and puts them back.
 
 They belong to torch's modules and classes, to some of Python's, to our own modules and to the probe itself
-(its words, helpers and classes). Code and defaults of Python functions are compared too. There is no list of
-what may be attacked: whole packages are captured.
+(its words, helpers and classes). Code and defaults of Python functions are compared too. Whole packages are
+captured, for no list knows all that may be attacked.
 """
 
 from __future__ import annotations
@@ -43,13 +43,7 @@ _MODULES = (
 )
 #: What Python and torch themselves set while running.
 _FLUCTUATING = {
-    "__dict__",
-    "__weakref__",
-    "__doc__",
-    "__builtins__",
-    "_",
-    "__annotations__",
-    "__abstractmethods__",
+    *("__dict__", "__weakref__", "__doc__", "__builtins__", "_", "__annotations__", "__abstractmethods__"),
     "_filters_version",  # warnings counts its filters
     "__slotnames__",  # what copyreg finds out about a class that is copied or stored
     *("__spec__", "__loader__", "__file__"),  # of a module that is loaded again
@@ -64,7 +58,7 @@ _parts = [_Function.__dict__[name] for name in _PARTS]
 
 
 class _Parts(NamedTuple):
-    """A Python function and what makes it what it is, which can be exchanged in it."""
+    """A Python function and its parts, which can be exchanged."""
 
     name: str
     function: types.FunctionType
@@ -77,7 +71,7 @@ class _Parts(NamedTuple):
         return cls(name, function, values, dict(values[2] or {}))
 
     def put_back(self) -> list[str]:
-        """Give the function its parts again; returns the names of those that were exchanged."""
+        """Put back the parts that were exchanged; returns their names."""
         current = [part.__get__(self.function) for part in _parts]
         exchanged = [index for index, value in enumerate(self.values) if current[index] is not value]
         for index in exchanged:
@@ -90,7 +84,7 @@ class _Parts(NamedTuple):
 
 
 class _Captured:
-    """The attributes of classes and modules, and the functions among these, perhaps only a module's."""
+    """The attributes of classes and modules, and the functions among these, only of `home` if it is given."""
 
     def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
         with audit.ignoring_events():
@@ -121,7 +115,7 @@ class _Captured:
 
 
 def _functions_in(namespaces: Iterable[AttributeSnapshot]) -> dict[types.FunctionType, str]:
-    """Python functions with their names, where they were defined rather than where they were imported to."""
+    """Python functions with their names, by preference where they were defined."""
     names: dict[types.FunctionType, str] = {}
     for namespace in namespaces:
         for name, value in namespace.original.items():
@@ -144,27 +138,27 @@ def capture() -> None:
 
 
 def capture_probe(words: types.ModuleType) -> None:
-    """What the next probe relies on besides: the module of its words, and the classes defined in there."""
+    """What the next probe relies on besides: the module of its words and the classes in there."""
     classes = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
     _captured[1:] = [_Captured([words, *classes], words.__name__)]
 
 
 def restore(*, within_probe: bool = False) -> list[str]:
-    """Put back every attribute that was replaced, removed, or put over an inherited; returns their names."""
+    """Put back each attribute that was replaced, removed or put over an inherited; returns their names."""
     exchanged = audit.functions_were_set()
     looked_at = _captured if within_probe else [*_captured, *_after_probes]
     return [name for captured in looked_at for name in captured.restore(exchanged=exchanged)]
 
 
 def writes() -> list[bytes]:
-    """How often each was written to, for `has_suspicious_writes`; nothing where Python does not count."""
+    """How often each was written to, for `has_suspicious_writes`."""
     return [captured.namespaces.writes() for captured in _captured]
 
 
 def has_suspicious_writes(before: list[bytes]) -> bool:
     """Whether a class or a module to which no honest code writes was written to since then.
 
-    That shows code which replaces a method and puts it back by itself, also where no function of the notebook
+    That shows code which replaces a method and puts it back itself, also where no function of the notebook
     returned in between (a method of its classes, a hook, a generator).
     """
     return any(
@@ -194,7 +188,7 @@ _HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
 
 
 def _state_of(owner: Any) -> set[str]:
-    """Names that hold what torch or Python remember (a device, a lazy import), not what they do."""
+    """Names of what torch or Python remember (a device, a lazy import), not of what they do."""
     if not isinstance(owner, type) and owner.__name__.partition(".")[0] in ("worker", "probe"):
         return set()
     constants = owner in (torch, math)
@@ -214,7 +208,7 @@ def _name(owner: Any) -> str:
 
 
 def _put_back(namespace: AttributeSnapshot) -> list[str]:
-    """Give replaced and removed attributes their value again; returns their names."""
+    """Put back replaced and removed attributes; returns their names."""
     if namespace.is_complete():
         return []
     changed = []

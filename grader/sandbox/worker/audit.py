@@ -1,8 +1,7 @@
 """Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
 
 Python raises audit events for some of it (PEP 578); the outside reads the rest from the cells
-(`grading/flags.py`). A notice goes at once into its own pipe. It is a reason for a human to look, never a
-verdict.
+(`grading/flags.py`). A notice is a reason for a human to look, never a verdict.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from . import NOTICES
+from .names import cell_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -56,9 +56,9 @@ def begin() -> None:
 
 
 def functions_were_set() -> bool:
-    """Whether parts of a function may have been exchanged since the last call; forgets that they were.
+    """Whether parts of a function may have been exchanged since the last call of this.
 
-    Only then are thousands of functions compared, which costs some milliseconds.
+    Only then are thousands of functions compared, which takes some milliseconds.
     """
     if not _functions_set:
         return False
@@ -68,7 +68,7 @@ def functions_were_set() -> bool:
 
 @contextmanager
 def ignoring_events() -> Iterator[None]:
-    """Ignore the events of the block, which are our own doing; to handle each would take time."""
+    """Ignore the events of the block, which are our own doing and would take time."""
     _ignoring.append(None)
     try:
         yield
@@ -78,8 +78,7 @@ def ignoring_events() -> Iterator[None]:
 
 def notice(what: str, file: str) -> None:
     """Report what was noticed in a cell, by the name of its file."""
-    digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
-    cell = int(digits) if digits.isdecimal() and len(digits) < 6 else None
+    cell = cell_of(file)
     cells = _noticed.setdefault(what, set())
     if cell not in cells and len(cells) < _MOST_CELLS:
         cells.add(cell)
@@ -88,7 +87,7 @@ def notice(what: str, file: str) -> None:
 
 
 def notice_author(what: str, middleman: str) -> bool:
-    """Report it if code of the notebook does it, perhaps through the file of a middleman; whether it does."""
+    """Report it if code of the notebook does it, perhaps through a middleman's file; whether it does."""
     file = _author(_frame_of(2), middleman)
     is_of_notebook = file.startswith("<") and not file.startswith(_OURS)
     if is_of_notebook:

@@ -3,11 +3,10 @@
 IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a student's text, so it
 runs here, under a time limit. Cell magics such as ``%%time`` run their body, or a right answer in a timed
 cell would not exist. A cell that raises costs itself. A line that fails because a package, a file, a keyboard
-or a GPU is not here costs that line: it says nothing about a student.
+or a GPU is missing costs that line: it says nothing about a student.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import asyncio
@@ -24,27 +23,22 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from .bindings import Bindings, text_of
 from .errors import error_text, remember_source
+from .names import POSTPONED, Bindings, Sources, text_of
 
-_alarm, _ITIMER_REAL, _SIGALRM, _set_handler = (
-    signal.setitimer,
-    signal.ITIMER_REAL,
-    signal.SIGALRM,
-    signal.signal,
-)
+_alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
+_set_handler, _SIGALRM = signal.signal, signal.SIGALRM
 _exec, _compile = exec, compile
-POSTPONED = __future__.annotations.compiler_flag
 # Errors of torch that have no class.
 _OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory", "can't allocate memory")
 
 
-# What the transformer may change; a cell without any of it needs no transformer.
+# What IPython's transformer may change; it takes as long as an ordinary cell takes to run.
 _MAGIC = re.compile(r"(?m)^[ \t]*(?:[%!?;,/]|>>>|\.\.\.|In ?\[)|=\s*[%!]|\?[ \t]*$|\A\s")
 
 
 def _as_python(source: str) -> str:
-    """A cell without Jupyter's own syntax; the transformer takes as long as an ordinary cell takes to run."""
+    """A cell without Jupyter's own syntax."""
     if _MAGIC.search(source):
         return str(TransformerManager().transform_cell(source))  # type: ignore[no-untyped-call]
     return source if source.endswith("\n") else source + "\n"
@@ -68,8 +62,7 @@ class Notebook:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
         self.bindings = Bindings(self.names)
-        self.sources: dict[str, str] = {}  # what was compiled, by the file name its functions carry
-        self._trees: dict[str, ast.Module] = {}  # the same, parsed
+        self.sources = Sources()
         self.cell = "cell"  # that runs, as a student knows it
         self._flags = _FLAGS
         self._missing: set[str] = set()  # names that could not be defined, because of where this runs
@@ -80,7 +73,7 @@ class Notebook:
         self.names, self.bindings = names, Bindings(names)
 
     def put_back(self, names: Mapping[str, Any]) -> None:
-        """Make the names what they were when this copy was made; the objects themselves stay as they are."""
+        """Make the names what they were when this copy was made; the objects stay as they are."""
         for name in self.names.keys() - names.keys():
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
@@ -94,7 +87,7 @@ class Notebook:
         self.bindings.begin(texts)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
-        """Run a cell; returns what it raised, or None. When time is up, CellTimeout is raised in the cell."""
+        """Run a cell; returns what it raised, or None. When time is up, it raises CellTimeout in the cell."""
         _set_handler(_SIGALRM, _raise_timeout)
         _alarm(_ITIMER_REAL, seconds)
         self.cell = f"cell {number}"
@@ -112,15 +105,8 @@ class Notebook:
         self.sources[file] = text
         remember_source(file, text)
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
-        self._trees.pop(file, None)
         code = _compiled(text, file, self._flags)
         self.bindings.run(code, text_of(code), lambda: self._run(code, text, file))
-
-    def tree(self, file: str) -> ast.Module:
-        """The syntax tree of a piece of the notebook, by its file; SyntaxError where it has none."""
-        if file not in self._trees:
-            self._trees[file] = ast.parse(self.sources.get(file, ""))
-        return self._trees[file]
 
     def _run(self, code: types.CodeType, piece: str | ast.Module, file: str) -> None:
         """Run a piece of a cell; raises the first error of what it could not run."""
@@ -138,7 +124,7 @@ class Notebook:
             raise
 
     def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:
-        """The statements to run below that which raised: none, unless it failed because of where it runs.
+        """The statements to run below the failed statement: none, unless it failed because of where it runs.
 
         Then it costs itself and what it would have defined. An import of several names is tried name by name.
         """

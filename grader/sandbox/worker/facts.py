@@ -3,9 +3,8 @@
 An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (an index of the
 table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item), ``raised`` (an error's
 types, text and location) and ``other`` (only the type's name). Only exact types count: a subclass of Tensor
-is an ``other``. The elements of a tensor are bytes in base64: to write and to read decimals takes longer than
-most probes compute. What is too deep, too much or too long is cut off here, so that no honest answer is
-refused outside.
+is an ``other``. The elements of a tensor are bytes in base64: decimals take longer to write and to read than
+most probes compute. What is too deep or too long is cut off here, so that outside refuses no honest answer.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .errors import MAX_TEXT, class_name, describe_error, printable
-from .tensors import Snap, is_tensor, memory_key, numel, read_grad, storage_of, tensor_fields
+from .torch_objects import is_tensor, memory_key, numel, read_grad, storage_of, tensor_fields
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -32,14 +31,30 @@ _type, _id, _issubclass = type, id, issubclass
 
 
 class Raised:
-    """An exception that ``attempt`` caught; distinct from an exception that was returned."""
+    """An exception that ``attempt`` caught, not one that was returned."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
+class Snap:
+    """Facts of a tensor as it is now; keeps the tensor and its storage, so that identities stay unique."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.storage = storage_of(tensor)
+        self.fields = tensor_fields(tensor)
+        grad = read_grad(tensor)
+        self.grad = None if grad is None else Snap(grad)
+
+
+def snap(tensor: Any) -> Any:
+    """Facts of a tensor as it is now; anything else is passed on as it is."""
+    return Snap(tensor) if is_tensor(tensor) else tensor
+
+
 class Encoder:
-    """Encodes an answer; its tensors go into a table, so identities and shared storage can be compared."""
+    """Encodes an answer; tensors go into a table, so that identities and storages can be compared."""
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
@@ -74,16 +89,16 @@ class Encoder:
         return described
 
     def _is_full(self) -> bool:
+        """Whether the rest of the answer is left out."""
         full = len(self.table) > MAX_TENSORS or self._characters > MAX_ALL_TEXT
         return full or self._items > MAX_ITEMS
 
     def _text(self, text: str) -> str:
-        """Text of the answer, counted: once there is too much, the rest of the answer is left out."""
         self._characters += len(text)
         return printable(text)
 
     def _composed(self, value: Any, kind: type, depth: int) -> list[Any]:
-        """A text or a collection; of everything else there is only the type's name."""
+        """A text or a collection; of anything else only the type's name."""
         if kind is str:
             return ["str", self._text(value[:MAX_TEXT])]
         if kind is list or kind is tuple:

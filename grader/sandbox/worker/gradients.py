@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from . import nodes, tensors
-from .facts import Raised
+from . import nodes, torch_objects
+from .facts import Raised, snap
 from .graph import tensors_of
-from .spy import opaque, snap
+from .spy import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -55,12 +55,12 @@ def gradients(
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
-        if not tensors.is_tensor(output) and _callable(output):
+        if not torch_objects.is_tensor(output) and _callable(output):
             output = output()
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}
     leaves = dict(_tensors({**(others or {}), **named}))
-    frozen = [name for name, leaf in leaves.items() if not tensors.requires_grad(leaf)]
+    frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
     return {
         "output": snap(output),
         "gradients": _back(output, leaves, set(frozen), by),
@@ -77,7 +77,7 @@ def _tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any:
     """The gradients by name, or the error that was raised."""
     none = dict.fromkeys(leaves)
-    if not tensors.is_tensor(output) or not tensors.requires_grad(output):
+    if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
     cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
@@ -97,13 +97,13 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
     """What backward() puts into ``.grad`` of some leaves; then all leaves have again what they had."""
     behind = (nodes.leaf_of(node) for node in nodes.behind(output))
-    leaves = [*inputs, *(leaf for leaf in behind if tensors.is_tensor(leaf))]
-    before = [(leaf, tensors.read_grad(leaf)) for leaf in leaves]
+    leaves = [*inputs, *(leaf for leaf in behind if torch_objects.is_tensor(leaf))]
+    before = [(leaf, torch_objects.read_grad(leaf)) for leaf in leaves]
     try:
         for leaf in leaves:
             _set_grad(leaf, None)
         _run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
-        return [tensors.read_grad(leaf) for leaf in inputs]
+        return [torch_objects.read_grad(leaf) for leaf in inputs]
     finally:
         for leaf, gradient in before:
             _set_grad(leaf, gradient)
@@ -146,19 +146,19 @@ class Updates:
         modules: set[int] = set()
         pairs = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
         names = {_id(p): name for name, p in reversed(pairs)}  # of several names of a parameter the first
-        self._learners = list({_id(p): p for _, p in pairs if tensors.requires_grad(p)}.values())
+        self._learners = list({_id(p): p for _, p in pairs if torch_objects.requires_grad(p)}.values())
         self._names = [names[_id(p)] for p in self._learners]
         self._opt = opt
         self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}
 
     def __enter__(self) -> dict[str, Any]:
-        grads = [(p, tensors.read_grad(p)) for p in self._learners]
+        grads = [(p, torch_objects.read_grad(p)) for p in self._learners]
         self._made["before"] = _joined(_zeros_like(p) if grad is None else grad for p, grad in grads)
         self._hook = _listen(self._opt, opaque(self._note))
         return self._made
 
     def _note(self, *_: Any) -> None:
-        grads = [tensors.read_grad(p) for p in self._learners]
+        grads = [torch_objects.read_grad(p) for p in self._learners]
         missing = [name for name, grad in zip(self._names, grads, strict=True) if grad is None]
         position = _joined(self._learners)
         self._made["steps"].append({"gradient": _joined(grads), "missing": missing, "place": position})
@@ -173,7 +173,7 @@ class Updates:
 def _joined(parts: Iterable[Any]) -> Any:
     """The numbers of some tensors as they are now, in one tensor; a single tensor keeps its shape."""
     listed = list(parts)
-    if not listed or not all(map(tensors.is_tensor, listed)):
+    if not listed or not all(map(torch_objects.is_tensor, listed)):
         return None
     if len(listed) == 1:
         return _clone(_detach(listed[0]))

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, nodes, tensors
+from . import errors, nodes, torch_objects
 from .nodes import Walk, leaf_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -61,21 +61,21 @@ def graph(**named: Any) -> dict[str, Any]:
 def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
     """The tensors a named value stands for; a module's are read past its own methods, each module's once."""
     kind = _type(value)
-    if tensors.is_tensor(value):
+    if torch_objects.is_tensor(value):
         yield name[:_MAX_NAME], value
     elif kind is list or kind is tuple:
         items = enumerate(value[:_MAX_ITEMS])
-        yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if tensors.is_tensor(item))
-    elif contents.is_module(value):
+        yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if torch_objects.is_tensor(item))
+    elif torch_objects.is_module(value):
         yield from _of_module(name, value, modules)
 
 
 def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
-    for prefix, part in contents.modules_of(module, f"{name}."):
+    for prefix, part in torch_objects.modules_of(module, f"{name}."):
         if _id(part) not in modules and len(modules) < _MAX_MODULES:
             modules.add(_id(part))
-            for key, parameter in contents.members(part, "_parameters"):
-                if tensors.is_tensor(parameter):
+            for key, parameter in torch_objects.members(part, "_parameters"):
+                if torch_objects.is_tensor(parameter):
                     yield f"{prefix}{key}"[:_MAX_NAME], parameter
 
 
@@ -113,14 +113,14 @@ class _Graph:
         return {
             "name": name,
             "shape": _sizes(tensor),
-            "leaf": tensors.is_leaf(tensor),
+            "leaf": torch_objects.is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.indices.get(_id(tensors.made_by(tensor))),
+            "made_by": self._shown.indices.get(_id(torch_objects.made_by(tensor))),
             "output": _output(tensor),
             "storage": self._groups[index],
             "same": None if first == index else first,
-            "grad": tensors.read_grad(tensor) is not None,
+            "grad": torch_objects.read_grad(tensor) is not None,
             "retains": _retains(tensor),
         }
 
@@ -134,9 +134,9 @@ class _Graph:
             "saved": [*islice(self._remarkable(nodes.states(node)), MAX_SAVED)],
         }
         leaf = leaf_of(node)
-        if tensors.is_tensor(leaf):
+        if torch_objects.is_tensor(leaf):
             named = self._names.get(_id(leaf))
-            entry.update(leaf=_sizes(leaf), named=named, grad=tensors.read_grad(leaf) is not None)
+            entry.update(leaf=_sizes(leaf), named=named, grad=torch_objects.read_grad(leaf) is not None)
         return entry
 
     def _remarkable(self, states: list[nodes.State]) -> Iterator[list[Any]]:
@@ -162,7 +162,7 @@ def _few(indices: list[int | None]) -> list[int | None]:
 
 
 def _memory_of(tensor: Any) -> int:
-    return tensors.memory_key(tensor, tensors.storage_of(tensor))
+    return torch_objects.memory_key(tensor, torch_objects.storage_of(tensor))
 
 
 def _sizes(tensor: Any) -> str:

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from . import errors, tensors
+from . import errors, torch_objects
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _PythonNode = torch._C._FunctionBase
 _next_of_python = _PythonNode.__dict__["next_functions"].__get__
-_made_by = tensors.made_by
+_made_by = torch_objects.made_by
 _probing = torch.ones(1, requires_grad=True)
 _AccumulateGrad = type(_made_by(_probing * _probing).next_functions[0][0])
 _variable = _AccumulateGrad.__dict__["variable"].__get__
@@ -64,7 +64,7 @@ def behind(tensor: Any) -> list[Any]:
 
     It records less than a ``Walk``, because a probe may call it after every call of a module.
     """
-    first = _made_by(tensor) if tensors.is_tensor(tensor) else None
+    first = _made_by(tensor) if torch_objects.is_tensor(tensor) else None
     reached = {} if first is None else {_id(first): first}
     waiting = list(reached.values())
     while waiting:
@@ -143,7 +143,7 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
     return [
         (f"{name}[{index}]" if several else name, "current", *_versions(value), value)
         for index, value in enumerate(values if several else (values,))
-        if tensors.is_tensor(value)
+        if torch_objects.is_tensor(value)
     ]
 
 

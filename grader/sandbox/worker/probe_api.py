@@ -19,12 +19,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import contents, errors, gradients
-from .facts import Raised, key_text
+from . import errors, gradients, torch_objects
+from .facts import Raised, key_text, snap
 from .gradients import Updates
 from .graph import graph
 from .nodes import behind, leaf_of, states
-from .spy import graph_at, opaque, snap, spy
+from .spy import graph_at, opaque, spy
 from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -63,12 +63,12 @@ def end_call() -> None:
 
 def state(thing: Any) -> dict[str, Any]:
     """Snaps of everything a module or an optimizer holds now; TypeError where it is neither."""
-    if contents.is_module(thing):
-        parts = {part: contents.named(thing, f"_{part}") for part in ("parameters", "buffers")}
+    if torch_objects.is_module(thing):
+        parts = {part: torch_objects.named(thing, f"_{part}") for part in ("parameters", "buffers")}
         return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}
-    if not contents.is_optimizer(thing):
+    if not torch_objects.is_optimizer(thing):
         raise TypeError(f"{errors.class_name(type(thing))} is neither a module nor an optimizer")
-    groups, memory = contents.groups_of(thing), contents.memory_of(thing)
+    groups, memory = torch_objects.groups_of(thing), torch_objects.memory_of(thing)
     return {
         "groups": [[snap(p) for p in group] for group in groups],
         "state": [

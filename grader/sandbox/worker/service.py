@@ -26,11 +26,10 @@ from . import (
     facts,
     fakes,
     probe_api,
-    stub_status,
     torch_state,
 )
-from .bindings import rebound
 from .confinement import Sandbox
+from .names import answer_status
 from .student_namespace import StudentNamespace
 
 _builtins = dict(vars(builtins))
@@ -130,7 +129,7 @@ class Service:
             return self._pictures(arguments)
         operations: dict[str, Callable[..., Any]] = {
             "anew": self._anew,
-            "begin": self._begin,
+            "begin": self._notebook.begin,
             "cell": self._cell,
             "survey": self._survey,
             "probe": self._probe,
@@ -146,23 +145,21 @@ class Service:
         fakes.install(self._notebook)
         return torch_state.threads()
 
-    def _begin(self, handed_out: list[str]) -> None:
-        self._notebook.begin(handed_out)
-
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
         return {"raised": None if error is None else self._described(error)}
 
     def _described(self, error: BaseException) -> dict[str, Any]:
         """An error, with the name behind it that a cell took from another."""
-        behind = rebound(error, self._notebook.bindings, self._notebook.names)
+        behind = errors.rebound(error, self._notebook.bindings, self._notebook.names)
         return errors.describe_error(error) | ({"rebound": behind} if behind else {})
 
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()
         torch_state.restore_modes()
         patched = attributes.restore()
-        names = {name: stub_status.answer_status(stub, name, self._notebook) for name, stub in stubs.items()}
+        known, sources = self._notebook.names, self._notebook.sources
+        names = {name: answer_status(stub, name, known, sources) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
     def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None) -> Any:

@@ -1,9 +1,9 @@
 """The attributes of classes and modules as they were before any student's code, and what was changed since.
 
-To compare thousands of values touches the reference count of each, so a forked worker has to copy the pages
-they lie on, a thousand of them. CPython up to 3.13 counts the writes to every dictionary (PEP 509), and that
-number is read from where it stands: what has not been written to need not be compared. To read a thousand of
-those numbers one by one takes as long as a probe, so numpy reads them at once.
+To compare thousands of values changes the reference count of each, so a forked worker has to copy the pages
+they lie on, a thousand of them. CPython up to 3.13 counts the writes to every dictionary (PEP 509): a
+dictionary without new writes need not be compared. To read a thousand of these numbers each by itself takes
+as long as a probe, so numpy reads them at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MISSING = object()
 
 
 class AttributeSnapshot:
-    """The attributes of a class or a module when this was made; `original` are those that have to stay."""
+    """The attributes of a class or a module at this moment; `original` are those that have to stay."""
 
     __slots__ = ("names", "original", "owner")
 
@@ -36,7 +36,7 @@ class AttributeSnapshot:
         self.names = frozenset(self.original)
 
     def is_complete(self) -> bool:
-        """Whether every original attribute is what it was; others may have been added."""
+        """Whether every original attribute is what it was."""
         current = _map(vars(self.owner).get, self.original, _repeat(MISSING))
         return _all(_map(_is, current, self.original.values()))
 
@@ -58,7 +58,7 @@ class AttributeSnapshots:
         self._seen = self.writes()
 
     def writes(self) -> bytes:
-        """The numbers of writes up to now; nothing where Python does not count."""
+        """The numbers of writes up to now; empty where Python does not count."""
         return self._counters.read() if self._counters else b""
 
     def written(self) -> Iterator[tuple[int, AttributeSnapshot]]:
@@ -69,7 +69,7 @@ class AttributeSnapshots:
             yield from ((index, self.all[index]) for index in _unequal(now, self._seen))
 
     def mark_clean(self, indices: Sequence[int], writes: bytes) -> None:
-        """Until these numbers nothing was changed: only later writes count."""
+        """Until these numbers nothing was changed; only later writes count."""
         if writes:
             seen = bytearray(self._seen)
             for index in indices:
@@ -78,7 +78,7 @@ class AttributeSnapshots:
             self._seen = bytes(seen)
 
     def written_between(self, before: bytes, after: bytes) -> list[AttributeSnapshot]:
-        """Those that were written to between two results of ``writes``, whatever they hold by now."""
+        """Those written to between two results of ``writes``, whatever they hold by now."""
         return [] if before == after else [self.all[index] for index in _unequal(before, after)]
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import torch
 
-from . import nodes, tensors
+from . import nodes
+from .facts import Snap, snap
 from .graph import graph
+from .torch_objects import is_tensor, made_by
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -18,11 +20,6 @@ _module_dict = torch.nn.Module.__dict__["__dict__"].__get__
 _output_number = torch._C.TensorBase.__dict__["output_nr"].__get__
 _detach, _add = torch._C.TensorBase.detach, torch._C.TensorBase.add
 _type, _id, _issubclass = type, id, issubclass
-
-
-def snap(tensor: Any) -> Any:
-    """Facts of a tensor as it is now; anything else is passed on as it is."""
-    return tensors.Snap(tensor) if tensors.is_tensor(tensor) else tensor
 
 
 def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
@@ -78,7 +75,7 @@ class _Records:
     def _key(self, record: dict[str, Any]) -> Any:
         """What is equal for calls of the same step."""
         given = record["inputs"].get(self._once_per)
-        if self._once_per is None or _type(given) is not tensors.Snap:
+        if self._once_per is None or _type(given) is not Snap:
             return _id(record)
         value = given.fields["value"]
         return _id(given.tensor) if value is None else (*given.fields["shape"], value)
@@ -86,14 +83,14 @@ class _Records:
 
 def _listen(output: Any, record: dict[str, Any]) -> None:
     """Add up the gradients that arrive at the node which made an output."""
-    node = tensors.made_by(output) if tensors.is_tensor(output) else None
+    node = made_by(output) if is_tensor(output) else None
     if node is None:
         return
     index = _output_number(output)
 
     def arrived(arriving: tuple[Any, ...]) -> None:
         gradient = arriving[index]
-        if tensors.is_tensor(gradient):
+        if is_tensor(gradient):
             before, now = record["gradient"], _detach(gradient)
             record["gradient"] = now if before is None else _add(before, now)
 
@@ -175,10 +172,8 @@ def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any
     states: list[tuple[str, Any]] = []
     before: Any = None
     for number, record in enumerate(calls, start=1):
-        entered, left = (
-            _tensors(_next(iter([*record["inputs"].values()][1:]), None)),
-            _tensors(record["output"]),
-        )
+        entered = _tensors(_next(iter([*record["inputs"].values()][1:]), None))
+        left = _tensors(record["output"])
         if not _are_same(entered, before):
             states.append(("start" if number == 1 else f"h_into_step_{number}", entered))
         states.append((f"h{number}", left))
@@ -191,7 +186,7 @@ def _tensors(fact: Any) -> Any:
     """The tensor of a snap, or those of a tuple of snaps."""
     if _type(fact) is tuple:
         return tuple(_tensors(part) for part in fact)
-    return fact.tensor if _type(fact) is tensors.Snap else fact
+    return fact.tensor if _type(fact) is Snap else fact
 
 
 def _are_same(one: Any, other: Any) -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, probe_api, tensors, torch_state
+from . import errors, probe_api, torch_state
+from .torch_objects import is_module, is_optimizer, is_tensor
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -51,7 +52,7 @@ def make_plain(value: Any) -> list[str]:
     """
     changed: list[str] = []
     for tensor in _tensors(value):
-        if not tensors.is_tensor(tensor):
+        if not is_tensor(tensor):
             _make_torchs_own(tensor)
         attributes = _attributes(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
@@ -71,7 +72,7 @@ def _make_torchs_own(tensor: Any) -> None:
 
 
 def _is_watched(value: Any) -> bool:
-    return _issubclass(_type(value), _Base) or contents.is_module(value) or contents.is_optimizer(value)
+    return _issubclass(_type(value), _Base) or is_module(value) or is_optimizer(value)
 
 
 def _tensors(value: Any) -> Iterator[Any]:

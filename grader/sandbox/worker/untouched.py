@@ -24,8 +24,9 @@ from typing import Any
 
 import torch
 
-from . import contents, errors, tensors, torch_state
-from .contents import items_of
+from . import errors, torch_objects, torch_state
+from .facts import Snap
+from .torch_objects import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -103,11 +104,11 @@ class _Recorder:
 
     def _looked_into(self, value: Any, entry: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
         kind = _type(value)
-        if tensors.is_tensor(value):
+        if torch_objects.is_tensor(value):
             return _tensor(value, self._objects), iter(())
-        if contents.is_module(value):
+        if torch_objects.is_module(value):
             return _module(value, self._objects)
-        if contents.is_optimizer(value):
+        if torch_objects.is_optimizer(value):
             return _optimizer(value, self._objects)
         if kind is list or kind is tuple or kind is dict:
             return _container(value, self._objects)
@@ -126,17 +127,26 @@ def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
     if then["kind"] != "tensor" or now["kind"] != "tensor":
         return then == now
     rest = ("hooks", "attributes")
-    return tensors.are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
+    return _are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
+
+
+def _are_same(one: Snap | None, other: Snap | None) -> bool:
+    """Whether two snaps are of the same tensor, on the same memory, and nothing about it has changed."""
+    if one is None or other is None:
+        return one is other
+    keys = [torch_objects.memory_key(snap.tensor, snap.storage) for snap in (one, other)]
+    alike = one.tensor is other.tensor and keys[0] == keys[1] and one.fields == other.fields
+    return alike and _are_same(one.grad, other.grad)
 
 
 def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
     hooks = _hooks([read(tensor) for read in _hooks_of_tensor], objects)
     attributes = sorted(_tensor_dict(tensor))
-    return {"kind": "tensor", "tensor": tensors.Snap(tensor), "hooks": hooks, "attributes": attributes}
+    return {"kind": "tensor", "tensor": Snap(tensor), "hooks": hooks, "attributes": attributes}
 
 
 def _module(module: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = contents.attributes_of(module)
+    held = torch_objects.attributes_of(module)
     tables = {name: held.get(name) for name in _TABLES}
     buffers = tables["_buffers"]
     left_out: Any = held.get("_non_persistent_buffers_set")
@@ -161,7 +171,7 @@ def _parts_of_module(held: dict[str, Any], tables: dict[str, Any]) -> _Parts:
 
 
 def _optimizer(optimizer: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = contents.attributes_of(optimizer)
+    held = torch_objects.attributes_of(optimizer)
     hooks = _hooks([table for name, table in held.items() if name.endswith("hooks")], objects)
     entry = {"kind": "optimizer", "class": objects.of(_type(optimizer)), "hooks": hooks}
     groups = held.get("param_groups")

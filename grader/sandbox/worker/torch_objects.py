@@ -1,9 +1,16 @@
-"""Reads tensors through what torch offered before any student's code ran."""
+"""Reads tensors, modules and optimizers through what torch offered before any student's code ran.
+
+A student's class can override ``parameters``, ``__getattr__`` or ``state``, and replace ``_parameters`` by
+its own kind of dictionary. So attributes are taken from where Python keeps them, and dictionaries and lists
+are read as such.
+"""
 
 from __future__ import annotations
 
 import binascii
 import builtins
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,7 +48,7 @@ _WIDER = {
     **dict.fromkeys((torch.float16, torch.bfloat16), torch.float32),
     **dict.fromkeys((torch.float8_e4m3fn, torch.float8_e5m2), torch.float32),
 }
-_type, _str, _id = type, str, id
+_type, _str, _id, _issubclass = type, str, id, issubclass
 
 
 def is_tensor(value: Any) -> bool:
@@ -49,32 +56,12 @@ def is_tensor(value: Any) -> bool:
     return _type(value) is _Tensor or _type(value) is _Parameter
 
 
-class Snap:
-    """Facts of a tensor as it is now; keeps the tensor and its storage, so that identities stay unique."""
-
-    def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
-        self.storage = storage_of(tensor)
-        self.fields = tensor_fields(tensor)
-        grad = read_grad(tensor)
-        self.grad = None if grad is None else Snap(grad)
-
-
-def are_same(one: Snap | None, other: Snap | None) -> bool:
-    """Whether two snaps are of the same tensor, on the same memory, and nothing about it has changed."""
-    if one is None or other is None:
-        return one is other
-    is_in_place = memory_key(one.tensor, one.storage) == memory_key(other.tensor, other.storage)
-    alike = one.tensor is other.tensor and is_in_place and one.fields == other.fields
-    return alike and are_same(one.grad, other.grad)
-
-
 def storage_of(tensor: Any) -> Any:
-    """Its storage; None for a sparse tensor. Of a wrapper of torch.func's, the storage of its content."""
+    """Its storage; None for a sparse tensor. Of a wrapper of torch.func's, that of its content."""
     try:
         if _is_wrapped(tensor):
             with _without_transforms():
-                tensor = _content(tensor)
+                tensor, _ = _content(tensor)
         return _storage(tensor) if _layout(tensor) is _strided else None
     except (RuntimeError, NotImplementedError):
         return None
@@ -88,8 +75,8 @@ def memory_key(tensor: Any, storage: Any) -> int:
 def made_by(tensor: Any) -> Any:
     """The node that made a tensor, or None.
 
-    None too where torch refuses: for a view that an operation gave together with others, if their base or
-    another of them was written to since.
+    torch refuses to answer for a view that an operation gave together with others, if their base or another
+    of them was written to since: None too.
     """
     try:
         return _grad_fn(tensor)
@@ -114,19 +101,12 @@ def read_grad(tensor: Any) -> Any:
 
 
 def tensor_fields(tensor: Any) -> dict[str, Any]:
-    """All facts of a tensor that do not refer to other tensors.
-
-    Within torch.func, shape and value are those of the content of all wrappers.
-    """
-    if _interpreter() is not None or _is_wrapped(tensor):
-        return _fields_in_transform(tensor)
-    return _fields(tensor)
-
-
-def _fields_in_transform(tensor: Any) -> dict[str, Any]:
+    """All facts of a tensor that do not refer to other tensors; within torch.func, those of its content."""
+    if _interpreter() is None and not _is_wrapped(tensor):
+        return _fields(tensor)
     with _without_transforms():
         try:
-            content = _content(tensor)
+            content, _ = _content(tensor)
         except RuntimeError:  # a wrapper of another kind
             return _fields(tensor)
         return {**_fields(tensor), "shape": [*_shape(content)], "value": _elements(content)}
@@ -149,9 +129,9 @@ def _fields(tensor: Any) -> dict[str, Any]:
 
 
 def _elements(tensor: Any) -> str | None:
-    """The elements' bytes in row-major order, in base64; a complex number is two real numbers.
+    """The elements' bytes in row-major order, in base64; None where there are no numbers to read.
 
-    None where there are no numbers to read.
+    A complex number is two real numbers.
     """
     if numel(tensor) > MAX_ELEMENTS or _layout(tensor) is not _strided:
         return None
@@ -184,20 +164,87 @@ _without_transforms: Any = torch._C._DisableFuncTorch
 _permute, _dim = _base.permute, _base.dim
 
 
-def _content(tensor: Any) -> Any:
-    """The tensor in all wrappers, detached; every dimension over which vmap maps comes first.
+def _content(tensor: Any) -> tuple[Any, int]:
+    """The tensor in all wrappers, detached, and how many of its dimensions, the first, vmap maps over.
 
     The transforms have to be switched off.
     """
-    return _content_and_batches(tensor)[0]
-
-
-def _content_and_batches(tensor: Any) -> tuple[Any, int]:
-    """The content, and how many of its dimensions were mapped over."""
     if not _is_wrapped(tensor):
         return _detach(tensor), 0
-    inner, batches = _content_and_batches(_unwrapped(tensor))
+    inner, batches = _content(_unwrapped(tensor))
     if not _is_batched(tensor):
         return inner, batches
     mapped = _batch_dimension(tensor) + batches
     return _permute(inner, [mapped, *(d for d in range(_dim(inner)) if d != mapped)]), batches + 1
+
+
+# What a module or an optimizer holds, read past everything its class may define.
+
+_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
+_module_dict = _Module.__dict__["__dict__"].__get__
+_optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
+_MAX_MODULES = 1_000  # in a module; two that hold each other twice have no end
+
+
+def is_module(thing: Any) -> bool:
+    """Whether it is a module, whatever its class says."""
+    return _issubclass(_type(thing), _Module)
+
+
+def is_optimizer(thing: Any) -> bool:
+    """Whether it is an optimizer, whatever its class says."""
+    return _issubclass(_type(thing), _Optimizer)
+
+
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """The attributes of a module or an optimizer, where Python keeps them."""
+    return _module_dict(thing) if is_module(thing) else _optimizer_dict(thing)  # type: ignore[no-any-return]
+
+
+def items_of(table: Any) -> list[tuple[Any, Any]]:
+    """The items of a table, which is a dict whatever its class says; of anything else none."""
+    return [*dict.items(table)] if _issubclass(_type(table), dict) else []
+
+
+def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """A module and all below it in the order of ``named_modules``, each with the prefix of its names.
+
+    What several modules hold comes once for each of them.
+    """
+    return islice(_below(module, prefix, ()), _MAX_MODULES)
+
+
+def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    yield prefix, module
+    above = (*above, module)
+    for name, child in members(module, "_modules"):
+        if is_module(child) and not any(child is parent for parent in above):
+            yield from _below(child, f"{prefix}{name}.", above)
+
+
+def members(module: Any, part: str) -> list[tuple[str, Any]]:
+    """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``, without None."""
+    registered = items_of(attributes_of(module).get(part))
+    return [(name, value) for name, value in registered if _type(name) is str and value is not None]
+
+
+def named(module: Any, part: str) -> dict[str, Any]:
+    """What a module and all below it registered, by full names; what is shared has several."""
+    below = modules_of(module)
+    return {f"{prefix}{name}": held for prefix, child in below for name, held in members(child, part)}
+
+
+def groups_of(optimizer: Any) -> list[list[Any]]:
+    """The tensors of an optimizer by their groups, in order."""
+    groups = _items(attributes_of(optimizer).get("param_groups"))
+    return [_items(dict(items_of(group)).get("params")) for group in groups]
+
+
+def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
+    """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
+    kept = items_of(attributes_of(optimizer).get("state"))
+    return {_id(parameter): items_of(memory) for parameter, memory in kept}
+
+
+def _items(value: Any) -> list[Any]:
+    return [*list.__iter__(value)] if _issubclass(_type(value), list) else []
