@@ -65,12 +65,12 @@ class FakeShell:
             self._execute(line, f"%{name}")
 
     def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
-        """``%%name``; only the body of a cell that is measured or captured runs."""
+        """``%%name``; the body of a cell that is measured or captured runs."""
         if name in _TRANSPARENT:
             self._execute(cell, f"below %%{name}")
 
     def _execute(self, text: str, origin: str) -> None:
-        """Run a text; report it if it stands in no cell, for then flags of cells cannot have seen it."""
+        """Run a text; report it if it stands in no cell, where the flags of cells cannot see it."""
         file = f"<{self._notebook.cell}, {origin}>"
         if not any(repr(text) in source for source in self._notebook.sources.values()):
             notice("imports at run time", file)
@@ -110,7 +110,7 @@ def _plain_progress_bar(name: str) -> Any:
 
 
 def _module(name: str) -> types.ModuleType:
-    """A module from which everything can be imported, and nothing does anything."""
+    """A module from which everything can be imported, and does nothing."""
     module = types.ModuleType(name)
     module.__dict__.update(__path__=[], __getattr__=_silent_attribute)
     return module

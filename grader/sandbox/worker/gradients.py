@@ -31,15 +31,15 @@ def begin_probe(seed: int) -> None:
 
 
 def derived(seed: int, use: bytes) -> int:
-    """A seed for a use, from which neither the seed itself nor that for another use can be found."""
+    """A seed for a use, which tells neither the seed itself nor that for another use."""
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
 def vjp(output: Any, *inputs: Any) -> list[Any]:
     """Vector-Jacobian products v^T (d output / d input) with a random cotangent v, for each input.
 
-    v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for
-    the reference. The graph is kept, and no ``.grad`` is touched.
+    v is drawn after the student's code ran, from a generator it cannot foresee, and is the same for the
+    reference. The graph is kept, and no ``.grad`` is touched.
     """
     _drawn[1] += 1
     return list(_asked(output, inputs, _cotangent(output)))
@@ -50,8 +50,8 @@ def gradients(
 ) -> dict[str, Any]:
     """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
 
-    It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses the way of
-    torch.autograd.grad, and puts back what all leaves that it knows of held.
+    It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses
+    torch.autograd.grad, and then all leaves have again what they held.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -61,11 +61,8 @@ def gradients(
         return {"output": Raised(error), "gradients": {}, "frozen": []}
     leaves = dict(_tensors({**(others or {}), **named}))
     frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
-    return {
-        "output": snap(output),
-        "gradients": _back(output, leaves, set(frozen), by),
-        "frozen": frozen,
-    }
+    arrived = _back(output, leaves, set(frozen), by)
+    return {"output": snap(output), "gradients": arrived, "frozen": frozen}
 
 
 def _tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -110,7 +107,7 @@ def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
 
 
 def _cotangent(output: Any) -> Any:
-    """Random numbers in the shape of an output; they depend on the seed and on how many were drawn before."""
+    """Random numbers in the shape of an output, by the seed and how many were drawn before."""
     _generator.manual_seed(derived(_drawn[0], b"%d" % _drawn[1]))
     return _randn(_shape(output), dtype=_dtype(output), generator=_generator)
 
@@ -124,21 +121,15 @@ _id = id
 
 #: What torch's optimizers remember of a parameter.
 _MEMORY = (
-    "momentum_buffer",
-    "exp_avg",
-    "exp_avg_sq",
-    "max_exp_avg_sq",
-    "square_avg",
-    "grad_avg",
-    "sum",
-    "step",
+    *("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+    *("square_avg", "grad_avg", "sum", "step"),
 )
 
 
 class Updates:
     """The word ``updates``: what an optimizer is given at each step, and where the parameters come to.
 
-    Each entry is a single tensor for all parameters (None if any of them has none), so that a small parameter
+    Each entry is a single tensor for all parameters (None if a parameter has none), so that a small parameter
     is compared no more finely than rounding allows.
     """
 
@@ -171,7 +162,7 @@ class Updates:
 
 
 def _joined(parts: Iterable[Any]) -> Any:
-    """The numbers of some tensors as they are now, in one tensor; a single tensor keeps its shape."""
+    """The present numbers of some tensors in one tensor; a single tensor keeps its shape."""
     listed = list(parts)
     if not listed or not all(map(torch_objects.is_tensor, listed)):
         return None

@@ -2,9 +2,9 @@
 
 Every step of an optimizer, every checkpoint and ``torch.func.grad`` ask ``torch._dynamo`` to keep the
 compiler away. For that alone torch would import the compiler, which takes a second and makes every fork
-slower. Where nothing is compiled there is nothing to keep away, so a lazy module answers these questions by
-doing nothing. Whatever else is asked of it loads the real package into the same module, as if it had been
-imported just then. (``importlib.util.LazyLoader`` would load it for these questions, too.)
+slower. Where nothing is compiled a lazy module answers these questions by doing nothing. Whatever else is
+asked of it loads the real package into the same module, as if it had been imported just then.
+(``importlib.util.LazyLoader`` would load it for these questions, too.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Step = Callable[[types.ModuleType], None]
 
 
 class _LazyDynamo(types.ModuleType):
-    """The package before anything of it ran, but for its settings, which torch reads without compiling."""
+    """The package with nothing but its settings, which torch reads without compiling."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__path__":  # asked by those who look through all modules
@@ -70,7 +70,7 @@ def _install_dynamo() -> None:
 
 
 def _make_dynamo_lazy(module: types.ModuleType) -> None:
-    """To import any part of it loads the whole, for the parts need each other in a certain order."""
+    """To import a part of it loads the whole, for the parts need each other in a certain order."""
     del sys.modules[_SETTINGS], module.__path__
     vars(module).update(_DYNAMO_OFFERED)
     module.__class__ = _LazyDynamo
@@ -108,7 +108,7 @@ def _loaded(name: str, execute: _Step, make_lazy: _Step) -> Any:
 
 
 def _execute_dynamo(module: types.ModuleType) -> None:
-    """What an import would have done, in a module that is not lazy any more: its parts ask for each other."""
+    """What an import would have done; the module is lazy no more, for its parts ask for each other."""
     spec: Any = module.__spec__
     module.__class__ = types.ModuleType
     for name in _DYNAMO_OFFERED:

@@ -1,7 +1,7 @@
 """The nodes of the autograd graph behind some tensors, and the leaves in which they end.
 
-torch's C++ is asked through what was captured before any student's code, never a class of a student's: the
-node of a ``torch.autograd.Function`` is an object whose attributes the student writes.
+torch's C++ is asked through what was captured before any student's code: the node of a
+``torch.autograd.Function`` is an object whose attributes the student writes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _type, _id, _issubclass = type, id, issubclass
 class Walk:
     """The nodes behind some tensors, the nearest first; it holds them, so that no id is used twice.
 
-    ``indices`` has the index of each by its id; ``after`` for each the indices of the nodes to which a
-    gradient travels, None for a node that was left out.
+    ``indices`` has the index of each by its id; ``after`` the indices of the nodes to which its gradient
+    travels, None for a node that was left out.
     """
 
     def __init__(self, results: list[Any], most: int = sys.maxsize) -> None:
@@ -51,7 +51,7 @@ class Walk:
         return any(index is None for after in self.after for index in after)
 
     def _meet(self, node: Any) -> int | None:
-        """The index of a node, a new index where it was not met before."""
+        """The index of a node, perhaps a new index; None where there are too many."""
         index = self.indices.get(_id(node))
         if index is None and len(self.nodes) < self._most:
             index = self.indices[_id(node)] = len(self.nodes)
@@ -60,10 +60,7 @@ class Walk:
 
 
 def behind(tensor: Any) -> list[Any]:
-    """All nodes behind a tensor; none behind what is no tensor.
-
-    It records less than a ``Walk``, because a probe may call it after every call of a module.
-    """
+    """All nodes behind a tensor; it records less than a ``Walk``, for ``spy`` asks it after every call."""
     first = _made_by(tensor) if torch_objects.is_tensor(tensor) else None
     reached = {} if first is None else {_id(first): first}
     waiting = list(reached.values())
@@ -153,7 +150,7 @@ def _versions(tensor: Any) -> tuple[int | None, int | None]:
 
 
 def _why(text: str) -> tuple[str, int | None, int | None]:
-    """Why a saved tensor cannot be read, from torch's own text, and its versions."""
+    """Why a saved tensor cannot be read, by torch's own text, and its versions."""
     versions = _search(text)
     if versions is not None:
         return "stale", int(versions[2]), int(versions[1])

@@ -33,7 +33,7 @@ _PTRACE_PEEKDATA = 2
 
 
 class Target(NamedTuple):
-    """What an attacker wants: a project's file and folder, names to write to, and a pipe it holds itself."""
+    """What an attacker wants: a project's file and folder, names to write to, and its own pipe."""
 
     folder: Path
     file: Path
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def refused(attempt: Attempt) -> bool:
-    """Whether the cage stopped it; a failure for another reason means that the cage let it pass."""
+    """Whether the cage stopped it; what fails for another reason has passed the cage."""
     try:
         attempt()
     except OSError as error:
@@ -60,7 +60,7 @@ def works(control: Attempt) -> bool:
 
 
 def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
-    """Every attack by its name, for the process that is to attack."""
+    """Every attack by its name, for the process that attacks."""
     looking_up = {"look up a file": target.file.stat} if sealed else {}
     return {**_on_files(target), **looking_up, **_on_the_network(), **_on_processes(target), **_on_rights()}
 
@@ -167,7 +167,7 @@ def _start_a_thread() -> None:
 
 
 class Findings(NamedTuple):
-    """For each attack whether it was stopped, for each control whether it works; or why none was tried."""
+    """Whether each attack was stopped and each control works, or why none was tried."""
 
     attacks: dict[str, bool]
     controls: dict[str, bool]
@@ -204,7 +204,7 @@ def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
 
 @contextlib.contextmanager
 def _target(pipe: int) -> Iterator[Target]:
-    """Lay out a folder and a file that permission bits open to everybody: only the cage protects them."""
+    """Lay out a folder and a file that permission bits open to all: only the cage protects them."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as name:
         folder = Path(name)
         file = folder / "answers.py"
@@ -222,12 +222,11 @@ def _target(pipe: int) -> Iterator[Target]:
 
 
 def _attack_and_exit(cage: Sandbox, target: Target) -> NoReturn:
-    status = 1
     try:
         os.write(target.pipe, json.dumps(_findings(cage, target)).encode())
-        status = 0
+        os._exit(0)
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
 def _findings(cage: Sandbox, target: Target) -> Findings:

@@ -41,7 +41,7 @@ _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplef
 
 
 def reseed(number: int) -> None:
-    """Let every random generator start again; 1 us where ``torch.manual_seed`` takes 90."""
+    """Let every random generator start again, in 1 us where ``torch.manual_seed`` takes 90."""
     _seed_torch(number)
     _seed_python(number)
     _seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
@@ -56,13 +56,13 @@ def begin_probe(seed: int) -> None:
 
 
 def end_call() -> None:
-    """Seed everything anew: what a student's function drew or seeded changes nothing of later inputs."""
+    """Seed everything anew: what a student's function drew or seeded changes no later input."""
     _calls[1] += 1
     reseed(gradients.derived(_calls[0], b"%d" % _calls[1]))
 
 
 def state(thing: Any) -> dict[str, Any]:
-    """Snaps of everything a module or an optimizer holds now; TypeError where it is neither."""
+    """Snaps of everything a module or an optimizer holds; TypeError where it is neither."""
     if torch_objects.is_module(thing):
         parts = {part: torch_objects.named(thing, f"_{part}") for part in ("parameters", "buffers")}
         return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}
@@ -106,7 +106,7 @@ def reaches(tensor: Any, leaf: Any) -> bool:
 def freed(tensor: Any) -> bool:
     """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
 
-    The nodes are asked, and no backward runs: a hook could raise an error of the same words.
+    No backward runs to find out: a hook could raise an error of the same words.
     """
     return any(state == "freed" for node in behind(tensor) for _, state, *_ in states(node))
 
@@ -127,7 +127,7 @@ _marks: list[weakref.ref[Any]] = []
 
 
 def mark(tensor: Any) -> Any:
-    """The same values on a graph node whose life ``alive`` watches; under no_grad there is none."""
+    """The same values on a graph node whose life ``alive`` watches, except under no_grad."""
     return _Mark.apply(tensor)  # type: ignore[no-untyped-call]
 
 
@@ -138,7 +138,7 @@ def alive() -> int:
 
 
 class _Held:
-    """What stands for a saved tensor: as long as it lives, so does the storage. It has no code to look at."""
+    """What stands for a saved tensor, as long as that lives. It has no code to look at."""
 
     tensor: Any
 
@@ -153,7 +153,7 @@ class _Ledger:
         self._watching: list[weakref.ref[_Held]] = []
 
     def held(self, tensor: Any) -> _Held:
-        """What stands for a saved tensor; nothing leads from there to the ledger, which sees it go."""
+        """What stands for a saved tensor; nothing leads from there to the ledger."""
         key, size = _cdata(_storage(tensor)), _nbytes(_storage(tensor))
         self.add(key, size)
         held = _Held()
@@ -188,27 +188,16 @@ def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
     return {"value": value, "bytes": ledger.total, "peak": ledger.peak}
 
 
+_FUNCTIONS = (
+    *(snap, state, attempt, warned, spy, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
+    *(gradients.gradients, gradients.vjp),
+)
 WORDS = {
     "torch": torch,
     "nn": nn,
     "F": functional,
     "math": math,
-    "snap": snap,
-    "state": state,
-    "attempt": attempt,
-    "warned": warned,
-    "spy": spy,
-    "mark": mark,
-    "alive": alive,
-    "nodes": nodes,
-    "reaches": reaches,
-    "freed": freed,
-    "graph": graph,
-    "graph_at": graph_at,
-    "saved": saved,
     "untouched": Untouched,
     "updates": Updates,
-    "gradients": gradients.gradients,
-    "vjp": gradients.vjp,
-    "reseed": reseed,
+    **{function.__name__: function for function in _FUNCTIONS},
 }

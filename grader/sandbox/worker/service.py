@@ -49,7 +49,7 @@ _modules: list[str] = []  # what is imported of this package
 
 
 def prepare() -> None:
-    """In the zygote, before the first fork: everything that is the same for all workers."""
+    """In the zygote, before the first fork: what is the same for all workers."""
     probe_api.begin_probe(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
@@ -196,7 +196,7 @@ class Service:
 
     @staticmethod
     def _words(code: str) -> dict[str, Any]:
-        """The probe and its helpers, defined anew so that nothing of an earlier probe is left in them."""
+        """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)
         words.update(probe_api.WORDS, __builtins__=dict(_builtins))

@@ -25,9 +25,9 @@ _type, _id, _issubclass = type, id, issubclass
 def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
     """A list that fills with a record of every call, of ``module(x)`` and ``module.forward(x)`` alike.
 
-    It stays the real module; only its ``forward`` is watched, because a hook would miss code that calls
-    ``forward`` itself. Nothing leads from there to the records. With ``once_per``, of several calls with the
-    same value the first that recorded a history counts, else the first.
+    It stays the real module. Its ``forward`` is watched, because a hook would miss code that calls it
+    directly; nothing leads from there to the records. With ``once_per``, of several calls with the same value
+    the first that recorded a history counts, else the first.
     """
     records = _Records(once_per)
     forward = module.forward
@@ -60,7 +60,7 @@ class _Records:
         self._indices: dict[Any, int] = {}
 
     def begin(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Take up a call, so that it is known if it stops with an error."""
+        """Record a call before it runs, for it may stop with an error."""
         if self._key(record) not in self._indices:
             self._indices[self._key(record)] = len(self.calls)
             self.calls.append(record)
@@ -82,7 +82,7 @@ class _Records:
 
 
 def _listen(output: Any, record: dict[str, Any]) -> None:
-    """Add up the gradients that arrive at the node which made an output."""
+    """Add up the gradients that arrive at the node of an output."""
     node = made_by(output) if is_tensor(output) else None
     if node is None:
         return
@@ -125,10 +125,7 @@ _cache_info = functools._CacheInfo
 
 
 def opaque(function: Any) -> Any:
-    """The same callable, as an object of C that shows nothing of what it calls.
-
-    (A cache that may keep nothing only calls; only the garbage collector knows what it holds.)
-    """
+    """The same callable as an object of C, which shows nothing: a cache that keeps nothing only calls."""
     return _wrapper(function, 0, False, _cache_info)
 
 
@@ -168,7 +165,7 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
 
 
 def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any]:
-    """The states of some calls, the last first; a state that enters a step as it left another comes once."""
+    """The states of some calls, the last first; what enters a step as it left another comes once."""
     states: list[tuple[str, Any]] = []
     before: Any = None
     for number, record in enumerate(calls, start=1):

@@ -1,8 +1,8 @@
 """What a probe sees of a notebook: names, functions that are watched, tensors that are plain.
 
-``w.grad`` or ``loss.backward()`` in a probe are calls into whatever class ``w`` is of, and into whatever its
-own ``__dict__`` holds. So what a student's function returned, and what it was given, is made a tensor of
-torch's own class, the same object with the same history.
+``w.grad`` or ``loss.backward()`` in a probe call whatever the class of ``w`` and its own ``__dict__`` hold.
+So what a student's function returned, and what it was given, is made a tensor of torch's own class, the same
+object with the same history.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Arguments:
         self._kinds = [(value, _type(value)) for value in values if _is_watched(value)]
 
     def restore(self) -> list[str]:
-        """Put back exchanged classes, and make the tensors plain; returns what was changed, for a flag."""
+        """Put back exchanged classes and make the tensors plain; returns what was changed, for a flag."""
         changed = []
         for value, kind in self._kinds:
             if _type(value) is not kind:
@@ -48,7 +48,7 @@ def make_plain(value: Any) -> list[str]:
     """Make all tensors in a value plain; returns which methods of torch's they had overridden, for a flag.
 
     Raises:
-        TypeError: a tensor's class has slots, so that it cannot be made plain.
+        TypeError: a tensor's class has slots and cannot be exchanged.
     """
     changed: list[str] = []
     for tensor in _tensors(value):
@@ -76,7 +76,7 @@ def _is_watched(value: Any) -> bool:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    """The tensors in a value: itself, or what lists, tuples and dicts hold, each of these once."""
+    """The tensors in a value: itself, or those in lists, tuples and dicts, each of these once."""
     waiting, seen, left = [value], set[int](), _MAX_ITEMS
     while waiting:
         part = waiting.pop()
@@ -91,9 +91,9 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 class StudentNamespace:
-    """What a probe sees of the notebook: its names as attributes.
+    """The names of the notebook as attributes.
 
-    By the name of each function that was called, `values` gets whether it ever returned anything but None.
+    By the name of each called function, `values` gets whether it ever returned anything but None.
     """
 
     def __init__(

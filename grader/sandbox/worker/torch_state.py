@@ -42,10 +42,8 @@ _is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast
 _function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
 _set_device = torch.set_default_device
 _function_mode_at = torch._C._get_function_stack_at
-_pop_function_mode, _pop_dispatch_mode = (
-    torch._C._pop_torch_function_stack,
-    torch._C._pop_torch_dispatch_stack,
-)
+_pop_function_mode = torch._C._pop_torch_function_stack
+_pop_dispatch_mode = torch._C._pop_torch_dispatch_stack
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
 _get_frame_evaluation = torch._C._dynamo.eval_frame.get_eval_frame_callback
@@ -75,7 +73,7 @@ def restore_modes() -> None:
 
 
 def intercepting_modes() -> list[str]:
-    """Kinds of modes that are called in the place of torch's functions and could answer for them.
+    """Kinds of modes that could answer in the place of torch's functions.
 
     The default device is such a mode too, but harmless; it is put back.
     """
@@ -120,7 +118,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
     """End what a student's function left in torch's way, as it returns and before it can be put back.
 
     Returns:
-        What listens besides the listeners of before, which may be the probe's, and what had been replaced.
+        What listens besides the listeners of before, which may be the probe's; what had been replaced.
     """
     now = listeners()
     left = [kind for kind, number in now.items() if number > before[kind]]
@@ -130,7 +128,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 
 
 def modes() -> dict[str, Any]:
-    """What a question's code could leave changed for another question, as comparable values."""
+    """What a question's code could leave changed for another, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
@@ -151,7 +149,7 @@ def modes() -> dict[str, Any]:
 
 
 def threads() -> int:
-    """How many threads there are besides the first: a thread that runs on may reach another question."""
+    """How many threads run besides the first; they may reach another question."""
     return _count_threads()
 
 
@@ -160,11 +158,8 @@ def threads() -> int:
 _KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a probe
 _Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
 _get_autocast_dtype, _set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype
-_is_cached, _set_cached, _clear_cache = (
-    torch.is_autocast_cache_enabled,
-    torch.set_autocast_cache_enabled,
-    torch.clear_autocast_cache,
-)
+_is_cached, _set_cached = torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled
+_clear_cache = torch.clear_autocast_cache
 _enter, _leave = torch.autocast_increment_nesting, torch.autocast_decrement_nesting
 _dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
 _set_recursion_limit = sys.setrecursionlimit
@@ -202,9 +197,9 @@ def _leave_autocast() -> None:
 
 # Operations that are given another kernel (``torch.library``), which nothing can put back.
 
-_KEYS_OF_THE_CPU = {
-    *("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
-}
+_KEYS_OF_THE_CPU = frozenset(
+    ("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+)
 _impls = torch.library._impls
 _kernels: set[str] = set()
 _libraries: list[str] = []  # of kernels, which code of the notebook made

@@ -1,9 +1,9 @@
 """The word ``untouched``, which records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. Of two records only what was named and what differs leaves the
-worker: a model has many parts, and most calls change none of them. Objects have numbers that count from 0.
-An entry says its ``kind``:
+whatever a class of the student's defines. Only what was named and what differs leaves the worker: a model has
+many parts, and most calls change none of them. Objects have numbers that count from 0. An entry says its
+``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
@@ -72,7 +72,7 @@ class Untouched:
 
 
 class _Numbers:
-    """A number for each object, counted from 0; it holds them, so that no identity is used twice."""
+    """A number for each object; it holds them, so that no identity is used twice."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, Any]] = {}
@@ -82,7 +82,7 @@ class _Numbers:
 
 
 class _Recorder:
-    """Records what is on a path, and all that can be reached from there, each object once."""
+    """Records what is on a path and all that can be reached from there, each object once."""
 
     def __init__(self, objects: _Numbers) -> None:
         self._objects, self._seen = objects, set[int]()
@@ -123,7 +123,7 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether two entries are the same; of two snaps also what does not leave the worker counts."""
+    """Whether two entries are the same; of snaps also what does not leave the worker counts."""
     if then["kind"] != "tensor" or now["kind"] != "tensor":
         return then == now
     rest = ("hooks", "attributes")

@@ -12,36 +12,16 @@ from typing import Any
 #: What notebooks import sooner or later because torch itself does it lazily.
 _LAZY = (
     "torch._subclasses.schema_check_mode",  # the first tensor that is printed
-    "torch.autograd.gradcheck",
-    "torch.func",
-    "torch.nn.utils.parametrizations",
-    "torch.optim",
-    "torch.testing",
-    "torch.utils.checkpoint",
-    "torch.utils.data",
-    "asyncio",
-    "collections",
-    "copy",
-    "dataclasses",
-    "functools",
-    "itertools",
-    "math",
-    "numpy.testing",
-    "random",
-    "statistics",
-    "textwrap",
-    "time",
-    "typing",
+    *("torch.autograd.gradcheck", "torch.func", "torch.nn.utils.parametrizations", "torch.optim"),
+    *("torch.testing", "torch.utils.checkpoint", "torch.utils.data"),
+    *("asyncio", "collections", "copy", "dataclasses", "functools", "itertools", "math", "numpy.testing"),
+    *("random", "statistics", "textwrap", "time", "typing"),
 )
 #: The same, for workers that can open no file later; too slow to be imported where they can.
 _LAZY_WHERE_SEALED = (
-    "torch._dynamo",
-    "torch.fx.experimental.symbolic_shapes",
+    *("torch._dynamo", "torch.fx.experimental.symbolic_shapes"),
     "torch._decomp.decompositions_for_jvp",  # forward-mode differentiation
-    "torch.utils.benchmark",
-    "numpy.polynomial",
-    "doctest",
-    "tracemalloc",
+    *("torch.utils.benchmark", "numpy.polynomial", "doctest", "tracemalloc"),
 )
 
 
@@ -63,7 +43,7 @@ def import_all(preload: list[str]) -> str:
 
 
 def _warm_up(torch: Any) -> None:
-    """Do once what most notebooks do, so that no worker does it for the first time.
+    """Do once what most notebooks do.
 
     Torch reads lazily what it could not read in the cage (``/proc/cpuinfo``, kernels), and makes tables which
     every worker would have to copy. Nothing parallel and no backward: after one, a child that nests backwards

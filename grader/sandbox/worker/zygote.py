@@ -32,13 +32,7 @@ def main() -> None:
     gc.disable()  # nothing that is imported is garbage, and to look for it takes a quarter of the time
     sys.path.pop(0)  # the folder this was started from; nothing else of the package may be imported
     warnings.simplefilter("ignore")
-    hello: dict[str, Any] = {
-        "unprotected": None,
-        "protection": "none",
-        "torch": "",
-        "cage": {},
-        "findings": {},
-    }
+    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "cage": {}, "findings": {}}
     run = _prepare(settings, hello)
     control.send(json.dumps(hello).encode())
     if hello["unprotected"] is None:
@@ -119,7 +113,7 @@ def _serve(control: socket.socket, run: Any) -> None:
 class _Workers:
     """The workers by process number, with their wait status once they have ended.
 
-    They are reaped by their parent, so that their processor time is counted with its own.
+    Their parent reaps them, so that their processor time is counted with its own.
     """
 
     def __init__(self) -> None:
@@ -132,7 +126,7 @@ class _Workers:
                 self.statuses[ended[0]] = ended[1]
 
     def end(self) -> None:
-        """Kill the workers that still run, whose answers have no reader, and wait for their end."""
+        """Kill the workers that still run, and wait for their end."""
         for pid in [pid for pid, status in self.statuses.items() if status is None]:
             os.kill(pid, signal.SIGKILL)
         self.reap(0)
@@ -150,21 +144,16 @@ def _fork(control: socket.socket, run: Any, ancillary: Any, workers: _Workers) -
     else:
         if pid == 0:
             control.close()
-            _run_and_leave(run, descriptors)
+            try:
+                run(descriptors)
+            finally:
+                os._exit(0)  # the child never returns into the zygote's loop
         workers.statuses[pid] = None
         pidfd = os.pidfd_open(pid)
         socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd])
         os.close(pidfd)
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-def _run_and_leave(run: Any, descriptors: Any) -> None:
-    """The child's whole life; it never returns into the zygote's loop."""
-    try:
-        run(descriptors)
-    finally:
-        os._exit(0)
 
 
 def _virtual_memory() -> int:
