@@ -189,7 +189,6 @@ class NotebookRun:
             self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": _UNREACHED})
 
     def _survey(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
-        """Look which functions the cells defined."""
         stubs = self._plan.stubs
         answer = self.ask(
             worker, "survey", {"stubs": stubs}, self._limits.cell, lambda a: parse_survey(a, set(stubs))

@@ -65,8 +65,6 @@ def _decode_rebound(fields: Any) -> Rebound | None:
 
 
 class _Decoder:
-    """Decodes values that refer to a table of tensors."""
-
     def __init__(self, table: list[Any]) -> None:
         self._table = table
         self._done: dict[int, Tensor] = {}
@@ -156,7 +154,6 @@ def _check_tensor(fields: Any) -> None:
 
 
 def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
-    """The elements of a checked tensor."""
     code = _CODE_OF.get(fields["dtype"], "")
     count = math.prod(fields["shape"]) * (2 if "complex" in fields["dtype"] else 1)
     try:

@@ -117,7 +117,7 @@ def killed_for_memory() -> int:
 
 
 def is_readable(descriptor: int, seconds: float) -> bool:
-    """Wait until there is something to read; by poll, because select knows 1,024 descriptors only."""
+    """Wait until there is something to read, by poll: select knows 1,024 descriptors only."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

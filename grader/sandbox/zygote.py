@@ -140,7 +140,6 @@ class Zygote:
         return WorkerProcess(wire, noticed, descriptors[0], reply["pid"], self._status)
 
     def _status(self, pid: int) -> int | None:
-        """The wait status of a worker that has ended, or None."""
         status: int | None = self._ask({"op": "status", "pid": pid}, [])[0]["status"]
         return status
 

@@ -38,7 +38,6 @@ _MAGIC = re.compile(r"(?m)^[ \t]*(?:[%!?;,/]|>>>|\.\.\.|In ?\[)|=\s*[%!]|\?[ \t]
 
 
 def _as_python(source: str) -> str:
-    """A cell without Jupyter's own syntax."""
     if _MAGIC.search(source):
         return str(TransformerManager().transform_cell(source))  # type: ignore[no-untyped-call]
     return source if source.endswith("\n") else source + "\n"

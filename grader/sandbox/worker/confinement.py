@@ -31,7 +31,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Walls:
-    """What confines beyond limits; the parts are in the order in which they close."""
+    """What confines beyond limits, in the order in which it closes."""
 
     privileges: access.Privileges
     ruleset: access.Ruleset | None
@@ -134,7 +134,7 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
 
 
 def _be_killed_first() -> None:
-    """Have the kernel end this process before any other when the machine runs out of memory."""
+    """Have the kernel end this process first when the machine runs out of memory."""
     with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 

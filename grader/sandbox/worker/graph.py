@@ -80,8 +80,6 @@ def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str,
 
 
 class _Graph:
-    """The graph of some named tensors."""
-
     def __init__(self, named: list[tuple[str, Any]]) -> None:
         self._named = named
         self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(named)])}

@@ -139,7 +139,6 @@ def _text_of_constant(constant: Any) -> str:
 
 
 def _changed(before: Mapping[str, int], names: Mapping[str, Any]) -> set[str]:
-    """Names that were given another value, or deleted."""
     given = {name for name, value in names.items() if before.get(name) != id(value)}
     return given | (before.keys() - names.keys())
 
@@ -232,7 +231,6 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _field(node: ast.AST, name: str) -> Any:
-    """A field of a node; a body without its docstring."""
     value: Any = getattr(node, name, None)
     if (
         name == "body"

@@ -67,12 +67,12 @@ def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
 
 def controls(*, sealed: bool) -> dict[str, Attempt]:
     """What has to work, by its name."""
-    on_files = {"import a module": _import_a_module, "write to /dev/null": _write_to_null}
-    return {
+    always: dict[str, Attempt] = {
         "allocate memory": lambda: bytearray(16 << 20),
         "start a thread": _start_a_thread,
-        **({} if sealed else on_files),
     }
+    on_files = {"import a module": _import_a_module, "write to /dev/null": _write_to_null}
+    return always if sealed else {**always, **on_files}
 
 
 def _on_files(target: Target) -> dict[str, Attempt]:

@@ -57,6 +57,7 @@ _NAMESPACES = 0x7E020000  # every CLONE_NEW... there is
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
 
 _NO_PIPE = Demand(0, PIPES, unless=True)
+_FCNTL_REQUESTS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
 _CONDITIONAL = (
     Rule("close", (_NO_PIPE,)),
     # glibc answers ENOSYS by falling back to clone, whose flags a filter can see.
@@ -68,31 +69,13 @@ _CONDITIONAL = (
     # Limits can be read, not set: the pointer to new ones must be null, in both halves.
     Rule("prlimit64", (Demand(2, (0,)), Demand(2, (0,), upper_half=True))),
     # ENOTTY is the answer Python expects of a descriptor that does not know a request.
-    Rule(
-        "ioctl",
-        (Demand(1, (termios.TCGETS, termios.FIONREAD, termios.TIOCGWINSZ)),),
-        refusal=errno.ENOTTY,
-    ),
+    Rule("ioctl", (Demand(1, (termios.TCGETS, termios.FIONREAD, termios.TIOCGWINSZ)),), refusal=errno.ENOTTY),
     # F_SETOWN and F_SETSIG are missing: they would have the kernel send any signal to any own process.
-    Rule(
-        "fcntl",
-        (
-            _NO_PIPE,
-            Demand(1, (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)),
-        ),
-    ),
+    Rule("fcntl", (_NO_PIPE, Demand(1, _FCNTL_REQUESTS))),
 )
 # Landlock before version 3 lets a file that is opened for reading (or with the odd mode 3) be truncated.
-_OPENING = Rule(
-    "openat",
-    (
-        Demand(
-            2,
-            (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC),
-            mask=os.O_ACCMODE | os.O_TRUNC,
-        ),
-    ),
-)
+_WAYS_TO_OPEN = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC)
+_OPENING = Rule("openat", (Demand(2, _WAYS_TO_OPEN, mask=os.O_ACCMODE | os.O_TRUNC),))
 
 
 def rules(*, sealed: bool) -> list[Rule]:

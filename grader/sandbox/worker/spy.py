@@ -180,14 +180,12 @@ def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any
 
 
 def _tensors(fact: Any) -> Any:
-    """The tensor of a snap, or those of a tuple of snaps."""
     if _type(fact) is tuple:
         return tuple(_tensors(part) for part in fact)
     return fact.tensor if _type(fact) is Snap else fact
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether two states are the same objects."""
     if _type(one) is tuple and _type(other) is tuple and len(one) == len(other):
         return all(a is b for a, b in zip(one, other, strict=True))
     return one is other

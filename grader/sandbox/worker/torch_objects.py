@@ -24,15 +24,12 @@ MAX_ELEMENTS = 4096  # of one tensor
 REFUSED = "(refused)"  # in the place of a node's name: torch raises an error instead of telling the node
 
 _base = torch._C.TensorBase
-_is_leaf = _base.__dict__["is_leaf"].__get__
-requires_grad = _base.__dict__["requires_grad"].__get__
-_retains_grad = _base.__dict__["retains_grad"].__get__
-_grad_fn = _base.__dict__["grad_fn"].__get__
-_version = _base.__dict__["_version"].__get__
-_grad = _base.__dict__["grad"].__get__
-_dtype = _base.__dict__["dtype"].__get__
-_shape = _base.__dict__["shape"].__get__
-_layout = _base.__dict__["layout"].__get__
+_is_leaf, requires_grad, _retains_grad, _grad_fn, _grad = (
+    _base.__dict__[name].__get__ for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
+)
+_version, _dtype, _shape, _layout = (
+    _base.__dict__[name].__get__ for name in ("_version", "dtype", "shape", "layout")
+)
 _detach, _to, _numpy, numel = _base.detach, _base.to, _base.numpy, _base.numel
 _resolve_conj, _resolve_neg, _data_ptr = _base.resolve_conj, _base.resolve_neg, _base.data_ptr
 _storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
@@ -197,7 +194,7 @@ def is_optimizer(thing: Any) -> bool:
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
-    """The attributes of a module or an optimizer, where Python keeps them."""
+    """The attributes of a module or an optimizer, from where Python keeps them."""
     return _module_dict(thing) if is_module(thing) else _optimizer_dict(thing)  # type: ignore[no-any-return]
 
 

@@ -116,7 +116,6 @@ class _Recorder:
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The entries that are other, new or gone."""
     gone = {path: {"kind": "gone"} for path in before if path not in after}
     same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
     return gone | {path: entry for path, entry in after.items() if path not in same}
