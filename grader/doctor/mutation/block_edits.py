@@ -5,14 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from grader.doctor.mutation.equivalence import (
-    DEFINITIONS,
-    are_independent,
-    may_record,
-    returns_a_name,
-)
+from grader.doctor.mutation.equivalence import DEFINITIONS, are_independent, may_record, returns_a_name
 from grader.doctor.mutation.places import Block, Loop, records_nothing
 
 Statements = list[ast.stmt]
@@ -22,67 +17,56 @@ _IN_PLACE = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"
 
 def left_out(block: Block) -> Iterator[Statements]:
     """Without a statement."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    for i, statement in enumerate(block.statements):
         if not isinstance(statement, DEFINITIONS):
-            yield statements[:i] + statements[i + 1 :]
+            yield block.spliced(i, i + 1)
 
 
 def moved_by_one(block: Block) -> Iterator[Statements]:
     """With two neighbours exchanged, unless the text shows that they are independent."""
-    statements = block.statements
-    for i, (first, second) in enumerate(pairwise(statements)):
+    for i, (first, second) in enumerate(pairwise(block.statements)):
         if not isinstance(first, DEFINITIONS) and not are_independent(first, second):
-            yield [*statements[:i], second, first, *statements[i + 2 :]]
+            yield block.spliced(i, i + 2, second, first)
 
 
 def moved_into_a_block(block: Block) -> Iterator[Statements]:
-    """With a simple statement moved into the loop, `with` or `if` that stands beside it."""
-    statements = block.statements
-    for i, (first, second) in enumerate(pairwise(statements)):
+    """With a simple statement moved into the loop, `with` or `if` beside it."""
+    for i, (first, second) in enumerate(pairwise(block.statements)):
         for field, inner in _blocks_of(second) if not any(_blocks_of(first)) else ():
-            yield [*statements[:i], _with(second, field, [first, *inner]), *statements[i + 2 :]]
+            yield block.spliced(i, i + 2, _with(second, field, [first, *inner]))
         for field, inner in _blocks_of(first) if not any(_blocks_of(second)) else ():
             if not (isinstance(first, ast.With) and returns_a_name(second)):
-                yield [*statements[:i], _with(first, field, [*inner, second]), *statements[i + 2 :]]
+                yield block.spliced(i, i + 2, _with(first, field, [*inner, second]))
 
 
 def moved_out_of_a_block(block: Block) -> Iterator[Statements]:
     """With the first statement of a loop, `with` or `if` moved before it, or the last behind it."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    for i, statement in enumerate(block.statements):
         for field, inner in _blocks_of(statement):
             if len(inner) > 1:
-                yield [*statements[:i], inner[0], _with(statement, field, inner[1:]), *statements[i + 1 :]]
+                yield block.spliced(i, i + 1, inner[0], _with(statement, field, inner[1:]))
             if len(inner) > 1 and not (isinstance(statement, ast.With) and returns_a_name(inner[-1])):
-                yield [*statements[:i], _with(statement, field, inner[:-1]), inner[-1], *statements[i + 1 :]]
+                yield block.spliced(i, i + 1, _with(statement, field, inner[:-1]), inner[-1])
 
 
 def taken_away(block: Block) -> Iterator[Statements]:
-    """With what a `with`, `try`, `if` or loop holds in its place."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    """With what a `with`, `try` or `if` holds in its place."""
+    for i, statement in enumerate(block.statements):
         if isinstance(statement, ast.Try):
-            yield [
-                *statements[:i],
-                *statement.body,
-                *statement.orelse,
-                *statement.finalbody,
-                *statements[i + 1 :],
-            ]
+            yield block.spliced(i, i + 1, *statement.body, *statement.orelse, *statement.finalbody)
         elif isinstance(statement, ast.With | ast.If):
-            yield [*statements[:i], *statement.body, *statements[i + 1 :]]
+            yield block.spliced(i, i + 1, *statement.body)
 
 
 def under_no_grad(block: Block) -> Iterator[Statements]:
     """With a statement or function under `no_grad`, where something is recorded."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    manager = ast.parse("torch.no_grad()", mode="eval").body
+    for i, statement in enumerate(block.statements):
         if may_record(statement) and not block.unrecorded and not records_nothing(statement):
-            yield [*statements[:i], _no_grad([statement]), *statements[i + 1 :]]
+            yield block.spliced(i, i + 1, ast.With([ast.withitem(manager)], [statement], lineno=0))
         if isinstance(statement, ast.FunctionDef) and not records_nothing(statement):
-            decorated = [ast.parse("torch.no_grad()", mode="eval").body, *statement.decorator_list]
-            yield [*statements[:i], _with(statement, "decorator_list", decorated), *statements[i + 1 :]]
+            decorators = [manager, *statement.decorator_list]
+            yield block.spliced(i, i + 1, _with(statement, "decorator_list", decorators))
 
 
 def one_round(block: Block) -> Iterator[Statements]:
@@ -94,37 +78,33 @@ def one_round(block: Block) -> Iterator[Statements]:
 
 def early_return(block: Block) -> Iterator[Statements]:
     """With the final `return` moved before some of the statements it follows."""
-    statements = block.statements
-    if isinstance(block.owner, ast.FunctionDef) and isinstance(statements[-1], ast.Return):
-        for i in range(1, len(statements) - 1):
-            yield [*statements[:i], statements[-1]]
+    *statements, last = block.statements
+    if isinstance(block.owner, ast.FunctionDef) and isinstance(last, ast.Return):
+        for i in range(1, len(statements)):
+            yield [*statements[:i], last]
 
 
 def zero_and_step_exchanged(block: Block) -> Iterator[Statements]:
     """With the places of `zero_grad` and `step` exchanged."""
-    statements = block.statements
-    for i, first in enumerate(statements):
-        for j, second in enumerate(statements[i + 1 :], start=i + 1):
-            if {_method(first), _method(second)} == {"zero_grad", "step"}:
-                yield [*statements[:i], second, *statements[i + 1 : j], first, *statements[j + 1 :]]
+    for (i, first), (j, second) in combinations(enumerate(block.statements), 2):
+        if {_method(first), _method(second)} == {"zero_grad", "step"}:
+            yield block.spliced(i, j + 1, second, *block.statements[i + 1 : j], first)
 
 
 def in_place_exchanged(block: Block) -> Iterator[Statements]:
     """With a new value for a name instead of a write into its tensor, or the other way round."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    for i, statement in enumerate(block.statements):
         for other in _otherwise_assigned(statement):
-            yield [*statements[:i], other, *statements[i + 1 :]]
+            yield block.spliced(i, i + 1, other)
 
 
 def without_decorator(block: Block) -> Iterator[Statements]:
     """With a definition that lacks a decorator."""
-    statements = block.statements
-    for i, statement in enumerate(statements):
+    for i, statement in enumerate(block.statements):
         decorators = getattr(statement, "decorator_list", [])
         for j in range(len(decorators)):
-            fewer = _with(statement, "decorator_list", decorators[:j] + decorators[j + 1 :])
-            yield [*statements[:i], fewer, *statements[i + 1 :]]
+            fewer = decorators[:j] + decorators[j + 1 :]
+            yield block.spliced(i, i + 1, _with(statement, "decorator_list", fewer))
 
 
 #: The edits of a block, each with its name in plain English.
@@ -178,13 +158,8 @@ def _with(statement: ast.stmt, field: str, value: object) -> ast.stmt:
     return other
 
 
-def _no_grad(statements: Statements) -> ast.With:
-    manager = ast.parse("torch.no_grad()", mode="eval").body
-    return ast.With([ast.withitem(manager)], statements, lineno=0)
-
-
-def _call(target: ast.expr, method: str, *values: ast.expr) -> ast.Expr:
-    return ast.Expr(ast.Call(ast.Attribute(target, method, ast.Load()), [*values], []))
+def _call(target: ast.expr, method: str, value: ast.expr) -> ast.Expr:
+    return ast.Expr(ast.Call(ast.Attribute(target, method, ast.Load()), [value], []))
 
 
 def _method(statement: ast.stmt) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from grader.doctor.mutation.equivalence import is_module, makes_a_difference, may_be_tensor
 from grader.doctor.mutation.places import Place
@@ -35,28 +36,10 @@ _KEYWORDS = {
 }
 
 
-def detach_put_in(place: Place) -> Expressions:
-    """`.detach()` behind every expression that may be a tensor."""
-    if may_be_tensor(place) and makes_a_difference(place, "detach"):
-        yield _called(place.node, "detach")
-
-
-def data_put_in(place: Place) -> Expressions:
-    """`.data` behind every expression that may be a tensor."""
-    if may_be_tensor(place) and makes_a_difference(place, "data"):
-        yield ast.Attribute(place.node, "data", ast.Load())
-
-
-def clone_put_in(place: Place) -> Expressions:
-    """`.clone()` behind every expression that may be a tensor."""
-    if may_be_tensor(place) and makes_a_difference(place, "clone"):
-        yield _called(place.node, "clone")
-
-
-def item_put_in(place: Place) -> Expressions:
-    """`.item()` behind every expression that may be a tensor."""
-    if may_be_tensor(place):
-        yield _called(place.node, "item")
+def put_in(place: Place, name: str) -> Expressions:
+    """`.detach()`, `.clone()`, `.item()` or `.data` behind every expression that may be a tensor."""
+    if may_be_tensor(place) and (name == "item" or makes_a_difference(place, name)):
+        yield ast.Attribute(place.node, "data", ast.Load()) if name == "data" else _called(place.node, name)
 
 
 def method_left_out(place: Place) -> Expressions:
@@ -80,7 +63,7 @@ def method_exchanged(place: Place) -> Expressions:
     match place.node:
         case ast.Attribute(value=base, attr=name, ctx=ast.Load()):
             others = [*_METHODS.get(name, ())]
-            if name.removesuffix("_") in _IN_PLACE and _is_called(place) and not is_module(base):
+            if name.removesuffix("_") in _IN_PLACE and place.field == "func" and not is_module(base):
                 others += [name.removesuffix("_") if name.endswith("_") else f"{name}_"]
             yield from (ast.Attribute(base, other, ast.Load()) for other in others)
             if name == "data":
@@ -164,18 +147,16 @@ def one_round_less(place: Place) -> Expressions:
     """A loop that misses the first or the last of what it goes through."""
     if place.field == "iter":
         things = ast.Call(ast.Name("list", ast.Load()), [place.node], [])
-        for text in ("_[1:]", "_[:-1]"):
-            part = ast.parse(text, mode="eval").body
-            assert isinstance(part, ast.Subscript)
-            yield ast.Subscript(things, part.slice, ast.Load())
+        yield ast.Subscript(things, ast.Slice(lower=ast.Constant(1)), ast.Load())
+        yield ast.Subscript(things, ast.Slice(upper=ast.Constant(-1)), ast.Load())
 
 
 #: The edits of an expression, each with its name in plain English.
 EXPRESSION_EDITS: dict[str, Callable[[Place], Expressions]] = {
-    "detach is put in": detach_put_in,
-    "data is put in": data_put_in,
-    "clone is put in": clone_put_in,
-    "item is put in": item_put_in,
+    "detach is put in": partial(put_in, name="detach"),
+    "data is put in": partial(put_in, name="data"),
+    "clone is put in": partial(put_in, name="clone"),
+    "item is put in": partial(put_in, name="item"),
     "a method is left out": method_left_out,
     "a function is left out": function_left_out,
     "a method is exchanged": method_exchanged,
@@ -192,7 +173,3 @@ EXPRESSION_EDITS: dict[str, Callable[[Place], Expressions]] = {
 
 def _called(node: ast.expr, method: str) -> ast.Call:
     return ast.Call(ast.Attribute(node, method, ast.Load()), [], [])
-
-
-def _is_called(place: Place) -> bool:
-    return place.field == "func"

@@ -34,8 +34,8 @@ class Mutant:
 
     Attributes:
         kind: of the edit, in plain English.
-        edit: its name, without what stands around it: ``x -> x.detach()``, or the kind and a statement.
-        source: the text of the edited definition, without docstrings and comments.
+        edit: its name: ``x -> x.detach()``, or the kind and a statement.
+        source: the text after the edit, without docstrings and comments.
         before: the text before the edit.
         cut: the part of the text that loses its history, if that is all the edit does.
     """
@@ -60,11 +60,8 @@ class Mutant:
         Where a few lines were exchanged, these are all of them, in the old and in the new order.
         """
         old, new = self.before.splitlines(), self.source.splitlines()
-        parts = [
-            part
-            for part in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-            if part[0] != "equal"
-        ]
+        opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        parts = [part for part in opcodes if part[0] != "equal"]
         (_, begin, _, begun, _), (_, _, end, _, ended) = parts[0], parts[-1]
         if end - begin <= _FEW and sorted(old[begin:end]) == sorted(new[begun:ended]):
             parts = [("replace", begin, end, begun, ended)]
@@ -84,7 +81,7 @@ def mutants(source: str) -> Iterator[Mutant]:
     known = {before}
     for edit in _edits(definition):
         with edit.made():
-            text = ast.unparse(edit.whole)
+            text = ast.unparse(definition)
         if text not in known and _compiles(text):
             yield Mutant(edit.kind, edit.name, text, before, edit.cut)
         known.add(text)
@@ -108,30 +105,26 @@ def without_name(source: str) -> str:
 
 @dataclass(frozen=True)
 class _Edit:
-    """An edit; `made` makes it in the tree `whole`, and takes it back at the end of its block."""
+    """An edit; `made` makes it in the tree, and takes it back at the end of its block."""
 
     kind: str
     name: str
     made: Callable[[], AbstractContextManager[None]]
-    whole: ast.AST
     cut: Span | None
 
 
-def _edits(definition: ast.stmt) -> Iterator[_Edit]:
+def _edits(definition: ast.Module) -> Iterator[_Edit]:
     """The edits of a definition; each has to be taken back before the next is made."""
-    whole = ast.Module([definition], [])
-    for block in blocks(whole):
+    for block in blocks(definition):
         for kind, rewrite_block in BLOCK_EDITS.items():
             for statements in rewrite_block(block):
-                name = _rewritten(block, statements) or f"{kind}: {_subject(block, statements)}"
                 cut = _span(_changed(block, statements)) if kind == _CUTS_ALL else None
-                yield _Edit(kind, name, partial(block.replaced, statements), whole, cut)
-    for place in places(definition):
+                yield _Edit(kind, _name(kind, block, statements), partial(block.replaced, statements), cut)
+    for place in places(definition.body[0]):
         for kind, rewrite in EXPRESSION_EDITS.items():
             for expression in rewrite(place):
-                name = _exchange(place.node, expression)
                 cut = _span(place.node) if kind in _CUTS and is_cut_only(place, _CUTS[kind]) else None
-                yield _Edit(kind, name, partial(place.replaced, expression), definition, cut)
+                yield _Edit(kind, _exchange(place.node, expression), partial(place.replaced, expression), cut)
 
 
 def _exchange(old: ast.expr, new: ast.expr) -> str:
@@ -143,46 +136,40 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
     return f"{ast.unparse(old)} -> {ast.unparse(new)}"
 
 
-def _rewritten(block: Block, statements: list[ast.stmt]) -> str:
-    """The old text and the new text, if a simple statement was rewritten."""
-    match (
-        [statement for statement in block.statements if statement not in statements],
-        [statement for statement in statements if statement not in block.statements],
-    ):
-        case [old], [new] if not (hasattr(old, "body") or hasattr(new, "body")):
-            return f"{ast.unparse(old)} -> {ast.unparse(new)}"
-    return ""
+def _name(kind: str, block: Block, statements: list[ast.stmt]) -> str:
+    """The old text and the new text of a simple statement that was rewritten, else the kind and a line."""
+    gone = [statement for statement in block.statements if statement not in statements]
+    new = [statement for statement in statements if statement not in block.statements]
+    if len(gone) == len(new) == 1 and not hasattr(gone[0], "body") and not hasattr(new[0], "body"):
+        return f"{ast.unparse(gone[0])} -> {ast.unparse(new[0])}"
+    if isinstance(block.owner, ast.Module):
+        return f"{kind}: the function"
+    return f"{kind}: {ast.unparse(_changed(block, statements)).splitlines()[0]}"
 
 
 def _changed(block: Block, statements: list[ast.stmt]) -> ast.stmt:
-    """The statement that an edit of a block is about: removed (simple statements first) or moved."""
+    """The statement that an edit of a block is about: removed (a simple one first) or moved."""
     gone = [statement for statement in block.statements if statement not in statements]
     simple = [statement for statement in gone if not hasattr(statement, "body")]
     moved = [old for old, new in zip(block.statements, statements, strict=False) if old is not new]
     return [*simple, *gone, *moved, block.statements[-1]][0]
 
 
-def _subject(block: Block, statements: list[ast.stmt]) -> str:
-    """The first line of that statement; ``the function`` where it is the whole definition."""
-    if isinstance(block.owner, ast.Module):
-        return "the function"
-    return ast.unparse(_changed(block, statements)).split("\n")[0]
-
-
 def _span(node: ast.stmt | ast.expr) -> Span:
     return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _without_docstrings(source: str) -> ast.stmt:
+def _without_docstrings(source: str) -> ast.Module:
+    """The tree of the first definition in a text."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return tree.body[0]
+    return ast.Module(tree.body[:1], [])
 
 
 def _compiles(text: str) -> bool:
-    """Whether an edited text is Python: `break` needs a loop, and not everything can be assigned to."""
+    """Whether a text is Python: `break` needs a loop, and not everything can be assigned to."""
     try:
         compile(text, "mutant", "exec")
     except SyntaxError:

@@ -22,6 +22,10 @@ class Block:
     owner: ast.AST
     unrecorded: bool
 
+    def spliced(self, begin: int, end: int, *others: ast.stmt) -> list[ast.stmt]:
+        """The statements, with others in the place of those from `begin` to before `end`."""
+        return [*self.statements[:begin], *others, *self.statements[end:]]
+
     @contextmanager
     def replaced(self, statements: list[ast.stmt]) -> Iterator[None]:
         """Put other statements into the tree, and take them back at the end."""
@@ -35,10 +39,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """An expression, and its place in the tree.
+    """An expression `node`, and its place in the tree.
 
     Attributes:
-        node: the expression.
         field: the parent's field that holds it.
         index: in that field, if the field is a list.
         statement: the innermost statement around it.
@@ -69,7 +72,7 @@ class Place:
 
 
 def blocks(node: ast.AST, *, unrecorded: bool = False) -> Iterator[Block]:
-    """All blocks of a definition, outer before inner."""
+    """All blocks of a definition, the outer first."""
     for field, child, _ in _children(node):
         below = unrecorded or (field == "body" and records_nothing(node))
         if child is None:
@@ -79,7 +82,7 @@ def blocks(node: ast.AST, *, unrecorded: bool = False) -> Iterator[Block]:
 
 
 def places(definition: ast.stmt) -> Iterator[Place]:
-    """All expressions of a definition but those of its signature, outer before inner."""
+    """All expressions of a definition but those of its signature, the outer first."""
     yield from _places(definition, definition, unrecorded=False)
 
 
