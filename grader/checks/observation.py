@@ -21,11 +21,12 @@ class NothingSeenError(WithoutHintError):
 
 
 class StoppedError(NothingSeenError):
-    """The probe did not come to its end; `outcome` says what happened."""
+    """The probe did not come to its end; `outcome` says what happened, `failure` why nothing was observed."""
 
     def __init__(self, outcome: ProbeRaised | NoFacts) -> None:
         super().__init__(why_no_facts(outcome))
         self.outcome = outcome
+        self.failure = outcome.failure if isinstance(outcome, NoFacts) else None
 
 
 def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:

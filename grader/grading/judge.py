@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -23,7 +23,7 @@ from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
 from grader.results.model import Outcome
 from grader.sandbox.decoding import MalformedError, decode_raised
-from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, ProbeOutcome, ProbeRaised
 
 MAX_BATCH = 64
 MAX_MESSAGE = 1_000
@@ -72,7 +72,8 @@ def judge(
     verdicts: dict[str, dict[str, Verdict]] = {}
     folder = rubric.path.parent  # for pytest would look through the folders above: there may be thousands
     expected = cache(reference.outcome)  # decoded once, not for every submission
-    for batch in _batches(submissions):
+    for begin in range(0, len(submissions), MAX_BATCH):
+        batch = islice(submissions.items(), begin, begin + MAX_BATCH)
         subjects = [_Subject(name, evidence, expected, reference) for name, evidence in batch]
         session = _Session(rubric, subjects, reference)
         status = pytest.main(
@@ -104,12 +105,6 @@ _ARGUMENTS = (
     "-pno:faulthandler",
     "-pno:logging",
 )
-
-
-def _batches(submissions: Mapping[str, Evidence]) -> Iterator[list[tuple[str, Evidence]]]:
-    remaining = iter(submissions.items())
-    while batch := list(islice(remaining, MAX_BATCH)):
-        yield batch
 
 
 class _Subject:
@@ -155,7 +150,7 @@ class _Subject:
         raised = [cell["raised"] for cell in self._evidence.cells if cell["raised"] is not None]
         if raised:
             return decode_raised(raised[0]).type
-        return "timeout" if error.outcome.failure in OUT_OF_TIME else "fault"
+        return "timeout" if error.failure in OUT_OF_TIME else "fault"
 
     def forget(self, probe: str) -> None:
         """Drop the facts of a probe that no further check needs."""
@@ -203,19 +198,13 @@ class _Session:
                 break
             verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
             verdict = subject.explained(check, verdict, self._functions[check.question])
-            verdict = replace(verdict, stopped=subject.stopped(error), failure=_failure(error))
+            failure = error.failure if isinstance(error, StoppedError) else None
+            verdict = replace(verdict, stopped=subject.stopped(error), failure=failure)
             self.verdicts[subject.name][check.id] = verdict
             for probe in check.probes:
                 if self._last[probe] == check.id:
                     subject.forget(probe)
         return True
-
-
-def _failure(error: BaseException | None) -> Failure | None:
-    """Why the probe that a check could not judge has no facts."""
-    if isinstance(error, StoppedError) and isinstance(error.outcome, NoFacts):
-        return error.outcome.failure
-    return None
 
 
 def _hint(check: Check, error: AssertionError) -> str | None:

@@ -20,7 +20,7 @@ from grader.reports.format_facts import compared
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
-from grader.scores import format_points, is_capped, total
+from grader.scores import format_points, is_capped, points_text, total
 from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
@@ -86,7 +86,7 @@ class Explanation:
 
     def _head(self) -> Iterator[Line]:
         result, provenance = self.regrade.result, self.regrade.result.provenance
-        score = f"{format_points(result.score)} of {format_points(result.max_score)}"
+        score = points_text(result.score, result.max_score)
         what = result.assignment or result.notebook
         yield Line(f"{result.student}, {what}: {score}, {result.status}", "bold")
         yield entry("notebook", f"{self._own_code.path} ({self._own_code.file_status})")
@@ -119,7 +119,7 @@ class Explanation:
         return OwnCode(path, self.regrade.result.provenance.notebook_sha256, self.regrade.evidence)
 
     def _question(self, question: QuestionResult) -> Iterator[Line]:
-        score = f"{format_points(question.score)} of {format_points(question.max_score)}"
+        score = points_text(question.score, question.max_score)
         yield Line()
         yield Line(f"{question.id} · {question.title}: {score}, {question.status}", "bold cyan")
         yield entry("score", _how_scored(question))
@@ -133,7 +133,7 @@ class Explanation:
 
     def _check(self, stored: CheckResult) -> Iterator[Line]:
         style = "green" if stored.outcome == "passed" else "red"
-        points = f"{format_points(stored.points)} of {format_points(stored.max_points)}"
+        points = points_text(stored.points, stored.max_points)
         yield Line(f"  {stored.outcome}: {stored.title} ({stored.id}, {points})", style)
         if stored.message:
             yield entry("diagnosis", stored.message)

@@ -20,7 +20,7 @@ from grader.reports.templates import HTML, MARKDOWN
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, Evidence
-from grader.scores import format_points
+from grader.scores import format_points, points_text
 from grader.text import coded, some, straight
 
 _MOST_NAMED = 20  # notebooks that were left aside
@@ -90,7 +90,7 @@ def _points(check: CheckResult, question: QuestionResult) -> str:
     """The points of a check, behind its outcome; a check of an end task has none."""
     if question.is_end_task:
         return ""
-    return f"{format_points(check.points)} of {format_points(check.max_points)}"
+    return points_text(check.points, check.max_points)
 
 
 def _diagnoses(question: QuestionResult, shows_diagnoses: bool) -> list[Diagnosis]:

@@ -16,7 +16,7 @@ from grader.results.changes import Change, score_text
 from grader.results.model import Result
 from grader.results.review import cases
 from grader.results.statistics import summarise
-from grader.scores import format_points, total
+from grader.scores import format_points, points_text, total
 from grader.text import inert, some
 
 _MAX_WIDTH = 40
@@ -93,7 +93,7 @@ def _print_rows(console: Console, run: RunSummary) -> None:
     needing = {id(case.result) for case in cases(run.results)}
     for result in run.results:
         status = "graded" if result.status == "graded" else "[red]error[/]"
-        score = f"{format_points(result.score)} of {format_points(result.max_score)}"
+        score = points_text(result.score, result.max_score)
         remark = _remark(result, needs_a_look=id(result) in needing)
         table.add_row(_plain(result.student), _plain(result.what), score, status, remark)
     for student, stem in run.absent:
