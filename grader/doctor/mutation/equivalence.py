@@ -1,7 +1,4 @@
-"""Edits that change nothing, as the text alone shows, so that they are no mutants.
-
-Where only the task shows it, an author writes ``equal``.
-"""
+"""Which edits change nothing, as the text shows; where only the task shows it, an author writes `equal`."""
 
 from __future__ import annotations
 
@@ -32,15 +29,22 @@ _PLAIN = (ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.expr_contex
 
 
 def may_be_tensor(place: Place) -> bool:
-    """Whether an expression that is read may be a tensor, as far as its text tells."""
-    node, parent = place.node, place.parent
-    if isinstance(parent, ast.keyword):
-        return isinstance(node, ast.Name | ast.Attribute) and _names_a_value(node)
-    if isinstance(parent, ast.Expr | ast.withitem | ast.Compare | ast.FormattedValue | ast.Starred):
+    """Whether an expression that is read may be a tensor, as far as its text tells.
+
+    The parent may ask for a shape, a length, ..., which a copy has as well.
+    """
+    if place.field in {"func", "slice", "iter"} or not _names_a_value(place.node):
         return False
-    if place.field in {"func", "slice", "iter"} or _asks_for_no_tensor(parent):
-        return False
-    return _names_a_value(node)
+    match place.parent:
+        case ast.Expr() | ast.withitem() | ast.Compare() | ast.FormattedValue() | ast.Starred():
+            return False
+        case ast.keyword():
+            return isinstance(place.node, ast.Name | ast.Attribute)
+        case ast.Attribute(attr=name):
+            return name not in _PROPERTIES
+        case ast.Call(func=function):
+            return last_name(function) not in _NO_TENSORS
+    return True
 
 
 def _names_a_value(node: ast.expr) -> bool:
@@ -54,19 +58,11 @@ def _names_a_value(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
 
 
-def _asks_for_no_tensor(parent: ast.AST) -> bool:
-    """Whether a node asks for a shape, a length, ..., which a copy has as well."""
-    if isinstance(parent, ast.Attribute):
-        return parent.attr in _PROPERTIES
-    return isinstance(parent, ast.Call) and last_name(parent.func) in _NO_TENSORS
-
-
 def makes_a_difference(place: Place, name: str) -> bool:
     """Whether `.detach()`, `.clone()` or `.data` can change anything here.
 
     It cannot if it copies a tensor that has no other user or is only read, or if it cuts where nothing is
-    recorded, a tensor without history, or a second time. Of a tensor without other users, `.data` cuts what
-    `.detach()` cuts.
+    recorded, a tensor without history, or a second time. Without other users, `.data` cuts like `.detach()`.
     """
     if name == "data" and _is_new(place.node):
         return False
@@ -82,10 +78,7 @@ def makes_a_difference(place: Place, name: str) -> bool:
 
 
 def is_cut_only(place: Place, name: str) -> bool:
-    """Whether `.detach()` or `.data` only cuts here, because the tensor has no other user.
-
-    Then it changes nothing where everything around it may be cut.
-    """
+    """Whether `.detach()` or `.data` does nothing but cut here, because the tensor has no other user."""
     if _is_only_read(place) or _is_argument(place) or isinstance(place.node, ast.BinOp):
         return True
     return name == "detach" and _is_new(place.node)
@@ -95,15 +88,16 @@ def _is_new(node: ast.expr) -> bool:
     """Whether an expression makes a tensor that has no other user and is no leaf."""
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.BinOp)
-    is_leaf = any(keyword.arg == "requires_grad" for keyword in node.keywords)
-    return not (is_leaf or last_name(node).endswith("_") or last_name(node) in _ALIASES)
+    return not (_is_leaf(node) or last_name(node).endswith("_") or last_name(node) in _ALIASES)
 
 
 def _is_constant(node: ast.expr) -> bool:
     """Whether an expression makes a tensor that has no history, and does not require grad."""
-    if not (isinstance(node, ast.Call) and last_name(node) in _CONSTANTS):
-        return False
-    return not any(keyword.arg == "requires_grad" for keyword in node.keywords)
+    return isinstance(node, ast.Call) and last_name(node) in _CONSTANTS and not _is_leaf(node)
+
+
+def _is_leaf(call: ast.Call) -> bool:
+    return any(keyword.arg == "requires_grad" for keyword in call.keywords)
 
 
 def _is_read_for_a_constant(place: Place) -> bool:

@@ -1,9 +1,8 @@
 """Mutation testing: the hidden checks' verdicts on right answers with a single edit.
 
 Each mutant of the reference and of every accepted answer is judged like an answer. A mutant that fails
-nothing has survived: a check is missing, an input is too kind, or the task permits the edit. The last an
-author writes down, as `equal(...)` in the file of answers. A mutant that only some seeds find counts as a
-survivor.
+nothing has survived: a check is missing, an input is too kind, or the task permits the edit, which an author
+writes down as `equal(...)` in the file of answers. A mutant that only some seeds find counts as a survivor.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ LIMITS = TimeLimits(cell=2, question=3, notebook=10)
 SEEDS = (1, 2, 3, 4, 5)
 _MAX_TRIES = 3  # of a mutant that had too little of the machine
 
-#: Called with a stem, how many observations are done (at first none), and of how many. A mutant that survives
-#: the first seed is observed again with the other seeds.
+#: Called with a stem, how many observations are done (at first none), and of how many. The survivors of the
+#: first seed are observed again with the other seeds.
 MutantProgress = Callable[[str, int, int], None]
 
 
@@ -43,7 +42,7 @@ class MutationReport:
 
     Attributes:
         mutants: how many there were.
-        killed: how many failed a check with every seed.
+        killed: how many failed a check with the first seed.
         equal: how many survived and are written down as equal.
         implied: how many survived that only cut a part of what another survivor cuts.
         survivors: the other mutants that survived.
@@ -78,7 +77,7 @@ def try_mutants(  # noqa: PLR0913 - the options of the command
     with Zygote(preload=modules_of_answers(course, stems)) as zygote:
         for stem in stems:
             candidates = _candidates(course, stem, question, of)
-            yield _Tester(course, stem, zygote, jobs, tell).test(candidates, question)
+            yield _Tester(course, stem, zygote, jobs, tell).test(candidates)
 
 
 def stems_with_answer(course: Course, stems: Sequence[str], answer: str) -> list[str]:
@@ -100,9 +99,11 @@ def stale_equals(
 ) -> list[str]:
     """A sentence for each `equal` of an assignment, or of a question, whose edit cannot be made any more."""
     equals = [equal for equal in _equals(course, stem) if question in {None, equal.question}]
-    origins = _origins(course, stem, answers)
-    meant = [origin for origin in origins if any(equal.is_about(origin) for equal in equals)]
-    possible = [(origin, possible_edits(origin.source)) for origin in meant]
+    possible = [
+        (origin, possible_edits(origin.source))
+        for origin in _origins(course, stem, answers)
+        if any(equal.is_about(origin) for equal in equals)
+    ]
     return [
         f"{equal} names an edit that cannot be made: {edit}; remove it, or copy what doctor --mutants prints"
         for equal in equals
@@ -118,62 +119,60 @@ class _Tester:
         self._course, self._stem, self._zygote, self._jobs = course, stem, zygote, jobs
         self._tell = tell
         self._rubric = replace(course.rubric(stem), pictures={}, shows={})
-        self._equals = _equals(course, stem)
-        self._references: dict[int, Evidence] = {}
 
-    def test(self, candidates: Sequence[Survivor], question: str | None) -> MutationReport:
+    def test(self, candidates: Sequence[Survivor]) -> MutationReport:
         """The outcome of mutants that were not tried before."""
         report = MutationReport(self._stem, mutants=len(candidates))
-        survivors = self._survivors(candidates)
+        equals, survivors = _equals(self._course, self._stem), self._survivors(candidates)
         widest = [s for s in survivors if s.killed_by or not any(map(s.is_implied_by, survivors))]
-        report.survivors = [s for s in widest if s.killed_by or not self._is_equal(s)]
+        report.survivors = [
+            s for s in widest if s.killed_by or not any(e.covers(s.origin, s.mutant) for e in equals)
+        ]
         report.killed = report.mutants - len(survivors)
         report.implied = len(survivors) - len(widest)
         report.equal = len(widest) - len(report.survivors)
-        report.complaints = [
-            f"{equal} is not equal: a check tells {edit} from the answer; remove that"
-            for equal in self._equals
-            for edit in equal.edits
-            if question in {None, equal.question}
-            and any(equal.is_about(s.origin) and edit == s.mutant.edit for s in candidates)
-            and not any(equal.is_about(s.origin) and edit == s.mutant.edit for s in survivors)
-        ]
+        for equal in equals:
+            tried = {s.mutant.edit for s in candidates if equal.is_about(s.origin)}
+            found = tried - {s.mutant.edit for s in survivors if equal.is_about(s.origin)}
+            report.complaints += [
+                f"{equal} is not equal: a check tells {edit} from the answer; remove that"
+                for edit in equal.edits
+                if edit in found
+            ]
         return report
 
     def _survivors(self, candidates: Sequence[Survivor]) -> list[Survivor]:
         """The mutants that pass with the first seed, each with the other seeds that find it."""
-        done, alive = 0, []
-        self._tell(self._stem, done, len(candidates))
-        for candidate, survives in self._tried(candidates, SEEDS[0]):
-            alive += [candidate] if survives else []
-            done += 1
-            self._tell(self._stem, done, len(candidates))
-        killed_by: dict[int, list[int]] = {id(candidate): [] for candidate in alive}
+        total = len(candidates)
+        self._tell(self._stem, 0, total)
+        alive = [mutant for mutant, survives in self._tried(candidates, SEEDS[0], 0, total) if survives]
+        done, total = total, total + len(alive) * len(SEEDS[1:])
         for seed in SEEDS[1:]:
-            for candidate, survives in self._tried(alive, seed):
-                killed_by[id(candidate)] += [] if survives else [seed]
-                done += 1
-                self._tell(self._stem, done, len(candidates) + len(alive) * len(SEEDS[1:]))
-        return [Survivor(one.origin, one.mutant, tuple(killed_by[id(one)])) for one in alive]
+            alive = [
+                mutant if survives else replace(mutant, killed_by=(*mutant.killed_by, seed))
+                for mutant, survives in self._tried(alive, seed, done, total)
+            ]
+            done += len(alive)
+        return alive
 
-    def _is_equal(self, survivor: Survivor) -> bool:
-        return any(equal.covers(survivor.origin, survivor.mutant) for equal in self._equals)
-
-    def _tried(self, candidates: Sequence[Survivor], seed: int) -> Iterator[tuple[Survivor, bool]]:
+    def _tried(
+        self, candidates: Sequence[Survivor], seed: int, done: int, total: int
+    ) -> Iterator[tuple[Survivor, bool]]:
         """Every mutant, and whether it survives."""
         if not candidates:
             return
-        if seed not in self._references:
-            self._references[seed] = observe_reference(self._zygote, self._course, self._stem, seed)
+        reference = observe_reference(self._zygote, self._course, self._stem, seed)
         with ThreadPoolExecutor(self._jobs) as pool:
             evidence = pool.map(lambda candidate: self._observed(candidate, seed), candidates)
             observed = zip(candidates, evidence, strict=True)
             while batch := list(islice(observed, MAX_BATCH)):
                 numbered = {str(number): seen for number, (_, seen) in enumerate(batch)}
-                verdicts = judge(self._rubric, numbered, self._references[seed])
+                verdicts = judge(self._rubric, numbered, reference)
                 for number, (candidate, _) in enumerate(batch):
                     checks = self._rubric.checks_of(candidate.origin.question)
                     yield candidate, all(is_passed(check, verdicts[str(number)]) for check in checks)
+                    done += 1
+                    self._tell(self._stem, done, total)
 
     def _observed(self, candidate: Survivor, seed: int) -> Evidence:
         plan = self._rubric.plan(seed, only=candidate.origin.question)
