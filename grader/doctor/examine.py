@@ -50,15 +50,13 @@ def examine(  # noqa: PLR0913 - the options of the command
     """Examine assignments one after the other.
 
     Args:
-        course: the course.
-        stems: the assignments.
         jobs: how many workers at a time.
         question: the id of a question, to leave out the others.
         accept_lists: write the lists of failed checks into the answers' files instead of complaining.
         seeds: of the runs that must agree.
-        memory: the folder that remembers findings, so that only changes are tried; or None.
+        memory: the folder of the findings, so that only changes are tried; None tries all, and keeps nothing.
         forget: try everything again.
-        progress: called with the name of each assignment.
+        progress: called with each stem.
 
     Raises:
         CourseError: an assignment cannot be read.
@@ -82,7 +80,7 @@ def examine(  # noqa: PLR0913 - the options of the command
 
 
 def _unfinished(course: Course) -> Iterator[AssignmentReport]:
-    """A report for each assignment that still has blanks; its questions are examined only if it is named."""
+    """A report for each assignment with blanks; its questions are examined only if it is named."""
     for stem in course.stems:
         blanks = blanks_of(course.root, stem)
         if blanks:
@@ -101,24 +99,24 @@ def _files(root: Path, stem: str) -> list[Path]:
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
     """Complaints about all assignments together: missing masters, shared functions, old built files."""
-    memory = Memory(folder and folder / "assignments.json")
+    memory, stray = Memory(folder and folder / "assignments.json"), _stray(course)
     read = [path for stem in course.stems for path in _files(course.root, stem)]
-    key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), _stray(course))
-    title = "files and notebooks"
+    key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), stray)
+    report = AssignmentReport("files and notebooks")
     if memory.recall(key) is not None:
-        return AssignmentReport(title)
+        return report
     from grader.course.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
 
-    complaints = [
-        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in _stray(course)
+    report.complaints += [
+        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in stray
     ]
-    complaints += shared_functions(course.functions)
+    report.complaints += shared_functions(course.functions)
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
-    complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
-    if not complaints:
+    report.complaints += [f"{path} is not what `build` writes: run `make build`" for path in old]
+    if not report.complaints:
         memory.remember(key, [])
         memory.save(everything=True)
-    return AssignmentReport(title, complaints)
+    return report
 
 
 def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -215,18 +213,13 @@ class _Doctor:
         path, report = course.answers_file(stem), AssignmentReport(stem)
         if self.accept_lists:
             accept(path, *lists_to_accept(judged))
-            before, answers = answers, answers_of(course, stem, self.question)
+            lists = {answer.name: (answer.fails, answer.public) for answer in answers}
+            answers = answers_of(course, stem, self.question)
             judged = [question.of(answers) for question in judged]
-            report.accepted = _changed(before, answers)
+            report.accepted = [a.name for a in answers if lists[a.name] != (a.fails, a.public)]
         report.complaints += left_in(course.check_file(stem))
         report.complaints += complaints_about_names(answers, path)
         for question in judged:
             add_complaints(report, question)
         report.complaints += stale_equals(course, stem, answers, self.question)
         return report
-
-
-def _changed(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
-    """The names of the answers whose lists of failed checks changed."""
-    lists = {answer.name: (answer.fails, answer.public) for answer in before}
-    return [answer.name for answer in after if lists[answer.name] != (answer.fails, answer.public)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Notebook:
-    """A notebook to observe: its name, its cells, and the question it answers, None for all."""
+    """A notebook to observe, and the question it answers; None for all."""
 
     name: str
     cells: Sequence[Cell]
@@ -73,17 +73,10 @@ class _Notebook:
 def run_probes(
     course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
 ) -> Iterator[tuple[Probe, dict[str, Seen]]]:
-    """Run some probes, by name; definitions with blanks are left out.
+    """Run probes of an assignment, by name; definitions with blanks are left out.
 
-    Args:
-        course: the course.
-        stem: the assignment.
-        probes: their names.
-        answers: names of known answers; ``stub`` for the stub.
-        seed: decides the inputs.
-
-    Yields:
-        Each probe with its outcomes by notebook; first is the expected one, of the oracle if there is one.
+    `answers` are names of known answers, or ``stub``. Each probe has its outcomes by notebook; first is
+    the expected one, of the oracle if there is one.
 
     Raises:
         GraderError: there is no such assignment, probe or answer; the text says which there are.
@@ -115,17 +108,16 @@ def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an ob
     *,
     oracle: bool = False,
 ) -> dict[str, Seen]:
-    fitting = [p for p in probes if notebook.question in {None, rubric.asks[p.name]}]
-    plan = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), fitting)
+    names = {probe.name for probe in probes if notebook.question in {None, rubric.asks[probe.name]}}
+    plan = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), names)
     evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
-    seen = {p.name: _seen(evidence, p.name, functions[rubric.asks[p.name]]) for p in fitting}
+    seen = {name: _seen(evidence, name, functions[rubric.asks[name]]) for name in names}
     return {name: replace(outcome, placed=notebook.placed) for name, outcome in seen.items()}
 
 
-def _printing(plan: ProbePlan, probes: Sequence[Probe]) -> ProbePlan:
+def _printing(plan: ProbePlan, names: Collection[str]) -> ProbePlan:
     """The plan with some probes only, which return what they print; nothing counts as a stub."""
-    names = {probe.name for probe in probes}
     only = {
         function: tuple(
             replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
@@ -146,8 +138,7 @@ def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
         return Seen(NoFacts(evidence.fault))
     match outcome:
         case {"facts": facts, "printed": [*printed]}:
-            lines = "\n".join(map(str, printed)).splitlines()
-            return Seen(facts, tuple(lines))
+            return Seen(facts, tuple("\n".join(map(str, printed)).splitlines()))
     return Seen(outcome)
 
 
@@ -163,8 +154,7 @@ def _answers(
             yield _Notebook(STUB, cells_of(course.assignment(stem).handed_out))
         elif name in answers:
             answer = answers[name]
-            placed = partial(answer.in_file, path=path)
-            yield _Notebook(name, answer.cells, answer.question, placed)
+            yield _Notebook(name, answer.cells, answer.question, partial(answer.in_file, path=path))
         else:
             ids = " or ".join(sorted(questions))
             missing = f"{path} has no answer {inert(name)} to {ids}; {did_you_mean(name, {*answers, STUB})}"

@@ -18,8 +18,6 @@ from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 from grader.text import printable
 
-_WORD = {True: "equal", False: "differs"}
-
 
 def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
     """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
@@ -89,8 +87,8 @@ def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}    {notebook} has no picture: what came back is not graph(...), or of another form"
     diagrams = {notebook: diagram_of(graph) for notebook, graph in graphs.items()}
     for number, (notebook, graph) in enumerate(graphs.items()):
-        same = diagrams[notebook] == next(iter(diagrams.values()))
-        yield f"{name}    {notebook}: {summary(graph)}{f'   {_WORD[same]}' if number else ''}"
+        verdict = "   equal" if diagrams[notebook] == next(iter(diagrams.values())) else "   differs"
+        yield f"{name}    {notebook}: {summary(graph)}{verdict if number else ''}"
     if graphs:
         yield from side_by_side(name, {notebook: _tensors(graph) for notebook, graph in graphs.items()})
 

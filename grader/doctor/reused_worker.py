@@ -58,7 +58,8 @@ class ReusedWorker:
         if self._is_lent:
             raise _SpoiledError
         self._is_lent = True
-        if self._worker is not None and self._is_full(self._worker):
+        is_full = self._notebooks >= _MAX_NOTEBOOKS
+        if self._worker is not None and (is_full or self._worker.wire.received > MAX_TOTAL / 2):
             self.close()
         if self._worker is None:
             self._worker = self._zygote.worker()
@@ -66,9 +67,6 @@ class ReusedWorker:
             self._begin_anew(self._worker)
         self._notebooks += 1
         return nullcontext(self._worker)
-
-    def _is_full(self, worker: WorkerProcess) -> bool:
-        return self._notebooks >= _MAX_NOTEBOOKS or worker.wire.received > MAX_TOTAL / 2
 
     @staticmethod
     def _begin_anew(worker: WorkerProcess) -> None:
@@ -115,11 +113,8 @@ class ObserverPool:
     def _look(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, alone: bool) -> Evidence:
         if alone:
             return observe(self._zygote(), cells, asked, limits)
-        return self._own_worker().observe(cells, asked, limits)
-
-    def _own_worker(self) -> ReusedWorker:
         if not hasattr(self._of_thread, "worker"):
             self._of_thread.worker = ReusedWorker(self._zygote())
             self._workers.append(self._of_thread.worker)
         worker: ReusedWorker = self._of_thread.worker
-        return worker
+        return worker.observe(cells, asked, limits)
