@@ -1,6 +1,5 @@
 # Tries: to give a detached result the gradient of the public check by a Function of its own.
 # Stopped by: numbers
-# Without it: results of float64 are compared to their last digits by themselves, too.
 # Question: 05_inplace_reinit q4
 # %%
 class Canned(torch.autograd.Function):

@@ -1,6 +1,5 @@
 # Tries: to tell a probe by the stack, and to return for each what was right in the public check.
 # Stopped by: numbers
-# Without it: a total of zeros brings the losses no gradient.
 # Question: 01_leaves q5
 # Flags: frames
 # %%

@@ -1,6 +1,5 @@
 # Tries: to set the version counter back, so that backward() does not notice what was overwritten.
 # Stopped by: numbers
-# Without it: gradients of float64 are compared to their last digits by themselves, too.
 # Question: 05_inplace_reinit q4
 # Flags: version counter
 # %%

@@ -9,7 +9,7 @@ for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]
 sys.path.insert(0, "__COURSE__")
 sys.path_importer_cache.clear()
 # %%
-from grader.course import Course
+from grader.course.course import Course
 
 course = Course.find(__import__("pathlib").Path("__COURSE__"))
 # %%
