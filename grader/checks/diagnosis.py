@@ -16,9 +16,8 @@ _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
 #: How `diagnose` begins, also where authors write it behind a colon into sentences of their own.
 _AT_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code [^`]{1,80}: `[^`]*`(?= stopped with )")
-_ELSEWHERE = re.compile(
-    r"(?:^|: )(?:[Yy]our code (?:stopped in code|used up the memory)|[Ww]hat your code returned could not)"
-)
+_ELSEWHERE = re.compile(r"(?:^|: )[Yy]our code (?:stopped in code|used up the memory)")
+_AFTERWARDS = re.compile(r"(?:^|: )[Ww]hat your code returned could not be used")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
@@ -167,14 +166,14 @@ def diagnose(error: Raised) -> str:
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
 
-def tells_of_line(message: str) -> bool:
-    """Whether a message says by `diagnose` at which of the student's lines an error happened."""
-    return _AT_LINE.search(message) is not None
+def tells_of_stop(message: str) -> bool:
+    """Whether a message holds what `diagnose` says of an error in the student's code."""
+    return any(pattern.search(message) for pattern in (_AT_LINE, _ELSEWHERE))
 
 
 def tells_of_error(message: str) -> bool:
-    """Whether a message holds what `diagnose` says of an error."""
-    return tells_of_line(message) or _ELSEWHERE.search(message) is not None
+    """Whether a message holds what `diagnose` says of an error there, or over what the code returned."""
+    return tells_of_stop(message) or _AFTERWARDS.search(message) is not None
 
 
 def without_line(message: str, instead: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from grader.checks.cases import names_of
 from grader.checks.check import Check, WithoutHintError
-from grader.checks.diagnosis import tells_of_error, tells_of_line
+from grader.checks.diagnosis import tells_of_error, tells_of_stop
 from grader.checks.observation import Observation, StoppedError
 from grader.course.cause import Cause, cause_of
 from grader.course.rubric import Rubric
@@ -126,7 +126,7 @@ class _Subject:
     def explained(self, check: Check, verdict: Verdict, function: str) -> Verdict:
         """The same verdict; if it is about a None, that the function returned None for a value."""
         message = verdict.message or ""
-        if verdict.outcome != "failed" or not _OF_NONE.search(message) or tells_of_line(message):
+        if verdict.outcome != "failed" or not _OF_NONE.search(message) or tells_of_stop(message):
             return verdict
         if any(
             self._evidence.returned_none(probe, function)

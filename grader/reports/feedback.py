@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from grader.checks.diagnosis import tells_of_error
+from grader.checks.diagnosis import tells_of_stop
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.assignment import name_of
 from grader.course.pictures import pictures_of
@@ -141,7 +141,7 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
 
 def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
     check = diagnosis.check
-    has_stopped = check.failure in ENDINGS or tells_of_error(check.message or "")
+    has_stopped = check.failure in ENDINGS or tells_of_stop(check.message or "")
     return (0 if has_stopped else 1), -len(diagnosis.same)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.checks.diagnosis import diagnose, tells_of_error, tells_of_line, without_line
+from grader.checks.diagnosis import diagnose, tells_of_error, tells_of_stop, without_line
 from grader.results.statistics import count_messages
 from grader.sandbox.facts import Raised
 
@@ -302,7 +302,8 @@ def test_the_words_of_a_diagnosis_are_known_again(raised, author):
     """Also where an author wrote it into a sentence; the same words about something else are not."""
     told = f"{author}{diagnose(raised)}"
     assert tells_of_error(told)
-    assert tells_of_line(told) == bool(raised.line) == (without_line(told, "") != told)
+    assert tells_of_stop(told) == ("could not be used" not in told)
+    assert (without_line(told, "") != told) == bool(raised.line)
     assert not tells_of_error("The loop in `train` stopped with the first step, and your code stopped there.")
 
 

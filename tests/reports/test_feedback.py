@@ -180,6 +180,7 @@ def test_a_diagnosis_is_told_once():
 
 
 STOPPED = "In train (code cell 3): `loss.backward()` stopped with RuntimeError: no."
+UNUSABLE = "What your code returned could not be used as the exercise says: RuntimeError: no."
 UNREACHED = no_facts(Failure.TOO_LATE)
 KILLED = no_facts(Failure.KILLED)
 
@@ -190,6 +191,7 @@ KILLED = no_facts(Failure.KILLED)
         (["a", "b"], [("a", 0, 0), ("b", 0, 0)]),
         (["a", "b", "b"], [("b", 1, 0), ("a", 0, 0)]),
         (["a", "b", "b", STOPPED], [(STOPPED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
+        (["a", UNUSABLE], [("a", 0, 0), (UNUSABLE, 0, 0)]),  # it follows from what was returned
         (["a", "b", "b", KILLED], [(KILLED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
         ([UNREACHED, "a", UNREACHED, STOPPED], [(STOPPED, 0, 2), ("a", 0, 0)]),
         ([UNREACHED, UNREACHED], [(UNREACHED, 1, 0)]),
