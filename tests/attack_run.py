@@ -28,7 +28,7 @@ from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
 from grader.reports.terminal import RunSummary
 from grader.results.model import Result
-from grader.sandbox import local_executor
+from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 from grader.text import printable
 
@@ -90,7 +90,7 @@ class Arena:
             self._folder = stack.enter_context(_own_folder())
             self._zygote = stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
-            patch.setattr(local_executor, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
+            patch.setattr(executor, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
             self._classes = 0
             self.alone = self.grade([]).honest
             self._stack = stack.pop_all()

@@ -13,7 +13,7 @@ from grader.doctor import examine as doctor
 from grader.doctor import probe_run
 from grader.doctor.mutation import run as mutation_testing
 from grader.grading.preload import modules_to_preload
-from grader.sandbox import local_executor
+from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.
@@ -57,7 +57,7 @@ def zygote():
 
 def share(zygote, patch):
     """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
-    for module in (doctor, pictures, mutation_testing, probe_run, local_executor):
+    for module in (doctor, pictures, mutation_testing, probe_run, executor):
         patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
 
@@ -90,4 +90,4 @@ def close_the_lab(monkeypatch):
     def started(**_):
         raise AssertionError("a worker was asked for")
 
-    return lambda: monkeypatch.setattr(local_executor, "Zygote", started)
+    return lambda: monkeypatch.setattr(executor, "Zygote", started)

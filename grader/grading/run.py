@@ -19,8 +19,7 @@ from grader.notebooks.files import RELEASE_MANIFEST
 from grader.reports.progress import ProgressCallback, ProgressReporter
 from grader.reports.terminal import RunSummary
 from grader.results.store import ResultsStore
-from grader.sandbox.executor import Settings
-from grader.sandbox.local_executor import open_executor
+from grader.sandbox.executor import Executor, LocalExecutor, Settings
 from grader.text import did_you_mean
 
 __all__ = ["Options", "grade"]
@@ -45,7 +44,7 @@ def grade(
     before, results = store.run(), store.results()
     handed_in = find_submissions(submissions, course.functions, recognised(course, before, results))
     selected = _selected(handed_in, course, submissions, options)
-    with store, open_executor(_settings(selected, options), options.jobs, options.scheduler) as executor:
+    with store, _open_executor(_settings(selected, options), options) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s.examined() for s in plan.stale if s.error is None]
@@ -97,6 +96,24 @@ def _settings(selected: Sequence[Submission], options: Options) -> Settings:
         "sandbox": options.sandbox,
         "cpu_seconds": int(options.limits.notebook) + 60,
     }
+
+
+def _open_executor(settings: Settings, options: Options) -> Executor:
+    """Workers of this machine, or of the machines of a Dask scheduler if there is its address.
+
+    Raises:
+        GraderError: Dask is not installed.
+    """
+    if options.scheduler is None:
+        return LocalExecutor(settings, options.jobs)
+    try:
+        from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
+    except ImportError:
+        raise GraderError(
+            "--scheduler needs Dask, which is not installed here: run pip install '.[cluster]' in the "
+            "course's folder, on this machine and on all that shall grade"
+        ) from None
+    return DaskExecutor(options.scheduler, settings)
 
 
 def _refuse_a_course_of_a_student(course: Course, submissions: Path) -> None:

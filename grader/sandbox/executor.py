@@ -1,4 +1,4 @@
-"""What an executor is, which observes notebooks, and the environment that evidence depends on."""
+"""Executors observe notebooks: what all of them do, that of this machine, and what evidence depends on."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
 from platform import python_version
 from typing import Any, Self
 
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
-from grader.sandbox.zygote import Protection
+from grader.sandbox.zygote import Protection, Zygote
 from grader.version import code_hash
 
 #: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
@@ -70,6 +72,34 @@ class Executor(ABC):
     def cancel(self) -> None:
         """Give up what is under way; callers that wait for evidence get an error."""
         self.__exit__()
+
+
+class LocalExecutor(Executor):
+    """Workers of this machine, as many at a time as there are jobs, forked from one zygote."""
+
+    def __init__(self, settings: Settings, jobs: int) -> None:
+        super().__init__()
+        self.max_workers, self._settings = jobs, settings
+        self._stack = ExitStack()
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def environment_fingerprint(self) -> Sequence[str]:
+        return environment_fingerprint()
+
+    @property
+    def prefetch(self) -> int:
+        return 2 * self.max_workers
+
+    def _start(self) -> Protection:
+        self._zygote = self._stack.enter_context(Zygote(**self._settings))
+        return self._zygote.protection
+
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+        self.start()
+        return observe(self._zygote, cells, plan, limits)
 
 
 def environment_fingerprint() -> list[str]:

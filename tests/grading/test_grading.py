@@ -19,7 +19,7 @@ from grader.errors import ProtectionError
 from grader.grading import run as grading
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
-from grader.sandbox import local_executor
+from grader.sandbox import executor
 
 
 @dataclass
@@ -325,7 +325,7 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
     def refuse(**_):
         raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-    monkeypatch.setattr(local_executor, "Zygote", refuse)
+    monkeypatch.setattr(executor, "Zygote", refuse)
     ended = klass.grade()
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()

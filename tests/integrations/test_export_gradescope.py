@@ -19,7 +19,7 @@ from grader.course.settings import read_settings
 from grader.errors import ProtectionError
 from grader.grading.submission import find_submissions
 from grader.integrations.export.gradescope import autograder, settings_toml
-from grader.sandbox import local_executor
+from grader.sandbox import executor
 
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -156,7 +156,7 @@ def test_without_a_cage_there_is_no_score(container, monkeypatch):
     def no_cage(**_):
         raise ProtectionError("no seccomp here")
 
-    monkeypatch.setattr(local_executor, "Zygote", no_cage)
+    monkeypatch.setattr(executor, "Zygote", no_cage)
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     results = no_results()
     with pytest.raises(ProtectionError, match="no seccomp"):

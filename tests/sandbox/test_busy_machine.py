@@ -15,7 +15,7 @@ from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading import class_observer, run_steps
 from grader.grading.run import Options, grade
-from grader.sandbox import local_executor
+from grader.sandbox import executor
 from grader.sandbox.observer import observe
 from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess
 from grader.sandbox.zygote import Zygote
@@ -111,7 +111,7 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
                 return replace(evidence, probes={}, starved=True)
         return evidence
 
-    monkeypatch.setattr(local_executor, "observe", busy)
+    monkeypatch.setattr(executor, "observe", busy)
     looks, score = comes
     assert scores_of(course, submissions, jobs) == [score] * 3
     assert len(seen) == looks
@@ -130,7 +130,7 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
         return judge(rubric, names, reference)
 
     judge = run_steps.judge
-    monkeypatch.setattr(local_executor, "observe", large)
+    monkeypatch.setattr(executor, "observe", large)
     monkeypatch.setattr(run_steps, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]
