@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import (
+    NO_ANSWER,
     MalformedError,
     Notice,
     Status,
@@ -118,8 +119,10 @@ class NotebookRun:
         try:
             return parse(worker.wire.ask(operation, arguments, seconds))
         except MalformedError:
+            self.note_no_answer(Failure.MALFORMED)
             return Trouble(Failure.MALFORMED)
         except WireError as error:
+            self.note_no_answer(Failure(error.kind))
             if error.kind != "closed" or not worker.was_killed():
                 return Trouble(Failure(error.kind))
         self._killed += 1
@@ -131,6 +134,11 @@ class NotebookRun:
     def note_lack_of_time(self, worker: WorkerProcess, begun: CpuTimes) -> None:
         """Note whether others had the processors while time ran out."""
         self._starved |= begun.was_starved_until(worker.cpu_times())
+
+    def note_no_answer(self, failure: Failure) -> None:
+        """Note where a worker has sent something that is no answer, which an honest worker never does."""
+        if failure in (Failure.FORGED, Failure.MALFORMED):
+            self._notices = united(self._notices, [NO_ANSWER])
 
     def note_patched(self, patched: Sequence[str]) -> None:
         """Remember what the notebook changed in torch."""

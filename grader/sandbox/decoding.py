@@ -225,6 +225,10 @@ NOTICED = {
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
+#: Noticed outside: honest facts are cut off inside before the wire would refuse them.
+NO_ANSWER: Notice = ("something that is no answer", None)
+#: Every word that evidence may hold.
+TRACES = {*NOTICED, _WRITTEN_BY_OTHERS[0], NO_ANSWER[0]}
 
 
 def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from grader.sandbox.decoding import (
-    NOTICED,
     STATUSES,
+    TRACES,
     MalformedError,
     Notice,
     Status,
@@ -178,7 +178,7 @@ def _is_good(evidence: Evidence) -> bool:
         {*evidence.names.values()} <= STATUSES
         and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, NoFacts))
         and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
-        and all(what in {*NOTICED, "raw descriptors"} for what, _ in evidence.traces)
+        and all(what in TRACES for what, _ in evidence.traces)
         and is_words(evidence.patched)
         and _is_sentence(evidence.fault)
         and (type(evidence.starved), type(evidence.size)) == (bool, int)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import cache
 from marshal import dumps
 from typing import Any, NamedTuple
@@ -208,7 +208,7 @@ class ProbeRun:
         answers: Answers = {}
         if not pictures:
             return answers
-        with suppress(WireError, MalformedError):
+        try:
             raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
             for picture, raw_answer in zip(pictures, raw if type(raw) is list else (), strict=False):
                 reply = _reply(raw_answer)
@@ -218,6 +218,10 @@ class ProbeRun:
                 answers[picture.name] = reply.answer
                 if reply.changed:
                     break
+        except WireError as error:
+            self._notebook.note_no_answer(Failure(error.kind))
+        except MalformedError:
+            self._notebook.note_no_answer(Failure.MALFORMED)
         return answers
 
     def _patience(self, *probes: PlannedProbe) -> float:
@@ -226,9 +230,11 @@ class ProbeRun:
 
     def _ended_well(self, worker: WorkerProcess) -> bool:
         """Whether the worker sent no more answers than it was asked for."""
-        with suppress(WireError):
+        try:
             return bool(worker.wire.ask("end", None, self._limits.cell) == "end")
-        return False
+        except WireError as error:
+            self._notebook.note_no_answer(Failure(error.kind))
+            return False
 
 
 def _all(probes: Iterable[PlannedProbe], reason: NoFacts) -> Answers:

@@ -8,6 +8,7 @@ import pytest
 from observing import QUICK, look, probe
 
 from grader.sandbox import cells as cells_module
+from grader.sandbox.decoding import NO_ANSWER
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised, parse_evidence
 from grader.sandbox.facts import Other, Tensor, is_cut_off
 from grader.sandbox.observer import ProbeRun
@@ -462,15 +463,17 @@ def forged(zygote, body, *, seconds=5.0):
     ],
 )
 def test_a_forged_answer_is_not_believed(zygote, body):
-    """Bytes written beside the one answer that is due spoil their own question, and nothing else."""
+    """Bytes written beside the one answer that is due are told, and spoil their own question only."""
     seen = forged(zygote, body)
     assert isinstance(seen["one"], NoFacts)
+    assert NO_ANSWER in seen.evidence.traces
 
 
 def test_a_forgery_by_the_last_probe_is_not_believed(zygote):
     """The very last answer is not followed by another question, and still has to be the only one."""
     seen = look(zygote, [FORGE, "def f():\n    reply(WON)\n    return 'honest'"], f="student.f()")
     assert isinstance(seen["f"], NoFacts)
+    assert NO_ANSWER in seen.evidence.traces
 
 
 def test_frames_written_before_a_probe_are_not_believed(zygote):
@@ -518,9 +521,10 @@ MALFORMED = {
 
 @pytest.mark.parametrize("form", MALFORMED)
 def test_a_malformed_answer_is_a_fault(zygote, form):
-    """Whatever a worker answers with the right id, its own probe has no facts and nothing else happens."""
+    """Whatever a worker answers with the right id, its own probe has no facts, and a flag tells of it."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
     assert isinstance(seen["one"], NoFacts)
+    assert NO_ANSWER in seen.evidence.traces
 
 
 def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
@@ -538,7 +542,7 @@ def f():
     ]
     evidence = look(zygote, [FORGE, *floods], p="student.p()", q="student.q()").evidence
     assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
-    assert 10 < len(evidence.traces) <= 100
+    assert 10 < sum(what == "ctypes" for what, _ in evidence.traces) <= 100
     assert parse_evidence(json.loads(json.dumps(evidence.to_json()))).fault is None
 
 

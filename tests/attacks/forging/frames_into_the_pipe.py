@@ -2,7 +2,7 @@
 # Stopped by: wire
 # Without it: the facts would have to hold numbers that nobody knows before.
 # Keeps: none
-# Flags: raw descriptors
+# Flags: raw descriptors, something that is no answer
 # %%
 import json
 import os
