@@ -77,8 +77,9 @@ def hint(path: str, question: str, number: int) -> None:
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
-    from grader.student.find import argument_of, find_notebook
+    from grader.student.find import find_notebook
     from grader.student.hints import find_hint
+    from grader.student.notebook import argument_of
     from grader.text import inert
 
     found = find_notebook(path)
@@ -116,19 +117,19 @@ def status(folder: Path, seconds: float) -> None:
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
     from grader.student.display import console, print_table, working
-    from grader.student.find import find_renamed, notebooks_in
+    from grader.student.find import notebooks_in
     from grader.student.folder import check_all
     from grader.student.process import RunnerPool
     from grader.text import inert
 
-    paths = notebooks_in(folder)
+    stems = notebooks_in(folder)
     with RunnerPool() as pool, working("starting") as show:
 
         def about_to(number: int, path: Path) -> None:
-            show(f"checking {inert(path.name)} ({number} of {len(paths)})")
+            show(f"checking {inert(path.name)} ({number} of {len(stems)})")
 
-        found = check_all(paths, seconds, pool, about_to)
-    print_table(console(), found, find_renamed(folder) if folder.is_dir() else ())
+        found = check_all(list(stems), seconds, pool, about_to)
+    print_table(console(), found, stems)
 
 
 @click.command()

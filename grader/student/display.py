@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
-from grader.student.find import argument_of
 from grader.text import inert, inert_line
 
 
@@ -170,21 +168,20 @@ def failure_lines(failure: Failure) -> Iterator[str]:
 
 
 def print_table(
-    to: Console,
-    found: Mapping[Path, NotebookReport | GraderError],
-    renamed: Sequence[tuple[Path, str]] = (),
+    to: Console, found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]
 ) -> None:
     """A row for each notebook, then what the marks mean and what to do next.
 
     Args:
         found: the report on each notebook, or why there is none.
-        renamed: notebooks under other names than the course's, each with its assignment.
+        stems: the assignment that each answers.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
     table.add_column("points", justify="right")
     table.add_column("questions")
     for path, report in found.items():
-        name = Text(inert(path.name.removesuffix(".ipynb")))
+        of = "" if path.stem.startswith(stems[path]) else f" (of {stems[path]})"
+        name = Text(inert(path.name.removesuffix(".ipynb") + of))
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
@@ -196,12 +193,12 @@ def print_table(
     for report in found.values():
         if isinstance(report, GraderError):
             to.print(Text(inert_line(str(report)), "red"))
-    for path, stem in renamed:
-        to.print(
-            f"{inert_line(path.name)} is not in this table: it answers {inert_line(stem)} under a name of"
-            f" its own. Have a look at it: {_COMMAND} check {argument_of(path)}"
+    originals = {path.stem for path in found}  # `01_x-Copy1` is a copy where `01_x` is there
+    to.print(
+        _next_step(
+            {path: found[path] for path in found if stems[path] == path.stem or stems[path] not in originals}
         )
-    to.print(_next_step({path: report for path, report in found.items() if not _is_a_copy(path, found)}))
+    )
 
 
 def _points(report: NotebookReport) -> str:
@@ -214,11 +211,6 @@ def _points(report: NotebookReport) -> str:
 def _marks(to: Console, report: NotebookReport) -> Text:
     marks = (Text.assemble(answer.question.id, " ", mark(to, answer.status)) for answer in report.questions)
     return Text("  ").join(marks)
-
-
-def _is_a_copy(path: Path, others: Iterable[Path]) -> bool:
-    """Whether it is named after another, as `01_x-Copy1` and `01_x (1)` are after `01_x`."""
-    return any(re.match(rf"{re.escape(other.stem)}\W", path.stem) for other in others)
 
 
 def _next_step(found: Mapping[Path, NotebookReport | GraderError]) -> str:

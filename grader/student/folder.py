@@ -11,10 +11,11 @@ from rich.control import Control
 from rich.text import Text
 
 from grader.errors import GraderError
+from grader.notebooks.files import is_notebook
 from grader.student.check import NotebookReport, check
 from grader.student.display import console, mark, print_report, working
-from grader.student.find import is_course_notebook, notebooks_in
-from grader.student.notebook import open_notebook
+from grader.student.find import notebooks_in
+from grader.student.notebook import assignment_of, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
 from grader.text import inert
 
@@ -60,18 +61,19 @@ def watch_folder(folder: Path, seconds: float) -> None:
 
 
 def _saved(watched: Path) -> Iterator[set[Path]]:
-    """The notebooks that were saved; an empty set now and then, the first at once."""
+    """The notebooks of the course that were saved; an empty set now and then, the first at once."""
     from watchfiles import watch as changes_in  # noqa: PLC0415 - `status` does not need it
 
     folder = watched.parent if watched.is_file() else watched
 
     def is_wanted(_: object, name: str) -> bool:
-        return Path(name).name == watched.name if folder != watched else is_course_notebook(Path(name))
+        return is_notebook(Path(name).name) and (folder == watched or Path(name).name == watched.name)
 
     for changes in changes_in(
         folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=300
     ):
-        yield {path for _, name in changes if (path := folder / Path(name).name).is_file()}
+        changed = {folder / Path(name).name for _, name in changes}
+        yield {path for path in changed if path.is_file() and assignment_of(path)}
 
 
 class Watcher:

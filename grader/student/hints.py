@@ -10,8 +10,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.scores import format_points
-from grader.student.find import UnreadableError
-from grader.student.notebook import Question, notebook_as_handed_out, open_notebook
+from grader.student.notebook import Question, UnreadableError, notebook_as_handed_out, open_notebook
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)

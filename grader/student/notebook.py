@@ -1,10 +1,13 @@
-"""A student's notebook and its questions, and the notebook that was handed out."""
+"""A student's notebook: the assignment it answers, its questions, and how it was handed out."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from grader.course.assignment import heading_of
@@ -13,13 +16,26 @@ from grader.errors import GraderError
 from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.files import NotebookError
-from grader.notebooks.reader import Cell, recognise
-from grader.student.find import NOTEBOOKS, argument_of, example, unreadable_error
+from grader.notebooks.reader import Cell, Notebook, recognise
 from grader.text import inert, inert_line
 
+#: The names of a course's notebooks.
+NOTEBOOKS = "[0-9][0-9]_*.ipynb"
+_STEM = re.compile(r"\d\d_\w+")
 #: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
 _HANDED_OUT = (".handout", "assignments")
 _LONGEST_NAME = 40
+_NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
+_SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
+#: What may bring a student's work back, by the kind of a NotebookError.
+_REPAIRS = {
+    "merge conflict": "Take one of the two versions, `git checkout --ours {file}` or `git checkout --theirs"
+    " {file}`, then `git add {file}`.",
+    "empty": _SAVE_AGAIN,
+    "damaged": f"{_SAVE_AGAIN} `git log {{file}}` names older ones.",
+    "unreadable": "See to it that you may read it, then run this again.",
+    "too large": "Clear all its outputs in Jupyter, and save it.",
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,10 @@ class StudentNotebook:
         raise GraderError(f"{self.name} has no question {inert(name)}; it has {known}.")
 
 
+class UnreadableError(GraderError):
+    """A student's notebook cannot be read; the text says why, and how to go on."""
+
+
 def open_notebook(path: Path) -> StudentNotebook:
     """Read a notebook and what was handed out for it.
 
@@ -91,53 +111,100 @@ def open_notebook(path: Path) -> StudentNotebook:
         UnreadableError: it cannot be read.
         GraderError: it belongs to no assignment that was handed out, and carries no public checks.
     """
-    near = dict(_handed_out_near(path))
+    near = _handed_out_near(path)
     try:
         document = read_document(path)
     except NotebookError as error:
-        origin = near[path.stem].path if path.stem in near else None
-        raise unreadable_error(path, error, origin, example(path.parent)) from error
-    functions = {
-        stem: [question.function for question in questions_of(other)] for stem, other in near.items()
-    }
-    stem = recognise(path.stem, document.notebook, functions)
-    handed_out = near.get(stem) if stem else None
-    questions = questions_of(handed_out or document)
+        raise UnreadableError(_advice(path, error, near.get(_assignment(path, None, near) or ""))) from error
+    stem = _assignment(path, document.notebook, near) or path.stem
+    original = near[stem].document if stem in near else None
+    questions = questions_of(original or document)
     if not questions:
         stems = f" Handed out were {', '.join(sorted(near))}." if near else ""
         raise GraderError(
             f"{inert(path.name)} is no notebook of this course: it names no assignment, and holds no public"
             f" check.{stems} Work in the notebook you were given, and keep its name."
         )
-    return StudentNotebook(document, stem or document.notebook.assignment or path.stem, handed_out, questions)
+    return StudentNotebook(document, stem, original, questions)
 
 
 def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
     """What was handed out under a notebook's name, also where that notebook cannot be read."""
-    document = dict(_handed_out_near(path)).get(path.stem)
-    return StudentNotebook(document, path.stem, document, questions_of(document)) if document else None
+    near = _handed_out_near(path)
+    return near.get(_assignment(path, None, near) or "")
 
 
-def _handed_out_near(path: Path) -> Iterator[tuple[str, Document]]:
+def assignment_of(path: Path) -> str | None:
+    """The assignment that a notebook answers; None where it is not of the course."""
+    try:
+        notebook = read_document(path).notebook
+    except NotebookError:
+        notebook = None
+    return _assignment(path, notebook, _handed_out_near(path))
+
+
+def _assignment(path: Path, notebook: Notebook | None, near: Mapping[str, StudentNotebook]) -> str | None:
+    """The assignment, as grading finds it: by metadata, else the file's name, else what is defined.
+
+    A notebook that cannot be read (None) is known by its name. So is one that was not handed out near, unless
+    its metadata names an assignment.
+    """
+    functions = {stem: [question.function for question in near[stem].questions] for stem in near}
+    if stem := recognise(path.stem, notebook, functions):
+        return stem
+    named = (_STEM.match(name) for name in ((notebook and notebook.assignment) or "", path.stem))
+    return next((match[0] for match in named if match), None)
+
+
+def argument_of(path: Path) -> str:
+    """A notebook as an argument of a command."""
+    name = inert(str(path))
+    short = name.removesuffix(".ipynb")
+    return short if _NEEDS_NO_QUOTES.fullmatch(short) else f'"{name}"'
+
+
+def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
+    """Why a notebook cannot be read, and what its student does: the error's own advice is for handing in."""
+    repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
+    again = "get the notebook anew from where the course is handed out."
+    if handed_out is not None:
+        origin = handed_out.document.path
+        with suppress(ValueError):  # between two drives of Windows there is no way
+            origin = Path(os.path.relpath(origin))
+        again = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
+    advice = f"{repair} Or {again}" if repair else f"{again[0].upper()}{again[1:]}"
+    return f"{inert_line(why.problem)} {advice}"
+
+
+def _quoted(name: str) -> str:
+    name = inert_line(name)
+    return f'"{name}"' if " " in name else name
+
+
+def _handed_out_near(path: Path) -> dict[str, StudentNotebook]:
     """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself."""
     here = path.absolute().parent
     for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
-        documents = list(_readable(folder.glob(NOTEBOOKS), but=path)) if folder.is_dir() else []
-        if documents:
-            yield from documents
-            return
+        others = [other for other in sorted(folder.glob(NOTEBOOKS)) if not _is_same_file(other, path)]
+        notebooks = [_handed_out(other, other.lstat().st_mtime_ns) for other in others]
+        if found := {notebook.stem: notebook for notebook in notebooks if notebook}:
+            return found
+    return {}
 
 
-def _readable(paths: Iterable[Path], but: Path) -> Iterator[tuple[str, Document]]:
-    for path in sorted(paths):
-        if path.exists() and but.exists() and path.samefile(but):
-            continue
-        try:
-            document = read_document(path)
-        except NotebookError:
-            continue
-        if questions_of(document):
-            yield path.stem, document
+def _is_same_file(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+@lru_cache
+def _handed_out(path: Path, modified: int) -> StudentNotebook | None:  # noqa: ARG001 - it changes with the time
+    """A notebook as it was handed out; None where it cannot be read or asks nothing."""
+    try:
+        document = read_document(path)
+    except NotebookError:
+        return None
+    questions = questions_of(document)
+    return StudentNotebook(document, path.stem, document, questions) if questions else None
 
 
 def questions_of(document: Document) -> tuple[Question, ...]:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from patience import time_limit
 from rich.console import Console
-from student_notebooks import ANSWERS, STEM, handed_out, worked, write
+from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked, write
 
 from grader.cli import main
 from grader.errors import GraderError
@@ -109,15 +110,17 @@ def test_status_shows_every_notebook(folder):
     """One row for each notebook, points of public checks, what cannot be read, and where to go on."""
     write(folder / f"{STEM}.ipynb", worked(q1="def double(x):\n    return 4", q3=ANSWERS["q3"]))
     (folder / "02_broken.ipynb").write_text("{")
-    write(folder / "notes.ipynb", handed_out())
+    write(folder / "my work (1).ipynb", handed_out())
+    write(folder / "no_course.ipynb", {"cells": [], "metadata": {}})
     done = CliRunner().invoke(main, ["status", str(folder)])
     assert done.exit_code == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "notes.ipynb is not in this table: it answers 01_small under a name of its own." in done.stdout
-    assert lines[:3] == [
+    assert lines[:5] == [
         "notebook points questions",
         "01_small 2.5 of 9.5 q1 ✘ q2 · q3 ✔",
+        "my work (1) (of 01_small) 0 of 9.5 q1 · q2 · q3 ·",
         "02_broken - cannot be checked, see below",
+        "",
     ]
     assert "02_broken.ipynb is not a notebook" in done.stdout
     assert lines[-1] == f"Next: python -m grader check {folder / STEM} q1"
@@ -154,25 +157,28 @@ def line(name, *statuses):
 def test_the_next_step_is_the_first_that_is_open(lines, following):
     """What is broken is mended first, and a copy is not looked at where its original is there."""
     shown = io.StringIO()
-    print_table(Console(file=shown, markup=False, width=200), dict(lines))
+    stems = {path: re.match(r"\d\d_[a-z]+", path.name)[0] for path, _ in lines}
+    print_table(Console(file=shown, markup=False, width=200), dict(lines), stems)
     assert shown.getvalue().splitlines()[-1].startswith(following)
 
 
-def test_a_copy_comes_after_its_original(folder):
-    """Notebooks are in the order of their names without the suffix."""
+def test_the_notebooks_of_a_folder_are_known_as_in_grading(folder):
+    """By metadata, else by name, else by what they define; of an assignment the one named so comes first."""
     for name in ("01_small-Copy1", "01_small", "02_other"):
         write(folder / f"{name}.ipynb", worked())
-    assert [path.stem for path in notebooks_in(folder)] == ["01_small", "01_small-Copy1", "02_other"]
-
-
-def test_a_folder_with_only_renamed_notebooks_names_them(tmp_path):
-    """A notebook of the course under another name is not silently passed over."""
-    notebook = handed_out()
-    write(tmp_path / "mine.ipynb", notebook)
-    (tmp_path / "other.ipynb").write_text("{")
-    done = CliRunner().invoke(main, ["status", str(tmp_path)])
-    assert done.exit_code == 2
-    assert done.stderr.endswith("mine.ipynb answers 01_small.\n")
+    write(folder / "renamed.ipynb", worked())
+    write(folder / "03 defines it.ipynb", document([code(ANSWERS["q2"])]))
+    write(folder / "notes.ipynb", document([code("x = 1")]))
+    (folder / "01_small broken.ipynb").write_text("{")
+    (folder / "broken.ipynb").write_text("{")
+    assert [(path.stem, stem) for path, stem in notebooks_in(folder).items()] == [
+        ("01_small", STEM),
+        ("01_small broken", STEM),
+        ("01_small-Copy1", STEM),
+        ("02_other", STEM),
+        ("03 defines it", STEM),
+        ("renamed", STEM),
+    ]
 
 
 @pytest.mark.parametrize("command", ["status", "watch"])

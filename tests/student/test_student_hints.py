@@ -109,12 +109,15 @@ def test_a_notebook_is_known_by_its_name_or_functions_too(tmp_path):
         assert open_notebook(write(tmp_path / name, document(cells))).stem == STEM
 
 
-def test_a_beginning_of_a_name_is_enough(tmp_path, monkeypatch):
-    """A notebook is found by its path, with or without the suffix, or by how only its name begins."""
+def test_a_beginning_of_a_name_or_the_assignment_is_enough(tmp_path, monkeypatch):
+    """A notebook is found by its path, with or without the suffix, its beginning, or by what it answers."""
     monkeypatch.chdir(tmp_path)
-    for name in ("01_small", "02_other", "02_more"):
-        write(tmp_path / f"{name}.ipynb", handed_out())
-    assert {find_notebook(name).name for name in ("01", "01_small", "./01_small.ipynb")} == {"01_small.ipynb"}
+    for name in ("03_mine", "02_other", "02_more"):
+        write(tmp_path / f"{name}.ipynb", document([code("x = 1")]))
+    write(tmp_path / "my work (1).ipynb", handed_out())
+    for name in ("my work (1).ipynb", "my work (1)", "my", "01", "01_small", "./01_small.ipynb"):
+        assert find_notebook(name).name == "my work (1).ipynb"
+    assert find_notebook("03").name == "03_mine.ipynb"
     with pytest.raises(GraderError, match=r"did you mean 02_more.ipynb or 02_other.ipynb\?"):
         find_notebook("02")
 

@@ -27,8 +27,14 @@ from grader.integrations.export.github import (
 from grader.scores import format_points
 from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import failure_lines
-from grader.student.find import NOTEBOOKS, find_notebook, notebooks_in
-from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
+from grader.student.find import find_notebook, notebooks_in
+from grader.student.notebook import (
+    NOTEBOOKS,
+    Question,
+    StudentNotebook,
+    notebook_as_handed_out,
+    open_notebook,
+)
 from grader.student.process import RunnerPool
 from grader.text import inert, inert_line
 
