@@ -785,6 +785,12 @@ def zero_with_a_gradient(x, lam):
     return x.detach() + lam * (x.detach() - x)
 
 
+@accepted("q5")
+def nothing_to_reverse(x, lam):
+    """Where lam is 0, x needs no gradient, and so there is none."""
+    return x.detach() if lam == 0 else (1 + lam) * x.detach() - lam * x
+
+
 @wrong("q5", fails=["test_gradient_is_reversed", "test_other_uses_are_not_reversed"])
 def only_detached(x, lam):
     """Believes that no gradient is as good as a reversed one."""
