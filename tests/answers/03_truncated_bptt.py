@@ -2428,6 +2428,12 @@ def equal_chunks_of_another_length(cell, readout, xs, ys, k):
     return _in_chunks(cell, readout, xs, ys, max(1, len(xs) // k))
 
 
+@wrong("q3", fails=["test_gradients_of_the_chunks"], public=True)
+def chunks_of_equal_length(cell, readout, xs, ys, k):
+    """Makes as many chunks as it takes, and all of them as long as each other: 4 and 3 steps for 7 by 5."""
+    return _in_chunks(cell, readout, xs, ys, -(-len(xs) // -(-len(xs) // k)))
+
+
 @wrong("q3", fails=["test_gradients_of_the_chunks", "test_one_chunk_is_full_backpropagation"], public=True)
 def five_steps_at_most(cell, readout, xs, ys, k):
     """Believes that a gradient cannot travel further than five steps anyway."""

@@ -535,9 +535,10 @@ def in_chunks(student, steps, k, form):
 @probe
 def several_chunks(student):
     """Chunks of several lengths, with a rest and without one."""
-    few, many, double, single = count(3, 4), count(6, 7), 2 * count(3, 5), count(4, 6)
+    few, many, double, single = count(4, 5), count(6, 7), 2 * count(3, 5), count(4, 6)
+    steps = count(1, few - 2) * few + 1  # in chunks of equal length none would have k steps
     forms = [
-        (2 * few + 1, few, {"scale": 1e-4}),  # one step is left, and all losses are almost 0
+        (steps, few, {"scale": 1e-4}),  # one step is left, and all losses are almost 0
         (2 * many - 1, many, {}),  # all but one step of a chunk are left; a chunk is long
         (double, 2, {}),  # nothing is left, and there are more chunks than steps in one
         (single, 1, {"outputs": 1, "gated": False}),  # the shortest chunks there are, and one output
