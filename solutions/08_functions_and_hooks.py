@@ -855,7 +855,8 @@ print(seen[0] is seen[1])  # True, because backward() added to the tensor that w
 # %% [markdown]
 # `w.grad.zero_()` between the steps does not help: it writes to the tensor in your list. After `w.grad = None` the
 # next `backward()` makes a new tensor. (With `create_graph=True`, `backward()` adds out of place.)
-# `torch.autograd.grad` gives you a fresh tensor every time and leaves `.grad` alone.
+# `torch.autograd.grad` leaves `.grad` alone, and no later backward adds to what it returns. It is not always a tensor
+# of your own: of `a + b`, both `a` and `b` get the very tensor that went in. So read it, and do not write to it.
 #
 # `torch.func` goes further. It treats a gradient as a *function*: `torch.func.grad(f)` is a function that returns
 # the gradient of `f`, and `torch.func.vmap` runs a function over a whole batch at once.
@@ -1175,7 +1176,7 @@ def test_two_heads(train_two_heads):
 # - The gradient that arrives is not yours. Neither `backward` nor a hook writes to it: return a new tensor.
 # - A hook sits on a tensor and sees the sum of all its uses. A Function sits on an edge.
 # - `create_graph=True` gives a gradient a history. `retain_graph=True` only lets you go back once more.
-# - `.grad` is a single tensor, and `backward()` adds to it. `torch.autograd.grad` gives you fresh tensors.
+# - `.grad` is a single tensor, and `backward()` adds to it. To what `torch.autograd.grad` returns, nothing adds.
 #
 # This is the last notebook. You have seen what autograd records, what it frees, what it checks, and where it trusts
 # you. When a gradient looks wrong, you now know which questions to ask.
