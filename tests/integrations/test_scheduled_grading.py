@@ -356,6 +356,26 @@ def test_its_actions_are_pinned(workflow):
     assert used[0]["with"]["persist-credentials"] is False
 
 
+#: GitHub's runners lose Node 20 on 16 September 2026: the first major version of each action on Node 24.
+ON_NODE_24 = {"cache": 5, "checkout": 5, "download-artifact": 7, "setup-python": 6, "upload-artifact": 6}
+
+
+def test_every_action_runs_on_node_24():
+    """Our workflow, that of a release and the example name no version that runners cannot start."""
+    templates = ROOT / "grader" / "templates" / "release"
+    ours = ROOT / ".github" / "workflows"
+    workflows = [path for folder in (ours, templates, WORKFLOW.parent) for path in folder.glob("*.yml")]
+    assert len(workflows) >= 3
+    for path in workflows:
+        for step in re.findall(r"uses:.*", path.read_text(encoding="utf-8")):
+            version = r"(?:v(\d+)|[0-9a-f]{40}  # v(\d+)\.\d+\.\d+)"
+            named = re.fullmatch(rf"uses: actions/([a-z-]+)@{version}", step)
+            assert named, f"{path}: of which version is this? {step}"
+            action, major = named[1], int(named[2] or named[3])
+            assert action in ON_NODE_24, f"{path}: since which version does {action} run on Node 24?"
+            assert major >= ON_NODE_24[action], f"{path}: {step} needs Node 20"
+
+
 def test_the_page_names_what_the_workflow_uses(workflow):
     """Whoever sets it up reads of every variable, secret, branch and command."""
     page = PAGE.read_text(encoding="utf-8")
