@@ -28,12 +28,12 @@ _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 _COMMAND_AT_START = re.compile(r"\A(\s*:)(?=:)|(?<=#)(?=#\[)")
 
 
-def encodable(text: str) -> str:
+def utf8_text(text: str) -> str:
     """The text with every NUL and lone surrogate replaced, so that any writer takes it."""
     return _UNWRITABLE.sub(_REPLACEMENT, text)
 
 
-def straight(text: str) -> str:
+def without_controls(text: str) -> str:
     """The text without control characters, and without those that change the order of others."""
     return _CONTROLS.sub(_REPLACEMENT, _TURNS_TEXT.sub(_REPLACEMENT, text))
 
@@ -42,23 +42,23 @@ def printable(text: str) -> str:
     """The text on a single line and in its order, with nothing that controls a terminal or a page."""
     return "".join(
         _REPLACEMENT if unicodedata.category(character) in _BREAKS_A_LINE else character
-        for character in _INVISIBLE.sub(_REPLACEMENT, straight(text))
+        for character in _INVISIBLE.sub(_REPLACEMENT, without_controls(text))
     )
 
 
-def inert(text: str) -> str:
-    """The text as a log may show it: printable, and a command to no runner of workflows."""
+def terminal_text(text: str) -> str:
+    """The text as a terminal and a log may show it: printable, and a command to no runner of workflows."""
     return _COMMAND.sub(" ", printable(text))
 
 
-def inert_line(text: str) -> str:
-    """The same for text that begins a line: ``x[::-1]`` stays as it is."""
+def terminal_line(text: str) -> str:
+    """The same for text that begins a line and is not wrapped: ``x[::-1]`` stays as it is."""
     return _COMMAND_AT_START.sub(r"\1 ", printable(text))
 
 
-def coded(text: str) -> str:
+def html_text(text: str) -> str:
     """The text as escaped HTML; text between backticks is code."""
-    return _CODE.sub(r"<code>\1</code>", escape(straight(text), quote=False))
+    return _CODE.sub(r"<code>\1</code>", escape(without_controls(text), quote=False))
 
 
 def some(texts: Iterable[str], most: int) -> list[str]:

@@ -144,7 +144,7 @@ def _spreadsheet(patch: Patch) -> None:
 
 
 def _terminal(patch: Patch) -> None:
-    for name in ("_plain", "escape", "inert"):
+    for name in ("_plain", "escape", "terminal_text"):
         patch.setattr(class_table, name, str)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from grader.checks.diagnosis import quoted
 from grader.sandbox.decoding import decode_raised
 from grader.sandbox.facts import Raised
-from grader.text import encodable
+from grader.text import utf8_text
 
 MAX_FOREIGN_TEXT = 200
 MAX_TOLD = 20  # of each way to end
@@ -46,7 +46,7 @@ class FailedCell:
         text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
         kind = error.type[:MAX_FOREIGN_TEXT]
         message = f"{kind}: {text}" if text else kind
-        return cls(observed["cell"], RAISED, encodable(f"{message}{_at(error, observed['cell'])}"))
+        return cls(observed["cell"], RAISED, utf8_text(f"{message}{_at(error, observed['cell'])}"))
 
     @property
     def sentence(self) -> str:

@@ -90,10 +90,10 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
 
 
 def _echo(lines: Sequence[str]) -> None:
-    from grader.text import inert, some
+    from grader.text import some, terminal_text
 
     for line in some(lines, _SHOWN):
-        click.echo(inert(line))
+        click.echo(terminal_text(line))
 
 
 def _limit(name: str, text: str, usual: float) -> Callable[[_Command], _Command]:
@@ -188,12 +188,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from grader.course.course import Course
     from grader.grading.regrade import regrade
     from grader.reports.explain import Explanation
-    from grader.text import inert
+    from grader.text import terminal_text
 
     regraded = regrade(Course.find().finished(), results, student, stem)
     console = Console(emoji=False)
     for line in Explanation(regraded, question).lines():
-        console.print(Text(inert(line.text), line.style), soft_wrap=True)
+        console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
 
 
 def _known_format(context: click.Context, parameter: click.Parameter, form: str) -> str:
@@ -230,13 +230,13 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     from grader.course.course import Course
     from grader.integrations.export import Export
     from grader.integrations.export.formats import require_fitting_options, write_export
-    from grader.text import inert
+    from grader.text import terminal_text
 
     require_fitting_options(form, stem, gradebook, column)
     course = Course.find().finished([stem] if stem else [])
     done = Export(course, stem, results, out, gradebook, column)
     write_export(form, done)
     for note in done.notes:
-        click.echo(inert(note))
+        click.echo(terminal_text(note))
     written = str(done.files[0]) if len(done.files) == 1 else f"{len(done.files)} files to {out}"
-    click.echo(f"wrote {inert(written)}")
+    click.echo(f"wrote {terminal_text(written)}")

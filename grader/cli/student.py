@@ -80,13 +80,13 @@ def hint(path: str, question: str, number: int) -> None:
     from grader.student.find import find_notebook
     from grader.student.hints import find_hint
     from grader.student.notebook import argument_of
-    from grader.text import inert
+    from grader.text import terminal_text
 
     found = find_notebook(path)
     identity, given, count = find_hint(found, question, number)
     argument = argument_of(found)
-    click.secho(f"{identity} · {inert(given.heading)}  ({number} of {count})", bold=True)
-    click.echo("\n" + "\n".join(map(inert, given.text.splitlines())) + "\n")
+    click.secho(f"{identity} · {terminal_text(given.heading)}  ({number} of {count})", bold=True)
+    click.echo("\n" + "\n".join(map(terminal_text, given.text.splitlines())) + "\n")
     if number < count:
         click.echo(f"More: python -m grader hint {argument} {identity} {number + 1}")
     else:
@@ -120,13 +120,13 @@ def status(folder: Path, seconds: float) -> None:
     from grader.student.find import notebooks_in
     from grader.student.folder import check_all
     from grader.student.process import RunnerPool
-    from grader.text import inert
+    from grader.text import terminal_text
 
     stems = notebooks_in(folder)
     with RunnerPool() as pool, working("starting") as show:
 
         def about_to(number: int, path: Path) -> None:
-            show(f"checking {inert(path.name)} ({number} of {len(stems)})")
+            show(f"checking {terminal_text(path.name)} ({number} of {len(stems)})")
 
         found = check_all(list(stems), seconds, pool, about_to)
     print_table(console(), found, stems)
@@ -145,7 +145,7 @@ def reset(path: str, question: str, yes: bool) -> None:
     from grader.student.find import find_notebook
     from grader.student.notebook import open_notebook
     from grader.student.reset import carry_out, plan
-    from grader.text import inert
+    from grader.text import terminal_text
 
     notebook = open_notebook(find_notebook(path))
     planned = plan(notebook, notebook.question(question))
@@ -159,7 +159,7 @@ def reset(path: str, question: str, yes: bool) -> None:
         kept = carry_out(notebook, planned)
         click.echo(f"{identity} of {notebook.name} is as it was handed out again.")
         if kept:
-            click.echo(f"Your version is kept in {inert(str(kept))}")
+            click.echo(f"Your version is kept in {terminal_text(str(kept))}")
         click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
     if planned.later:
         cells, function = ", ".join(map(str, planned.later)), planned.question.function

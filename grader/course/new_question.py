@@ -17,7 +17,7 @@ from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.author_file import without_blanks
 from grader.course.probe_source import PLACEHOLDERS
 from grader.errors import GraderError
-from grader.text import inert
+from grader.text import terminal_text
 
 _JUDGE = r"discriminator|critic"
 _MODULE = (
@@ -113,8 +113,8 @@ class NewQuestion:
             is_name = _PARAMETER.fullmatch(name) is not None and not keyword.iskeyword(name)
             if not is_name or name in {*_TAKEN, function} or parameters.count(name) > 1:
                 raise GraderError(
-                    f"{inert(text)!r}: {inert(name)!r} cannot be a parameter: write the function and what it"
-                    " takes, each name once, as in --question total:losses,weights"
+                    f"{terminal_text(text)!r}: {terminal_text(name)!r} cannot be a parameter: write the"
+                    " function and what it takes, each name once, as in --question total:losses,weights"
                 )
         return cls(function, parameters)
 

@@ -15,7 +15,7 @@ from html import escape
 from grader.course.assignment import Place
 from grader.course.question_cell import parse
 from grader.errors import CourseError, GraderError
-from grader.text import coded
+from grader.text import html_text
 
 _ELLIPSIS = "…"
 _TEST_FILE = """\
@@ -105,7 +105,7 @@ def _asserts(test: ast.FunctionDef) -> Iterator[ast.Assert]:
 def _decorator(title: str, afterword: str | None) -> list[str]:
     """The lines above a test; Otter puts both messages into HTML as they are."""
     passed = escape(title, quote=False)
-    then = f"{passed}<br>{coded(afterword)}" if afterword else passed
+    then = f"{passed}<br>{html_text(afterword)}" if afterword else passed
     return [
         "@test_case(",
         f"    success_message={_literal(then)},",

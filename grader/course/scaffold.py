@@ -17,7 +17,7 @@ from grader.course.new_question import NewQuestion, file_head, with_part
 from grader.course.probe_source import PLACEHOLDERS
 from grader.errors import BrokenRunError, CourseError, GraderError
 from grader.files import write_atomic, write_exclusive
-from grader.text import inert
+from grader.text import terminal_text
 
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]+", re.ASCII)
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
@@ -132,8 +132,8 @@ def _free_name(root: Path, stem: str) -> str:
     match = STEM.fullmatch(stem)
     if match is None or len(stem) > _MAX_NAME:
         raise GraderError(
-            f"{inert(stem)!r} names no assignment: write two digits, an underscore and a short name in lower"
-            f" case, such as {_suggestion(root, stem)}"
+            f"{terminal_text(stem)!r} names no assignment: write two digits, an underscore and a short name"
+            f" in lower case, such as {_suggestion(root, stem)}"
         )
     number, name = match["number"], match["name"]
     for path, taken in _numbered_files(root):
@@ -175,7 +175,7 @@ def _suggestion(root: Path, stem: str) -> str:
 def _require_name(function: str, name: str) -> None:
     if _FUNCTION.fullmatch(function) is None or keyword.iskeyword(function) or function in _TAKEN_NAMES:
         raise GraderError(
-            f"{inert(function)!r} cannot be what students complete: choose a function's name, such as"
+            f"{terminal_text(function)!r} cannot be what students complete: choose a function's name, such as"
             f" --function {name.strip('_')}_of"
         )
 

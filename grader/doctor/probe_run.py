@@ -28,7 +28,7 @@ from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, Prob
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
-from grader.text import did_you_mean, inert
+from grader.text import did_you_mean, terminal_text
 
 ORACLE, STUB = "oracle", "stub"
 
@@ -157,7 +157,9 @@ def _answers(
             yield _Notebook(name, answer.cells, answer.question, partial(answer.in_file, path=path))
         else:
             ids = " or ".join(sorted(questions))
-            missing = f"{path} has no answer {inert(name)} to {ids}; {did_you_mean(name, {*answers, STUB})}"
+            missing = (
+                f"{path} has no answer {terminal_text(name)} to {ids}; {did_you_mean(name, {*answers, STUB})}"
+            )
             raise GraderError(_left_out(path, name) or missing)
 
 
@@ -175,7 +177,7 @@ def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Ru
     defined = [f.name for f in functions if {*map(decorator_name, f.decorator_list)} & {"probe", "picture"}]
     for name in names:
         if name not in defined:
-            missing = f"{path} has no probe or picture {inert(name)}; {did_you_mean(name, defined)}"
+            missing = f"{path} has no probe or picture {terminal_text(name)}; {did_you_mean(name, defined)}"
             raise GraderError(_left_out(path, name) or missing)
     former = sys.modules.pop(path.stem, None)
     try:

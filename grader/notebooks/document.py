@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.notebooks.files import read_file
 from grader.notebooks.reader import Notebook, parse_notebook
-from grader.text import encodable
+from grader.text import utf8_text
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _cells(raw: list[Any], notebook: Notebook) -> Iterator[DocumentCell]:
 def _text(source: Any) -> str:
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
-    return encodable(source).replace("\r\n", "\n") if isinstance(source, str) else ""
+    return utf8_text(source).replace("\r\n", "\n") if isinstance(source, str) else ""
 
 
 def _tests(document: Any) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.notebooks.files import CLEAR_OUTPUTS, Kind, NotebookError, NotebookFile, read_file
-from grader.text import encodable
+from grader.text import utf8_text
 
 MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # broken UTF-16 takes a hundred times as long to decode as UTF-8
 MAX_CODE_CELLS = 5_000
@@ -160,7 +160,7 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
     for number, raw in enumerate(_raw_sources(cells), 1):
         source, size = raw, len(raw)
         if size <= MAX_CELL_BYTES:  # a larger text is not even copied
-            source = encodable(raw).replace("\r\n", "\n").replace("\r", "\n")
+            source = utf8_text(raw).replace("\r\n", "\n").replace("\r", "\n")
             size = len(source.encode())
         total += size
         if size > MAX_CELL_BYTES:
@@ -199,7 +199,7 @@ def _claimed_assignment(document: Any) -> str | None:
     """The assignment that Otter's metadata names, if it is a name at all."""
     match document:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
-            return encodable(stem)
+            return utf8_text(stem)
     return None
 
 

@@ -21,7 +21,7 @@ from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, Evidence
 from grader.scores import format_points, points_text
-from grader.text import coded, some, straight
+from grader.text import html_text, some, without_controls
 
 _MOST_NAMED = 20  # notebooks that were left aside
 
@@ -147,12 +147,12 @@ def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
 
 def _coded(text: str) -> Markup:
     """Text as HTML; what stands between backticks is code."""
-    return Markup(coded(text))  # noqa: S704 - escaped there
+    return Markup(html_text(text))  # noqa: S704 - escaped there
 
 
 def _fenced(text: str) -> str:
     """Mermaid, which needs no backticks, without any: it cannot close its fence."""
-    return straight(text).replace("`", "'")
+    return without_controls(text).replace("`", "'")
 
 
 def _drawn(svg: str) -> Markup:

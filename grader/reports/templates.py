@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.scores import format_points
-from grader.text import straight
+from grader.text import without_controls
 
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
 _MENTION = re.compile(r"@(?=\w)")
@@ -16,14 +16,14 @@ _MENTION = re.compile(r"@(?=\w)")
 
 def markdown_text(text: object) -> Markup:
     """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
-    line = " ".join(straight(str(text)).split())
+    line = " ".join(without_controls(str(text)).split())
     line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
     escaped = _MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Markup(escaped)  # noqa: S704 - escaped on the line above
 
 
 def _straight(value: object) -> object:
-    return straight(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return without_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 #: Templates of HTML.

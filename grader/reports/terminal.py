@@ -17,7 +17,7 @@ from grader.results.model import Result
 from grader.results.review import cases
 from grader.results.statistics import summarise
 from grader.scores import format_points, points_text, total
-from grader.text import inert, some
+from grader.text import some, terminal_text
 
 _MAX_WIDTH = 40
 _MAX_ROWS = 100  # of more, a summary is shown
@@ -79,7 +79,7 @@ def print_class(run: RunSummary, out: Path) -> None:
         console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
     if run.note:
         Console(emoji=False, stderr=True).print(
-            inert(run.note), markup=False, highlight=False, soft_wrap=True
+            terminal_text(run.note), markup=False, highlight=False, soft_wrap=True
         )
 
 
@@ -118,7 +118,7 @@ def _print_summary(console: Console, run: RunSummary) -> None:
         console.print("\nLook at these yourself:", highlight=False)
         named = _table("student", "assignment", remark="left")
         for case in to_review[:_MAX_NAMED]:
-            reasons = escape(inert(" ".join(case.reasons)))
+            reasons = escape(terminal_text(" ".join(case.reasons)))
             named.add_row(_plain(case.result.student), _plain(case.result.what), reasons)
         console.print(named)
     if len(to_review) > _MAX_NAMED:
@@ -150,17 +150,17 @@ def _table(*left: str, **columns: str) -> Table:
 def _remark(result: Result, *, needs_a_look: bool) -> str:
     """What a human should know at a glance; the report says why to look at a submission."""
     if result.error:
-        return escape(inert(result.error))
+        return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
     remarks += [f"{len(result.superseded)} more left aside"] if result.superseded else []
     remarks += (
         ["look at it, see report.html"] if needs_a_look and not (result.flags or result.superseded) else []
     )
-    return escape(inert("; ".join(remarks)))
+    return escape(terminal_text("; ".join(remarks)))
 
 
 def _plain(text: str) -> str:
     """A student's name, cut and without markup or control characters."""
-    text = inert(text)
+    text = terminal_text(text)
     return escape(text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…")

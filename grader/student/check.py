@@ -12,7 +12,7 @@ from typing import Any, Literal
 from grader.errors import BrokenRunError
 from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.student.process import Position, RunnerEnded, RunnerProcess
-from grader.text import encodable, straight
+from grader.text import utf8_text, without_controls
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
@@ -229,7 +229,7 @@ class RunLog:
 
 def _bounded(text: str, longest: int) -> str:
     """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
-    lines = straight(encodable(text)).splitlines()
+    lines = without_controls(utf8_text(text)).splitlines()
     more = ["..."] if len(lines) > _MOST_LINES else []
     return "\n".join([_cut(line, longest) for line in lines[:_MOST_LINES]] + more)
 

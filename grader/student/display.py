@@ -15,7 +15,7 @@ from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
-from grader.text import inert, inert_line
+from grader.text import terminal_line, terminal_text
 
 
 class _Words(NamedTuple):
@@ -93,7 +93,7 @@ def closing(report: NotebookReport) -> Iterator[str]:
     if following is not None:
         identity = following.question.id
         begin = "Start with" if following.status == "untouched" else "Next:"
-        yield f"{begin} {identity}, {inert(following.question.title)}."
+        yield f"{begin} {identity}, {terminal_text(following.question.title)}."
         yield f"Stuck? {_COMMAND} hint {argument} {identity}"
     elif report.cells:
         which = "All questions pass." if whole else f"{report.questions[0].question.id} passes."
@@ -119,17 +119,17 @@ def _counted(questions: Sequence[QuestionReport]) -> str:
 def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport) -> None:
     here = failure.cell in {cell, None}
     where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
-    to.print(Text(f"  ! {where} ", "yellow"), Text(inert_line(" ".join(failure.text.split()))), sep="")
+    to.print(Text(f"  ! {where} ", "yellow"), Text(terminal_line(" ".join(failure.text.split()))), sep="")
     if failure.kind in _REASONS:
         to.print(Text(f"      {_REASONS[failure.kind]}"))
     if failure.code:
         elsewhere = "" if here else f" (code cell {failure.cell}, line {failure.line})"
-        to.print(Text(f"      {inert_line(failure.code)}{elsewhere}", "dim"))
+        to.print(Text(f"      {terminal_line(failure.code)}{elsewhere}", "dim"))
 
 
 def _print_question(to: Console, found: QuestionReport, report: NotebookReport) -> None:
     question, remark = found.question, _WORDS[found.status].remark
-    title = f" {question.id}  {inert(question.title)}" + (f"  ({remark})" if remark else "")
+    title = f" {question.id}  {terminal_text(question.title)}" + (f"  ({remark})" if remark else "")
     to.print(Text("  "), mark(to, found.status), Text(title), sep="")
     if found.status == "missing":
         for line in _about_missing(found, report):
@@ -137,12 +137,12 @@ def _print_question(to: Console, found: QuestionReport, report: NotebookReport) 
     if found.status == "fails":
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
-            to.print(Text("      "), mark(to, status), Text(f" {inert(title)}"), sep="")
+            to.print(Text("      "), mark(to, status), Text(f" {terminal_text(title)}"), sep="")
             for line in failure_lines(failure) if failure else ():
                 to.print(Text(f"        {line}"))
     afterword = question.check.afterword if question.check else None
     if found.status == "passes" and len(report.questions) == 1 and afterword:
-        to.print(Text(f"      {inert(afterword)}"))
+        to.print(Text(f"      {terminal_text(afterword)}"))
 
 
 def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
@@ -162,9 +162,9 @@ def failure_lines(failure: Failure) -> Iterator[str]:
     lines = failure.text.splitlines() or ["it failed without a word"]
     if not failure.said:
         lines[0] = f"your code {lines[0]}"
-    yield from map(inert_line, lines)
+    yield from map(terminal_line, lines)
     if failure.cell is not None:
-        yield inert_line(f"at code cell {failure.cell}, line {failure.line}: {failure.code}")
+        yield terminal_line(f"at code cell {failure.cell}, line {failure.line}: {failure.code}")
 
 
 def print_table(
@@ -181,7 +181,7 @@ def print_table(
     table.add_column("questions")
     for path, report in found.items():
         of = "" if path.stem.startswith(stems[path]) else f" (of {stems[path]})"
-        name = Text(inert(path.name.removesuffix(".ipynb") + of))
+        name = Text(terminal_text(path.name.removesuffix(".ipynb") + of))
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
@@ -192,7 +192,7 @@ def print_table(
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
     for report in found.values():
         if isinstance(report, GraderError):
-            to.print(Text(inert_line(str(report)), "red"))
+            to.print(Text(terminal_line(str(report)), "red"))
     originals = {path.stem for path in found}  # `01_x-Copy1` is a copy where `01_x` is there
     to.print(
         _next_step(
@@ -216,7 +216,7 @@ def _marks(to: Console, report: NotebookReport) -> Text:
 def _next_step(found: Mapping[Path, NotebookReport | GraderError]) -> str:
     for path, report in found.items():
         if isinstance(report, GraderError):
-            return f"Next: mend {inert_line(path.name)}, as said above."
+            return f"Next: mend {terminal_line(path.name)}, as said above."
         if following := report.next_question:
             return f"Next: {_COMMAND} check {report.notebook.argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."

@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.notebooks.files import is_notebook
 from grader.student.notebook import NOTEBOOKS, assignment_of
-from grader.text import inert
+from grader.text import terminal_text
 
 
 def find_notebook(argument: str) -> Path:
@@ -24,10 +24,12 @@ def find_notebook(argument: str) -> Path:
         if candidate.is_file() or candidate.is_symlink():
             if is_notebook(candidate.name):
                 return candidate
-            name = inert(candidate.name)
+            name = terminal_text(candidate.name)
             raise GraderError(f"{name} is no notebook: name one, such as {_example(candidate.parent)}")
     if path.is_dir():
-        raise GraderError(f"{inert(argument)} is a folder: name a notebook in it, such as {_example(path)}.")
+        raise GraderError(
+            f"{terminal_text(argument)} is a folder: name a notebook in it, such as {_example(path)}."
+        )
     begun, names = path.name.removesuffix(".ipynb"), {}
     if path.parent.is_dir():
         names = {other.name: assignment_of(other) or "" for other in sorted(path.parent.glob("*.ipynb"))}
@@ -42,10 +44,11 @@ def find_notebook(argument: str) -> Path:
     )
     if near:
         raise GraderError(
-            f"there is no notebook {inert(argument)}: did you mean {' or '.join(map(inert, near))}?"
+            f"there is no notebook {terminal_text(argument)}:"
+            f" did you mean {' or '.join(map(terminal_text, near))}?"
         )
     raise GraderError(
-        f"there is no notebook {inert(argument)}: go to the folder that holds yours,"
+        f"there is no notebook {terminal_text(argument)}: go to the folder that holds yours,"
         f" and name it as it is there, such as {_example(path.parent)}."
     )
 
@@ -59,14 +62,16 @@ def notebooks_in(folder: Path) -> dict[Path, str]:
         GraderError: there is no such folder, or none in it.
     """
     if not folder.exists():
-        raise GraderError(f"there is no folder {inert(str(folder))}: name the one that holds your notebooks.")
+        raise GraderError(
+            f"there is no folder {terminal_text(str(folder))}: name the one that holds your notebooks."
+        )
     if folder.is_file():
         return {folder: assignment_of(folder) or folder.stem}
     found = [(path, assignment_of(path)) for path in folder.glob("*.ipynb") if not path.name.startswith(".")]
     known = sorted((stem, path.stem != stem, path) for path, stem in found if stem)
     if not known:
         raise GraderError(
-            f"there is no notebook such as 01_name.ipynb in {inert(str(folder.resolve()))}:"
+            f"there is no notebook such as 01_name.ipynb in {terminal_text(str(folder.resolve()))}:"
             " go to the folder that holds yours, or name it."
         )
     return {path: stem for stem, _, path in known}
@@ -75,4 +80,4 @@ def notebooks_in(folder: Path) -> dict[Path, str]:
 def _example(folder: Path) -> str:
     """A notebook of a folder, or a made-up name."""
     names = sorted(path.name for path in folder.glob(NOTEBOOKS))
-    return inert(str(folder / (names or ["01_name.ipynb"])[0]))
+    return terminal_text(str(folder / (names or ["01_name.ipynb"])[0]))

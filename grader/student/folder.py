@@ -17,7 +17,7 @@ from grader.student.display import console, mark, print_report, working
 from grader.student.find import notebooks_in
 from grader.student.notebook import assignment_of, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
-from grader.text import inert
+from grader.text import terminal_text
 
 
 def check_all(
@@ -107,7 +107,7 @@ class Watcher:
                 report = check(notebook, notebook.questions, self._seconds, self._pool.take)
         except GraderError as error:
             self._clear()
-            self._to.print(Text(inert(str(error)), "red"))
+            self._to.print(Text(terminal_text(str(error)), "red"))
         else:
             before, self._last[path], self._seen[path] = self._last.get(path), report, code
             self._print(before, report)

@@ -17,7 +17,7 @@ from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, Notebook, recognise
-from grader.text import inert, inert_line
+from grader.text import terminal_line, terminal_text
 
 #: The names of a course's notebooks.
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
@@ -67,7 +67,7 @@ class StudentNotebook:
     @property
     def name(self) -> str:
         """The name of its file, fit to be shown."""
-        return inert(self.document.path.name)
+        return terminal_text(self.document.path.name)
 
     @property
     def argument(self) -> str:
@@ -97,7 +97,7 @@ class StudentNotebook:
             if wanted in {question.id.casefold(), question.id[1:], question.function.casefold()}:
                 return question
         known = ", ".join(f"{question.id} ({question.function})" for question in self.questions)
-        raise GraderError(f"{self.name} has no question {inert(name)}; it has {known}.")
+        raise GraderError(f"{self.name} has no question {terminal_text(name)}; it has {known}.")
 
 
 class UnreadableError(GraderError):
@@ -122,8 +122,8 @@ def open_notebook(path: Path) -> StudentNotebook:
     if not questions:
         stems = f" Handed out were {', '.join(sorted(near))}." if near else ""
         raise GraderError(
-            f"{inert(path.name)} is no notebook of this course: it names no assignment, and holds no public"
-            f" check.{stems} Work in the notebook you were given, and keep its name."
+            f"{terminal_text(path.name)} is no notebook of this course: it names no assignment, and holds no"
+            f" public check.{stems} Work in the notebook you were given, and keep its name."
         )
     return StudentNotebook(document, stem, original, questions)
 
@@ -158,7 +158,7 @@ def _assignment(path: Path, notebook: Notebook | None, near: Mapping[str, Studen
 
 def argument_of(path: Path) -> str:
     """A notebook as an argument of a command."""
-    name = inert(str(path))
+    name = terminal_text(str(path))
     short = name.removesuffix(".ipynb")
     return short if _NEEDS_NO_QUOTES.fullmatch(short) else f'"{name}"'
 
@@ -173,11 +173,11 @@ def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) 
             origin = Path(os.path.relpath(origin))
         again = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
     advice = f"{repair} Or {again}" if repair else f"{again[0].upper()}{again[1:]}"
-    return f"{inert_line(why.problem)} {advice}"
+    return f"{terminal_line(why.problem)} {advice}"
 
 
 def _quoted(name: str) -> str:
-    name = inert_line(name)
+    name = terminal_line(name)
     return f'"{name}"' if " " in name else name
 
 
@@ -252,7 +252,7 @@ def cell_name(number: int, source: str) -> str:
     kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
     lines = [line.strip() for line in source.splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    name = inert_line(f"{kind} {defined[0]}" if defined else first)
+    name = terminal_line(f"{kind} {defined[0]}" if defined else first)
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME].rstrip()} ..."
     return f"code cell {number} ({name})" if name else f"code cell {number}"

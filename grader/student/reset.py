@@ -16,7 +16,7 @@ from grader.files import atomic_path
 from grader.notebooks.definitions import defines
 from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.student.notebook import Question, StudentNotebook
-from grader.text import file_name, inert
+from grader.text import file_name, terminal_text
 
 _INDENTATION = re.compile(r"\s*\{\r?\n([ \t]+)")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -91,7 +91,7 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
                     f"{notebook.name} was saved meanwhile, so nothing was changed: reset again."
                 )
     except OSError as error:
-        name = inert(str(error.filename or document.path))
+        name = terminal_text(str(error.filename or document.path))
         raise GraderError(f"{name} cannot be written ({error.strerror}): nothing was changed.") from error
     return kept
 

@@ -7,13 +7,18 @@ import pytest
 
 from grader.reports.templates import markdown_text
 from grader.results.gradebook import gradebook
-from grader.text import inert, printable, straight
+from grader.text import printable, terminal_line, terminal_text, without_controls
 
 
 @pytest.mark.parametrize("turner", ["\u202a", "\u202b", "\u202d", "\u202e", "\u2066", "\u2068", "\u2069"])
 def test_text_is_read_in_the_order_in_which_it_is_written(turner):
     """No character of a stranger's shows others out of their order, on a terminal, in HTML or in Markdown."""
-    assert straight(f"a{turner}b") == printable(f"a{turner}b") == markdown_text(f"a{turner}b") == "a\ufffdb"
+    assert (
+        without_controls(f"a{turner}b")
+        == printable(f"a{turner}b")
+        == markdown_text(f"a{turner}b")
+        == "a\ufffdb"
+    )
 
 
 def test_markdown_mentions_nobody():
@@ -25,22 +30,24 @@ def test_markdown_mentions_nobody():
 @pytest.mark.parametrize("name", ["عَلِي\u200f", "דוד\u200e", "👩\u200d🔬", "न\u200dम"])
 def test_names_of_all_scripts_stay(name):
     """Marks and joiners that scripts and emoji need are no control of anything."""
-    assert printable(name) == inert(name) == straight(name) == name
+    assert printable(name) == terminal_text(name) == without_controls(name) == name
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "shown", "line"),
     [
-        ("::error::forged", ": :error: :forged"),
-        (":::add-mask::", ": : :add-mask: :"),
-        ("x ##[error]forged", "x # #[error]forged"),
-        ("12:30 #[1] a:b ##", "12:30 #[1] a:b ##"),
-        ("a\n::error::b", "a\ufffd: :error: :b"),
+        ("::error::forged", ": :error: :forged", ": :error::forged"),
+        (" \u3000::error::x", " \u3000: :error: :x", " \u3000: :error::x"),
+        (":::add-mask::", ": : :add-mask: :", ": ::add-mask::"),
+        ("x ##[error]forged", "x # #[error]forged", "x # #[error]forged"),
+        ("12:30 #[1] a:b ##", "12:30 #[1] a:b ##", "12:30 #[1] a:b ##"),
+        ("a\n::error::b", "a\ufffd: :error: :b", "a\ufffd::error::b"),
+        ("x[::-1]", "x[: :-1]", "x[::-1]"),
     ],
 )
-def test_a_log_takes_no_commands(text, shown):
+def test_a_log_takes_no_commands(text, shown, line):
     """What a workflow's runner would take for a command is shown as text, and other text as it is."""
-    assert inert(text) == shown
+    assert (terminal_text(text), terminal_line(text)) == (shown, line)
 
 
 @pytest.mark.parametrize(

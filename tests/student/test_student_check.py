@@ -21,7 +21,6 @@ from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
 from grader.student.process import RunnerEnded, RunnerProcess
-from grader.text import inert_line
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,14 +228,6 @@ def test_a_long_error_of_a_student_is_cut(tmp_path):
     (_, first), (_, second) = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
     assert first.text == "stopped with ValueError: " + "y" * 175 + " ..."
     assert list(failure_lines(second))[-1] == "at code cell 1, line 2: if x == 3: return [1][::-1] + x"
-
-
-@pytest.mark.parametrize("name", ["::error::x", " \u3000::error::x", "##[error]x", "::"])
-def test_no_line_is_a_command(name):
-    """What a runner of workflows would carry out at the beginning of a line is taken apart there."""
-    assert not inert_line(name).lstrip().startswith("::")
-    assert "##[" not in inert_line(name)
-    assert inert_line(f"x{name}"[:5]) == f"x{name}"[:5].replace("##[", "# #[")
 
 
 @pytest.mark.parametrize(

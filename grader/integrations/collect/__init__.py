@@ -27,7 +27,7 @@ from grader.integrations.collect.listing import list_folder, list_zip
 from grader.integrations.collect.owners import find_owners
 from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Attribution, Owner, Source
 from grader.integrations.collect.students import Record, student_folders
-from grader.text import inert, some
+from grader.text import some, terminal_text
 
 __all__ = ["Collected", "collect"]
 
@@ -112,8 +112,8 @@ def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record:
     }
     if taken:
         raise GraderError(
-            f"{inert(', '.join(some(sorted(taken), MOST_NAMED)))}: there already, and only names that a"
-            " student may have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
+            f"{terminal_text(', '.join(some(sorted(taken), MOST_NAMED)))}: there already, and only names that"
+            " a student may have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
             ' (--prefix "" takes folders\' names whole).'
         )
 

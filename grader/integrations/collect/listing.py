@@ -28,7 +28,7 @@ from grader.integrations.collect.source import (
     path_text,
 )
 from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, is_notebook, open_without_following
-from grader.text import inert
+from grader.text import terminal_text
 
 MAX_MEMBERS = 200_000
 
@@ -161,7 +161,7 @@ def list_zip(path: Path) -> Iterator[Source]:
         archive = zipfile.ZipFile(path)
     except _DAMAGE as error:
         raise GraderError(
-            f"{path} cannot be read as a zip ({inert(str(error))}): download it again."
+            f"{path} cannot be read as a zip ({terminal_text(str(error))}): download it again."
         ) from error
     with archive:
         members = archive.infolist()
@@ -227,7 +227,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
             raise zipfile.BadZipFile("its size is not what the zip says")
     except _DAMAGE as error:
         raise UnreadableError(
-            f"cannot be unpacked ({inert(str(error))}): download the zip again, or unpack it and collect the"
-            " folder"
+            f"cannot be unpacked ({terminal_text(str(error))}): download the zip again, or unpack it and"
+            " collect the folder"
         ) from error
     return content

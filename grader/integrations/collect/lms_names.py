@@ -25,7 +25,7 @@ from grader.integrations.collect.source import (
     UnreadableError,
 )
 from grader.notebooks.files import NOTEBOOK, notebook_stem
-from grader.text import inert, some
+from grader.text import some, terminal_text
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
 _CANVAS = re.compile(
@@ -136,7 +136,7 @@ def _read_metadata(file: SourceFile) -> dict[str, Entry]:
         content = yaml.load(file.read(), _Loader)  # noqa: S506 - a safe loader's heir
         return {str(folder): _entry(entry) for folder, entry in content.items() if isinstance(entry, dict)}
     except (UnreadableError, yaml.YAMLError, AttributeError, ValueError, TypeError, RecursionError) as error:
-        reason = inert(str(error).partition("\n")[0])
+        reason = terminal_text(str(error).partition("\n")[0])
         raise GraderError(
             f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
             " which names the students by their folders."

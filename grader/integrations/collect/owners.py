@@ -33,7 +33,7 @@ from grader.integrations.collect.source import (
     SourceFile,
 )
 from grader.notebooks.files import notebook_stem
-from grader.text import inert, some
+from grader.text import some, terminal_text
 
 _CONTAINER = "-submissions"
 
@@ -219,9 +219,9 @@ def _prefixes_of(folders: Sequence[Parts], source: Source, given: Sequence[str] 
     if are_clones and not shared and all("-" in name for name in names):
         why = "these clones share no prefix" if len(names) > 1 else "a clone alone shares no prefix"
         raise GraderError(
-            f"{inert(', '.join(some(names, MOST_NAMED)))}: {why}, which would tell where a student's name"
-            f" begins. Say --prefix {inert(names[0].partition('-')[0])}, once for each assignment"
-            ' (--prefix "" takes folders\' names whole).'
+            f"{terminal_text(', '.join(some(names, MOST_NAMED)))}: {why}, which would tell where a student's"
+            f" name begins. Say --prefix {terminal_text(names[0].partition('-')[0])}, once for each"
+            ' assignment (--prefix "" takes folders\' names whole).'
         )
     return (shared,) if shared else ()
 

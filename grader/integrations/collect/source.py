@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from grader.notebooks.files import MAX_FILE_BYTES, is_notebook
-from grader.text import inert
+from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
@@ -170,5 +170,5 @@ def not_ordinary(mode: int) -> str | None:
 
 def path_text(parts: Parts) -> str:
     """Where something lies below a source, fit to be shown."""
-    path = inert("/".join(parts))
+    path = terminal_text("/".join(parts))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."

@@ -21,7 +21,7 @@ from grader.grading.roster import ROSTER
 from grader.integrations.collect.source import MOST_NAMED, Owner, Parts, path_text
 from grader.notebooks.files import SKIPPED_FOLDERS
 from grader.results.reader import read_run
-from grader.text import distinct_file_name, encodable, file_name, printable, some, without_formula
+from grader.text import distinct_file_name, file_name, printable, some, utf8_text, without_formula
 
 RECORD = "collected.csv"
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
@@ -115,7 +115,7 @@ class Record:
         writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writeheader()
         writer.writerows(self._rows[key] for key in sorted(self._rows))
-        return encodable(text.getvalue()).encode()
+        return utf8_text(text.getvalue()).encode()
 
     def _add(self, row: dict[str, str]) -> None:
         self._rows[row["student"], row["notebook"]] = row

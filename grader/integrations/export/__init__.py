@@ -17,7 +17,7 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.model import QuestionResult, Result
-from grader.text import encodable, straight
+from grader.text import utf8_text, without_controls
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -100,7 +100,7 @@ def status_text(answer: QuestionResult) -> str:
 
 def plain_text(text: str) -> str:
     """Text without what moves a cursor or cannot be encoded."""
-    return encodable(straight(text))
+    return utf8_text(without_controls(text))
 
 
 def plain_number(value: float) -> int | float:

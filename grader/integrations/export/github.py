@@ -19,7 +19,7 @@ from grader.integrations.export import Export, feedback_text, plain_number, plai
 from grader.reports.templates import markdown_text
 from grader.results.model import Result
 from grader.scores import format_points, points_text, total
-from grader.text import encodable
+from grader.text import utf8_text
 
 #: Bytes; GitHub shows nothing of a longer summary of a step.
 MAX_SUMMARY = 1 << 20
@@ -121,7 +121,7 @@ def _paragraphs(message: str) -> list[str]:
 
 def _cut(text: str) -> str:
     """The text in as many whole lines as GitHub shows."""
-    content = encodable(text).encode()
+    content = utf8_text(text).encode()
     if len(content) <= MAX_SUMMARY:
         return content.decode()
     kept = content[: MAX_SUMMARY - len(_CUT.encode())]

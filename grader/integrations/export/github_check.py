@@ -36,7 +36,7 @@ from grader.student.notebook import (
     open_notebook,
 )
 from grader.student.process import RunnerPool
-from grader.text import inert, inert_line
+from grader.text import terminal_line, terminal_text
 
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
 _EXIT_STATUS: dict[Status, int] = {"pass": 0, "fail": 1, "error": 2}
@@ -91,7 +91,9 @@ def _checked(
         if handed_out is None:
             raise
         return handed_out.stem, [
-            QuestionScore(asked.id, inert(asked.title), 0.0, asked.points, "error", inert(str(error)))
+            QuestionScore(
+                asked.id, terminal_text(asked.title), 0.0, asked.points, "error", terminal_text(str(error))
+            )
             for asked in _questions(handed_out, question)
         ]
     return notebook.stem, [_score(report, answer) for answer in report.questions]
@@ -125,7 +127,7 @@ def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
     message = None if status == "pass" else "\n".join(_message_lines(report, answer)) or None
     points, of = answer.points, question.points
     return QuestionScore(
-        question.id, inert(question.title), points, of, status, message, round(answer.seconds, 3)
+        question.id, terminal_text(question.title), points, of, status, message, round(answer.seconds, 3)
     )
 
 
@@ -134,10 +136,10 @@ def _message_lines(report: NotebookReport, answer: QuestionReport) -> Iterator[s
         yield _REMARKS[answer.status].format(name=answer.question.function)
     for title, failure in answer.tests:
         if failure is not None:
-            yield f"Not yet: {inert(title)}"
+            yield f"Not yet: {terminal_text(title)}"
             yield from failure_lines(failure)
     for cell, failure in report.cells:
-        yield f"C{report.cell_name(cell)[1:]} failed: {inert_line(' '.join(failure.text.split()))}"
+        yield f"C{report.cell_name(cell)[1:]} failed: {terminal_line(' '.join(failure.text.split()))}"
 
 
 def _log_lines(score: QuestionScore) -> str:
