@@ -42,7 +42,7 @@ def grade(
     course = course.finished(options.assignments)
     store = ResultsStore(out)
     before, results = store.run(), store.results()
-    handed_in = find_submissions(submissions, course.functions, recognised(course, before, results))
+    handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)
     selected = _selected(handed_in, course, submissions, options)
     with store, _open_executor(_settings(selected, options), options) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
@@ -72,13 +72,16 @@ def grade(
 def _selected(
     handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options
 ) -> list[Submission]:
-    """The submissions that the options ask for; GraderError where there are none."""
+    """The submissions that the options ask for; GraderError where there are none.
+
+    What cannot be recognised may be of the assignments that are asked for.
+    """
     stems = course.select(options.assignments)
     selected = [
         submission
         for submission in handed_in
         if (not options.students or submission.student in options.students)
-        and (not options.assignments or submission.assignment in stems)
+        and (not options.assignments or submission.assignment is None or submission.assignment in stems)
     ]
     if not selected:
         asked = ", ".join([*options.students, *options.assignments])

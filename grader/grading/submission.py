@@ -86,7 +86,10 @@ _Rank = tuple[int, bool, str]
 
 
 def find_submissions(
-    folder: Path, functions: Mapping[str, Collection[str]], known: Mapping[Key, str] = _NOTHING_KNOWN
+    folder: Path,
+    functions: Mapping[str, Collection[str]],
+    known: Mapping[Key, str] = _NOTHING_KNOWN,
+    results: Path | None = None,
 ) -> list[Submission]:
     """Find every notebook below a folder and decide which of them count.
 
@@ -98,15 +101,18 @@ def find_submissions(
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
         known: the assignments of notebooks that were recognised before, which need not be read as JSON again.
+        results: where results go; a folder in `folder` that is this one is no student's.
 
     Returns:
         A submission for each student and assignment, and a submission for all of a student's notebooks of no
-        known assignment, sorted by student and name. Notebooks that cannot be read are among them.
+        known assignment, sorted by student and name. Notebooks that cannot be read are among them, and
+        students who handed in other files only.
 
     Raises:
         GraderError: there is no such folder, or no notebook in it.
     """
-    notebooks = find_notebooks(folder)
+    own = results.resolve() if results else None
+    notebooks = find_notebooks(folder, own.name if own and own.parent == folder.resolve() else "")
     students = _name_students(item.student for item in notebooks)
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
     for item in notebooks:

@@ -18,6 +18,7 @@ NOTEBOOK = re.compile(
 )
 SKIPPED_FOLDERS = frozenset({".git", ".handout", ".ipynb_checkpoints", "__MACOSX"})
 """Folders in which no submission lies: what git, a release, Jupyter and macOS keep in them."""
+_NO_STUDENTS = (".", "__")  # how folders begin that hold what tools keep
 RELEASE_MANIFEST = ".handout/release.json"
 """What a release leaves among the files of students."""
 MAX_FILE_BYTES = 100 * 1024**2
@@ -56,7 +57,7 @@ def notebook_stem(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FoundNotebook:
-    """A notebook on the disk, or a folder that cannot be listed and may hold notebooks (its `problem`)."""
+    """A notebook on the disk, or a folder without one that a student has to answer for (its `problem`)."""
 
     path: Path
     raw_relative: str  # below the folder of submissions, as the file system has it
@@ -78,20 +79,48 @@ class FoundNotebook:
         return printable(self.raw_relative)
 
 
-def find_notebooks(folder: Path) -> list[FoundNotebook]:
+def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """Every notebook below the folder, in the order of their paths.
+
+    Folders that cannot be listed, and students' folders that hold other files only, are among them.
+
+    Args:
+        skipped: the name of a folder in it that is no student's.
 
     Raises:
         GraderError: there is no such folder, or no notebook in it.
     """
-    notebooks = sorted(_walk(folder), key=lambda item: item.raw_relative)
+    notebooks: list[FoundNotebook] = []
+    others: dict[str, tuple[int, str]] = {}  # by student: how many other files, and the first of them
+    for path, relative, problem in _walk(folder, skipped):
+        student, slash, inner = relative.partition("/")
+        if problem or is_notebook(path.name):
+            notebooks.append(FoundNotebook(path, relative, 0 if problem else _modified(path), problem))
+        elif slash and not (path.name.startswith(".") or student.startswith(_NO_STUDENTS)):
+            count, first = others.get(student, (0, inner))
+            others[student] = count + 1, min(first, inner)
     if not notebooks:
         raise GraderError(f"There is no notebook below {folder}: put a folder for every student into it.")
-    return notebooks
+    students = {notebook.student for notebook in notebooks}
+    for student, (count, first) in others.items():
+        if student not in students:
+            more = "" if count == 1 else f" and {count - 1} more"
+            problem = (
+                f"{printable(student)} holds no notebook, only {printable(first)}{more}:"
+                " hand in the notebook itself, a file whose name ends in .ipynb."
+            )
+            notebooks.append(FoundNotebook(folder / student, student, 0, problem))
+    return sorted(notebooks, key=lambda notebook: notebook.raw_relative)
 
 
-def _walk(folder: Path) -> Iterator[FoundNotebook]:
-    """The notebooks below the folder; without recursion, because a student decides how deep folders are."""
+def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None]]:
+    """Files below the folder and folders that cannot be listed: path, path below the folder, problem.
+
+    Without recursion, because a student decides how deep folders are.
+
+    Raises:
+        GraderError: the folder itself cannot be listed.
+    """
     pending = [(folder, "")]
     while pending:
         path, relative = pending.pop()
@@ -99,27 +128,17 @@ def _walk(folder: Path) -> Iterator[FoundNotebook]:
             with os.scandir(path) as listing:
                 entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
         except OSError as error:
-            yield _unlistable(path, relative, error)
+            reason = f"cannot be read ({error.strerror})"
+            if not relative:
+                raise GraderError(f"{path} {reason}: name the folder that holds the submissions.") from error
+            yield path, relative, f"{printable(relative)} {reason}: make it readable and grade again."
             continue
         for name, is_folder in entries:
             inner, inner_relative = path / name, f"{relative}/{name}" if relative else name
-            if is_folder and name not in SKIPPED_FOLDERS:
+            if not is_folder:
+                yield inner, inner_relative, None
+            elif name not in SKIPPED_FOLDERS and inner_relative != skipped:
                 pending.append((inner, inner_relative))
-            elif not is_folder and is_notebook(name):
-                yield FoundNotebook(inner, inner_relative, _modified(inner), problem=None)
-
-
-def _unlistable(path: Path, relative: str, error: OSError) -> FoundNotebook:
-    """A folder that cannot be listed, with its problem.
-
-    Raises:
-        GraderError: it is the folder of submissions.
-    """
-    reason = f"cannot be read ({error.strerror})"
-    if not relative:
-        raise GraderError(f"{path} {reason}: name the folder that holds the submissions.") from error
-    problem = f"{printable(relative)} {reason}: make the folder readable and grade again."
-    return FoundNotebook(path, relative, modified=0, problem=problem)
 
 
 def _modified(path: Path) -> int:

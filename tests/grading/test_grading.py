@@ -192,11 +192,30 @@ def test_absent_students_of_the_roster_get_a_row(klass):
     assert klass.scores() == {"ada": "6", "ben": "2", "'=zoe": "0"}
 
 
-def test_folders_without_a_notebook_are_named(klass):
-    """A student may have handed in something else, and must not vanish without a word."""
-    (klass.submissions / "zed").mkdir()
+def test_who_handed_in_something_else_has_a_row(klass):
+    """Files that are no notebooks are in error and not absent; an empty folder is named."""
+    for student in ("zed", "zoe"):
+        (klass.submissions / student).mkdir()
     (klass.submissions / "zed" / "answers.zip").write_bytes(b"PK")
-    assert "No notebook in: zed" in klass.grade().stdout
+    assert "No notebook in: zoe" in klass.grade("--assignment", "01_tiny").stdout
+    assert "zed holds no notebook, only answers.zip" in klass.result("zed", "zed")["error"]
+
+
+def test_an_unreadable_notebook_may_be_of_any_assignment(klass):
+    """Of whichever assignment it is, it is in error when that alone is graded."""
+    klass.grade()
+    (klass.submissions / "zed").mkdir()
+    (klass.submissions / "zed" / "homework.ipynb").write_text("{", encoding="utf-8")
+    assert "1 in error, 1 new" in klass.grade("--assignment", "01_tiny").stdout
+    assert "homework.ipynb is not a notebook" in klass.result("zed", "homework")["error"]
+
+
+def test_results_among_the_submissions_are_no_student(klass):
+    """Where results go into the folder of the class, their folder is not taken for a student's."""
+    klass.out = klass.submissions / "graded"
+    klass.grade()
+    assert "0 new" in klass.grade().stdout
+    assert set(klass.scores()) == {"ada", "ben"}
 
 
 def test_grading_one_student_keeps_the_absent(klass):

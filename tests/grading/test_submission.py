@@ -324,6 +324,22 @@ def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
     assert (eve.student, eve.assignment, eve.name) == ("eve", None, "eve")
 
 
+def test_a_folder_without_a_notebook_is_an_error(folder):
+    """Other files of a student's are told; hidden ones, files of nobody and empty folders are not."""
+    folder.add("ada/01_leaves.ipynb")
+    folder.add("ada/notes.txt")
+    for place in ("eve/b.pdf", "eve/week 1/a.py", "eve/.git/config", "eve/.x", "notes.txt", ".vscode/x.json"):
+        folder.add(place)
+    folder.add("joe/.DS_Store")
+    (folder.path / "zoe").mkdir()
+    _, eve = folder.find()
+    assert (eve.student, eve.assignment, eve.name, eve.relative) == ("eve", None, "eve", "eve")
+    assert eve.error == (
+        "eve holds no notebook, only b.pdf and 1 more: hand in the notebook itself, a file whose name ends in"
+        " .ipynb."
+    )
+
+
 def test_a_folder_that_cannot_be_searched_at_all(folder):
     """No folder, a file, and a folder without a notebook are one sentence each."""
     (folder.path / "file").touch()
@@ -493,7 +509,7 @@ def test_every_notebook_is_somewhere_once(files):
 
 
 def check_everything_is_somewhere(root, files):
-    expected = set()
+    expected, others = set(), set()
     for folders, name, suffix, content, modified in files:
         path = root.joinpath(*folders, name + suffix)
         try:
@@ -505,10 +521,15 @@ def check_everything_is_somewhere(root, files):
         skipped = path.name.startswith("._") or "__MACOSX" in path.parent.relative_to(root).parts
         if NOTEBOOK.fullmatch(path.name) and not skipped:
             expected.add(path)
+        elif folders and not path.name.startswith(".") and "__MACOSX" not in folders:
+            others.add(path)
     if not expected:
         with pytest.raises(GraderError, match="no notebook"):
             find_submissions(root, COURSE)
         return
+    students = {owner(path, root) for path in expected}
+    names = {path.relative_to(root).parts[0] for path in others}
+    expected |= {root / name for name in names - students if not name.startswith((".", "__"))}
     found = find_submissions(root, COURSE)
     shown = [place for one in found for place in (one.relative, *one.superseded)]
     assert Counter(shown) == Counter(printable(str(path.relative_to(root))) for path in expected)
@@ -520,9 +541,11 @@ def check_everything_is_somewhere(root, files):
         assert one.assignment or one.error
         assert one.name == one.assignment if one.assignment else one.name not in COURSE
         assert json.dumps([one.relative, one.superseded, one.error], ensure_ascii=False).encode()
-    owners = {(owner(one.path.relative_to(root).parts), one.student) for one in found}
+    owners = {(owner(one.path, root), one.student) for one in found}
     assert len(owners) == len({folder for folder, _ in owners}) == len({student for _, student in owners})
 
 
-def owner(parts):
-    return parts[0] if len(parts) > 1 else NOTEBOOK.fullmatch(parts[0])[1]
+def owner(path, root):
+    """The student of a notebook, or of a folder that holds other files only."""
+    parts = path.relative_to(root).parts
+    return parts[0] if len(parts) > 1 or path.is_dir() else NOTEBOOK.fullmatch(parts[0])[1]
