@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
+from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, plan_run, recognised
 from grader.grading.run_steps import RunSteps
 from grader.grading.submission import Submission, find_submissions
@@ -43,6 +44,7 @@ def grade(
     store = ResultsStore(out)
     before, results = store.run(), store.results()
     handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)
+    roster = read_roster(submissions, {submission.student for submission in handed_in})
     selected = _selected(handed_in, course, submissions, options)
     with store, _open_executor(_settings(selected, options), options) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
@@ -66,7 +68,7 @@ def grade(
                 steps.write(submission, result, evidence, seed)
         steps.write_old_feedback_anew()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return steps.write_class(submissions, handed_in)
+        return steps.write_class(submissions, handed_in, roster)
 
 
 def _selected(

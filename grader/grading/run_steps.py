@@ -9,7 +9,6 @@ from pathlib import Path
 
 from grader.grading.class_observer import ClassObserver
 from grader.grading.judge import Verdict, judge
-from grader.grading.roster import read_roster
 from grader.grading.run_plan import Results, RunPlan
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission
@@ -89,11 +88,12 @@ class RunSteps:
             reference = self._observer.reference(result.assignment or "", seed)
         write_feedback(self._store, result, self._settings.feedback, evidence, rubric, reference)
 
-    def write_class(self, submissions: Path, handed_in: Sequence[Submission]) -> RunSummary:
+    def write_class(
+        self, submissions: Path, handed_in: Sequence[Submission], roster: Sequence[str]
+    ) -> RunSummary:
         """Write the gradebook, the history of changes and the report, over all that was handed in."""
         plan, store = self._plan, self._store
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
-        roster = read_roster(submissions)
         absent = _absent_students(handed_in, roster)
         points = {stem: plan.course.points(stem) for stem in {stem for _, stem in absent}}
         book = gradebook(results, absent, points)

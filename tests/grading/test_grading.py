@@ -160,6 +160,16 @@ def test_who_is_not_on_the_roster_is_named(klass):
     assert "Not on the roster" not in klass.grade().stdout
 
 
+def test_a_roster_of_another_class_is_refused(klass):
+    """If nobody is on it, everybody would be absent: nothing is graded, and the likely name is told."""
+    roster = klass.submissions / "roster.csv"
+    roster.write_text("student\nAda\nBen\n", encoding="utf-8")
+    ended = klass.grade()
+    assert (ended.returncode, klass.out.exists()) == (2, False)
+    assert f"{roster} names nobody who handed in: its column `student`" in ended.stderr
+    assert "ada is not on it: did you mean Ada?" in ended.stderr
+
+
 def test_a_changed_probe_observes_again(klass):
     """Evidence of other questions asked is not used."""
     klass.grade()
@@ -220,7 +230,7 @@ def test_results_among_the_submissions_are_no_student(klass):
 
 def test_grading_one_student_keeps_the_absent(klass):
     """What is graded is chosen; who is absent is not."""
-    (klass.submissions / "roster.csv").write_text("student\nzoe\n", encoding="utf-8")
+    (klass.submissions / "roster.csv").write_text("student\nada\nzoe\n", encoding="utf-8")
     klass.grade()
     klass.grade("--student", "ada", "--force")
     assert klass.scores() == {"ada": "6", "ben": "2", "zoe": "0"}

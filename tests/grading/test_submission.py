@@ -440,7 +440,6 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
     [
         ("", ()),
         ("student\n", ()),
-        ("ada\nbob\nada\n", ("ada", "bob")),
         ("ada,1815\nbob,1816", ("ada", "bob")),
         ("\n\nmail,Student\na@x,ada\n\n,,\nb@x, bob \n", ("ada", "bob")),
         ("Name,mail\nada,a@x\n", ("ada",)),
@@ -465,6 +464,8 @@ def test_roster_contents(folder, content, students):
         (b'student\nada\n"bob" x\n', "roster.csv, line 3 is not CSV"),
         (b"mail,student\na@x,ada\nb@x\n", "roster.csv, line 3 names no student: fill in column 2"),
         (b"student,mail\n,a@x\n", "roster.csv, line 2 names no student: fill in column 1"),
+        (b"student,id\nada,1\n\nada,2\n", "roster.csv, lines 2 and 4 both name ada in column 1: remove"),
+        ("student\nZo\u00eb\nZoe\u0308\n".encode(), "lines 2 and 3 both name Zo\u00eb"),
     ],
 )
 def test_roster_errors(folder, content, reason):
