@@ -18,34 +18,10 @@ def accepted(question: str) -> Callable[[Definition], Definition]:
     return lambda definition: definition
 
 
-def wrong(
-    question: str, *, fails: list[str], stops: str | None = None, public: bool = False
-) -> Callable[[Definition], Definition]:
-    """Mark an answer that must fail exactly these checks.
-
-    Args:
-        question: the id of its question.
-        fails: the names of the checks.
-        stops: the class of the error with which it stops before some of these checks can judge it, such as
-            ``RuntimeError``; ``timeout`` where it does not end, ``fault`` where it is ended.
-        public: whether the public check passes it, so that the student learns of it only by the grading.
-    """
-    del question, fails, stops, public
+def wrong(question: str) -> Callable[[Definition], Definition]:
+    """Mark an answer that must fail a check of its question; ``doctor --accept`` writes down which."""
+    del question
     return lambda definition: definition
-
-
-def edit(
-    *what: object, fails: list[str], stops: str | None = None, public: bool = False
-) -> tuple[object, ...]:
-    """An answer among ``wrong_edits``, as ``doctor --accept`` writes it.
-
-    Args:
-        what: what stands in the other answer, what shall stand there, and the misconception behind it; for
-            several edits a list of pairs, and the misconception.
-        fails: as for ``wrong``; so are `stops` and `public`.
-    """
-    del fails, stops, public
-    return what
 
 
 def wrong_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: str = "reference") -> None:
@@ -53,8 +29,8 @@ def wrong_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: s
 
     Args:
         question: the id of their question.
-        edits: for each answer by name ``(what stands there, what shall stand there, misconception)``, or
-            ``edit(...)`` with these and the checks it must fail. What stands there is searched as written in
+        edits: for each answer by name ``(what stands there, what shall stand there, misconception)``; for
+            several edits a list of pairs, and the misconception. What stands there is searched as written in
             the file, as whole words; it occurs exactly once, comments and docstrings aside.
         of: the name of the accepted answer that is edited; the master's reference where none is named.
     """

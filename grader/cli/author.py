@@ -101,7 +101,10 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
 )
 @click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
 @click.option(
-    "--accept", "accept_lists", is_flag=True, help="Write the lists of failed checks into tests/answers/."
+    "--accept",
+    "accept_outcomes",
+    is_flag=True,
+    help="Write what becomes of wrong answers into tests/answers/*.outcomes.toml.",
 )
 @assignment_option
 @click.option(
@@ -125,7 +128,7 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
 def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     verbose: bool,
     cage: bool,
-    accept_lists: bool,
+    accept_outcomes: bool,
     assignments: tuple[str, ...],
     mutants: str | None,
     question: str | None,
@@ -166,7 +169,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
             stems,
             jobs=jobs,
             question=question,
-            accept_lists=accept_lists,
+            accept_outcomes=accept_outcomes,
             seeds=range(1, seeds + 1),
             memory=memory_folder(course),
             forget=force,

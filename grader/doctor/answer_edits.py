@@ -17,7 +17,7 @@ from grader.errors import CourseError
 
 _FORM = (
     'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
-    " with literals, and edit(...) where the answer fails checks"
+    " with literals"
 )
 _LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 
@@ -30,14 +30,12 @@ class Edited:
         line: of its name.
         replacements: pairs of old and new text, made in this order.
         why: the author's reason; the answer's docstring.
-        options: the author's ``fails``, ``stops`` and ``public``.
     """
 
     name: str
     line: int
     replacements: tuple[tuple[str, str], ...]
     why: str
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,28 +57,21 @@ def edits_in(call: ast.Call, file: Path) -> list[Edited]:
 
 def _edited(key: ast.expr | None, value: ast.expr, file: Path) -> Edited:
     line = (key or value).lineno
-    nodes: list[ast.expr] = []
-    keywords: list[ast.keyword] = []
-    match value:
-        case ast.Tuple(elts=nodes) | ast.Call(func=ast.Name(id="edit"), args=nodes):
-            keywords = getattr(value, "keywords", [])
     try:
-        name = ast.literal_eval(key) if key else None
-        parts = [ast.literal_eval(node) for node in nodes]
-        options = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in keywords}
+        name, parts = ast.literal_eval(key) if key else None, ast.literal_eval(value)
     except ValueError:
-        name, parts, options = None, [], {}
+        name, parts = None, None
+    pairs: Any = []
     match parts:
-        case [str(old), str(new), str(why)]:
-            pairs: Any = [(old, new)]
-        case [[*pairs], str(why)]:
+        case (str(old), str(new), str(why)):
+            pairs = [(old, new)]
+        case ([*pairs], str(why)):
             pass
         case _:
-            pairs, why = [], ""
-    is_whole = pairs and all(map(_is_pair, pairs)) and set(options) <= {"fails", "stops", "public"}
-    if not is_whole or not isinstance(name, str) or not name.isidentifier():
+            why = ""
+    if not (pairs and all(map(_is_pair, pairs)) and isinstance(name, str) and name.isidentifier()):
         raise CourseError(f"{file}, line {line}: {_FORM}")
-    return Edited(name, line, tuple(map(tuple, pairs)), why, options)
+    return Edited(name, line, tuple(map(tuple, pairs)), why)
 
 
 def _is_pair(pair: Any) -> bool:

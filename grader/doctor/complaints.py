@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,13 +12,8 @@ import msgspec
 from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer
-from grader.doctor.misspelt_names import complaints_about_attributes
-from grader.doctor.question_review import (
-    complaints_about_stops,
-    public_complaints,
-    stub_complaints,
-    unknown_checks,
-)
+from grader.doctor.outcomes import Outcome, Outcomes, changed_outcomes
+from grader.doctor.question_review import public_complaints, stub_complaints
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
@@ -33,7 +29,7 @@ class AssignmentReport:
         diagnoses: of the wrong answers.
         answers: the number of accepted and of wrong answers.
         public: (question, name) of each wrong answer that passes its public check.
-        accepted: names of the wrong answers whose lists ``--accept`` changed.
+        accepted: names of the wrong answers whose outcomes ``--accept`` changed or removed.
         blanks: where blanks are; definitions with a blank were left out.
     """
 
@@ -109,14 +105,81 @@ def _answer_report(judged: JudgedQuestion, answer: Answer) -> AnswerReport:
     return AnswerReport(answer.question, answer.name, messages, stopped)
 
 
-def lists_to_accept(judged: Sequence[JudgedQuestion]) -> tuple[dict[str, list[str]], set[str]]:
-    """The checks that each wrong answer fails, by its name, and the names of those that pass in public.
+def outcomes_now(
+    judged: Sequence[JudgedQuestion], answers: Sequence[Answer], before: Outcomes
+) -> dict[str, dict[str, Outcome]]:
+    """What became of the wrong answers to some questions that a check fails, in the order of the file.
 
-    An answer that stops without saying so is left out: its author has to say that first.
+    Of an answer that could not be judged, because a check broke on it or a name in it is misspelt, it is what
+    was known before.
     """
-    wrong = [(question, answer) for question in judged for answer in question.wrong]
-    fails = {a.name: question.failed(a.name) for question, a in wrong if not _about_stops(question, a)}
-    return fails, {answer.name for question, answer in wrong if question.passes_public(answer)}
+    observed = {
+        answer.name: question.outcome(answer)
+        for question in judged
+        for answer in question.wrong
+        if not any(map(_is_broken, question.tried[answer.name].verdicts.values()))
+    }
+    outcomes: dict[str, dict[str, Outcome]] = {question.question.id: {} for question in judged}
+    for answer in (answer for answer in answers if answer.is_wrong):
+        known = observed.get(answer.name) or before.get(answer.question, {}).get(answer.name)
+        if known is not None and known.fails:
+            outcomes[answer.question][answer.name] = known
+    return outcomes
+
+
+def complaints_about_outcomes(
+    judged: Sequence[JudgedQuestion], before: Outcomes, now: Outcomes, file: Path
+) -> Iterator[str]:
+    """A sentence for each outcome of which the file has no line, or another one."""
+    for question, answer, outcome in _changed(judged, before, now):
+        line = before.get(answer.question, {}).get(answer.name)
+        said = f"of which {file.name} has no line" if line is None else f"but {file.name}: {line}"
+        seen = _about_a_stop(question, answer, outcome, line) or f"{answer} {outcome}"
+        yield f"{seen}, {said}. Mend it, or run --accept and read the diff of that file"
+
+
+def complaints_about_accepted_stops(
+    judged: Sequence[JudgedQuestion], before: Outcomes, now: Outcomes
+) -> Iterator[str]:
+    """A sentence for each answer that newly stops, for nobody accepts such an answer without being told.
+
+    One that stops by a slip of its author would count as a wrong answer that many checks fail.
+    """
+    for question, answer, outcome in _changed(judged, before, now):
+        stop = _about_a_stop(question, answer, outcome, before.get(answer.question, {}).get(answer.name))
+        if stop:
+            yield f"{stop}. That is written down now; if the answer is not meant to stop, mend it"
+
+
+def _changed(
+    judged: Sequence[JudgedQuestion], before: Outcomes, now: Outcomes
+) -> Iterator[tuple[JudgedQuestion, Answer, Outcome]]:
+    changed = set(changed_outcomes(before, now))
+    for question in judged:
+        for answer in question.wrong:
+            outcome = now[answer.question].get(answer.name)
+            if outcome is not None and answer.name in changed:
+                yield question, answer, outcome
+
+
+def _about_a_stop(judged: JudgedQuestion, answer: Answer, outcome: Outcome, line: Outcome | None) -> str:
+    """Which error newly stops a wrong answer, where, and which checks cannot judge it; else nothing."""
+    if not outcome.stops or (line is not None and line.stops == outcome.stops):
+        return ""
+    unjudged = [check for check in outcome.fails if check not in judged.killed_by(answer)]
+    why = judged.placed(_message(judged.tried[answer.name].verdicts[unjudged[0]]), answer).rstrip(".")
+    return (
+        f"{answer} stops with {' and '.join(outcome.stops)}, so {', '.join(unjudged)} cannot judge it: {why}"
+    )
+
+
+def complaints_about_lines(
+    answers: Sequence[Answer], before: Outcomes, now: Outcomes, file: Path
+) -> list[str]:
+    """A sentence about the lines of answers to the questions in `now` that are gone, or right."""
+    wrong = {answer.name for answer in answers if answer.is_wrong}
+    gone = [name for question in now for name in before.get(question, {}) if name not in wrong]
+    return [f"{file}: there is no wrong answer {', '.join(gone)}; --accept removes that"] if gone else []
 
 
 def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
@@ -142,7 +205,7 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
                 " for?"
             )
         for answer in judged.answers:
-            if answer.fails is None and shown and not judged.tried[answer.name].pictures[picture]:
+            if not answer.is_wrong and shown and not judged.tried[answer.name].pictures[picture]:
                 yield f"{where} shows nothing of {answer}, which is right"
 
 
@@ -178,30 +241,21 @@ def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
 
 
 def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
-    """An accepted answer passes; a wrong answer fails what it names and earns little; all seeds agree."""
+    """A right answer passes every check, a wrong answer fails some and earns little; all seeds agree."""
     tried = judged.tried[answer.name]
     broken = {check for check, verdict in tried.verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
-    if answer.fails is None and failed:
-        why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
-        yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
-    stops, unknown = _about_stops(judged, answer), [*unknown_checks(answer, judged.checks, judged.path)]
-    yield from (*stops, *unknown)
-    if answer.fails is not None and not stops and not unknown and set(failed) != answer.fails - broken:
-        yield f"{answer} fails {failed or 'nothing'}, but its list says {sorted(answer.fails)}"
     credit = PartialCredit.of(judged.partial_credit, judged.checks, judged.tried[STUB].verdicts)
     most = credit.most * total(check.points for check in judged.checks)
-    if answer.fails is not None and earned(judged.checks, tried.verdicts, credit) > most:
+    if not answer.is_wrong and failed:
+        why = judged.placed(_message(tried.verdicts.get(failed[0])), answer)
+        yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
+    elif answer.is_wrong and not failed and not broken:
+        yield f"{answer} is wrong, and no hidden check fails it: write a check, or mark it @accepted"
+    elif answer.is_wrong and earned(judged.checks, tried.verdicts, credit) > most:
         part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
         yield f"{answer} is wrong and earns more than {part}"
-    yield from complaints_about_attributes(answer, tried.verdicts, judged.answers, judged.path)
     yield from _about_other_seeds(judged, answer)
-
-
-def _about_stops(judged: JudgedQuestion, answer: Answer) -> list[str]:
-    verdicts = judged.tried[answer.name].verdicts
-    failed = {check: verdicts[check] for check in judged.failed(answer.name) if check in verdicts}
-    return [judged.placed(text, answer) for text in complaints_about_stops(answer, failed, judged.path)]
 
 
 def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """The doctor, which proves that the course agrees with itself.
 
 For every question: the reference passes everything; the stub earns nothing and fails its public check; every
-accepted answer passes everything, its public check included; every wrong answer fails exactly the checks it
-names and earns no more than partial credit; every check fails some wrong answer; several seeds give the same
-verdicts; every picture shows a graph; every edit written down as equal can still be made. For the course:
-untouched notebooks run, the four files of a stem exist, and ``assignments/`` is what ``build`` would write.
+accepted answer passes everything, its public check included; every wrong answer fails what the file of
+outcomes says, and earns no more than partial credit; every check fails some wrong answer; several seeds give
+the same verdicts; every picture shows a graph; every edit written down as equal can still be made. For the
+course: untouched notebooks run, the four files of a stem exist, and ``assignments/`` is what ``build`` would
+write.
 """
 
 from __future__ import annotations
@@ -20,12 +21,25 @@ from grader.course.author_file import blanks_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
-from grader.doctor.answer_file import accept
-from grader.doctor.complaints import AssignmentReport, add_complaints, lists_to_accept
+from grader.doctor.complaints import (
+    AssignmentReport,
+    add_complaints,
+    complaints_about_accepted_stops,
+    complaints_about_lines,
+    complaints_about_outcomes,
+    outcomes_now,
+)
 from grader.doctor.judged import JudgedQuestion
 from grader.doctor.known_answers import Answer, answers_of
 from grader.doctor.misspelt_names import complaints_about_names
 from grader.doctor.mutation.run import stale_equals
+from grader.doctor.outcomes import (
+    Outcomes,
+    changed_outcomes,
+    outcomes_file,
+    read_outcomes,
+    write_outcomes,
+)
 from grader.doctor.reused_worker import ObserverPool
 from grader.doctor.trials import Trials
 from grader.grading.preload import modules_of_answers
@@ -41,7 +55,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     *,
     jobs: int,
     question: str | None = None,
-    accept_lists: bool = False,
+    accept_outcomes: bool = False,
     seeds: Sequence[int],
     memory: Path | None = None,
     forget: bool = False,
@@ -52,7 +66,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     Args:
         jobs: how many workers at a time.
         question: the id of a question, to leave out the others.
-        accept_lists: write the lists of failed checks into the answers' files instead of complaining.
+        accept_outcomes: write what becomes of wrong answers into the files of outcomes.
         seeds: of the runs that must agree.
         memory: the folder of the findings, so that only changes are tried; None tries all, and keeps nothing.
         forget: try everything again.
@@ -69,7 +83,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     with ExitStack() as stack:
         zygote = _LazyZygote(stack, course, stems)
         observers = stack.enter_context(ObserverPool(zygote, jobs))
-        doctor = _Doctor(course, observers, zygote.begin, seeds, question, accept_lists)
+        doctor = _Doctor(course, observers, zygote.begin, seeds, question, accept_outcomes)
         remembered = (Memory(memory and memory / f"{stem}.json", forget=forget) for stem in stems)
         begun = map(doctor.begin, stems, remembered)
         for stem, finish in zip(stems, _one_ahead(begun), strict=True):
@@ -94,7 +108,9 @@ def memory_folder(course: Course) -> Path:
 
 def _files(root: Path, stem: str) -> list[Path]:
     """The files that an assignment's examination depends on."""
-    return [root / kind.format(stem) for kind in (MASTER, CHECKS, ANSWERS, _HELPERS, FILE_NAME)]
+    answers = root / ANSWERS.format(stem)
+    others = [root / kind.format(stem) for kind in (MASTER, CHECKS, _HELPERS, FILE_NAME)]
+    return [*others, answers, outcomes_file(answers)]
 
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
@@ -178,12 +194,12 @@ class _Doctor:
     start: Callable[[], None]
     seeds: Sequence[int]
     question: str | None
-    accept_lists: bool
+    accept_outcomes: bool
 
     def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
         """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""
         key = fingerprint("whole", self.question, list(self.seeds), contents(_files(self.course.root, stem)))
-        stored = None if self.accept_lists else memory.recall(key)
+        stored = None if self.accept_outcomes else memory.recall(key)
         if stored is not None:
             return lambda: AssignmentReport.from_json(stored)
         self.start()
@@ -192,34 +208,44 @@ class _Doctor:
         trials = Trials(reduced, stem, self.observers, self.seeds, memory)
         answers = answers_of(reduced, stem, self.question)
         untouched = trials.begin_untouched() if is_whole else list
-        begun = trials.begin(answers, self.question)
+        outcomes = read_outcomes(outcomes_file(reduced.answers_file(stem)))
+        begun = trials.begin(answers, outcomes, self.question)
 
         def finish() -> AssignmentReport:
             judged = [question() for question in begun]
-            report = self._report(reduced, stem, answers, judged)
+            report = self._report(reduced, stem, answers, judged, outcomes, is_whole=is_whole)
             report.complaints += untouched()
             report.blanks = [str(blank) for blank in blanks]
             is_certain = all(question.is_certain for question in judged)
-            if is_certain and not report.complaints and not self.accept_lists:
+            if is_certain and not report.complaints and not self.accept_outcomes:
                 memory.remember(key, report.to_json())
             memory.save(everything=is_whole)
             return report
 
         return finish
 
-    def _report(
-        self, course: Course, stem: str, answers: Sequence[Answer], judged: Sequence[JudgedQuestion]
+    def _report(  # noqa: PLR0913 - what was read, and what was observed
+        self,
+        course: Course,
+        stem: str,
+        answers: Sequence[Answer],
+        judged: Sequence[JudgedQuestion],
+        before: Outcomes,
+        *,
+        is_whole: bool,
     ) -> AssignmentReport:
         path, report = course.answers_file(stem), AssignmentReport(stem)
-        if self.accept_lists:
-            accept(path, *lists_to_accept(judged))
-            lists = {answer.name: (answer.fails, answer.public) for answer in answers}
-            answers = answers_of(course, stem, self.question)
-            judged = [question.of(answers) for question in judged]
-            report.accepted = [a.name for a in answers if lists[a.name] != (a.fails, a.public)]
         report.complaints += left_in(course.check_file(stem))
         report.complaints += complaints_about_names(answers, path)
         for question in judged:
             add_complaints(report, question)
+        file, now = outcomes_file(path), outcomes_now(judged, answers, before)
+        if self.accept_outcomes:
+            write_outcomes(file, now if is_whole else {**before, **now})
+            report.accepted = changed_outcomes(before, now)
+            report.complaints += complaints_about_accepted_stops(judged, before, now)
+        else:
+            report.complaints += complaints_about_outcomes(judged, before, now, file)
+            report.complaints += complaints_about_lines(answers, before, now, file)
         report.complaints += stale_equals(course, stem, answers, self.question)
         return report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from grader.checks.check import Check
 from grader.course.assignment import Question
 from grader.course.probes import PictureProbe
 from grader.doctor.known_answers import Answer
+from grader.doctor.outcomes import Outcome
 from grader.grading.judge import Verdict
 from grader.grading.scoring import is_passed
 
@@ -102,14 +103,10 @@ class JudgedQuestion:
     seeds: Sequence[int]
     partial_credit: float
 
-    def of(self, answers: Sequence[Answer]) -> JudgedQuestion:
-        """The question with answers whose lists of failed checks changed."""
-        return replace(self, answers=[answer for answer in answers if answer.name in self.tried])
-
     @property
     def wrong(self) -> list[Answer]:
         """Its wrong answers."""
-        return [answer for answer in self.answers if answer.fails is not None]
+        return [answer for answer in self.answers if answer.is_wrong]
 
     @property
     def is_certain(self) -> bool:
@@ -124,6 +121,12 @@ class JudgedQuestion:
         """The checks that an answer fails, without those that judged nothing because it stopped before."""
         verdicts = self.tried[answer.name].verdicts
         return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
+
+    def outcome(self, answer: Answer) -> Outcome:
+        """What became of an answer with the first seed."""
+        verdicts, failed = self.tried[answer.name].verdicts, self.failed(answer.name)
+        stops = {verdicts[check].stopped for check in failed if check in verdicts} - {None}
+        return Outcome(tuple(failed), tuple(sorted(map(str, stops))), self.passes_public(answer))
 
     def placed(self, text: str, answer: Answer) -> str:
         """A text about an answer, with lines of its file for cells of its notebook."""

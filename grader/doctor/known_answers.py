@@ -39,21 +39,17 @@ class Answer:
 
     Attributes:
         question: the id of its question.
-        fails: the names of the checks it must fail; None for an accepted answer.
+        is_wrong: whether it must fail a check; else it must pass all.
         line: of its decorator.
         cells: a notebook that gives this answer.
-        public: whether it is wrong and still passes the public check.
-        stops: the class of the error with which it is meant to stop, or None.
         lines: for each cell from the file, the file's line by the cell's line.
     """
 
     name: str
     question: str
-    fails: frozenset[str] | None
+    is_wrong: bool
     line: int
     cells: tuple[Cell, ...]
-    public: bool = False
-    stops: str | None = None
     lines: tuple[Mapping[int, int], ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
@@ -126,15 +122,19 @@ class _Definition:
     line: int
     source: str
     is_wrong: bool
-    options: dict[str, Any]
     lines: dict[int, int]
 
 
 def _marked(node: Named, mark: ast.Call, path: Path) -> _Definition:
-    question, options = _literals(mark, path, '@accepted("q1") or @wrong("q1", fails=[...])')
+    form = '@accepted("q1") or @wrong("q1")'
+    question, options = _literals(mark, path, form)
+    if options:
+        raise CourseError(
+            f"{path}, line {mark.lineno}: write {form}; --accept writes down which checks it fails"
+        )
     node.decorator_list.remove(mark)
     source, lines = ast.unparse(node), _lines_of([node], ast.unparse(node))
-    return _Definition(node.name, question, mark.lineno, source, is_wrong(mark), options, lines)
+    return _Definition(node.name, question, mark.lineno, source, is_wrong(mark), lines)
 
 
 def _edited(
@@ -149,12 +149,10 @@ def _edited(
     if of not in names:
         near = did_you_mean(str(of), names)
         raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}")
-    wrong = is_wrong(call)
     for edited in edits_in(call, path):
-        options = {"fails": [], **edited.options} if wrong else edited.options
         source = edited_source(originals[question, of], edited, path)
         lines = dict.fromkeys(range(1, len(source.splitlines()) + 1), edited.line)
-        yield _Definition(edited.name, question, edited.line, source, wrong, options, lines)
+        yield _Definition(edited.name, question, edited.line, source, is_wrong(call), lines)
 
 
 def _literals(call: ast.Call, path: Path, form: str) -> tuple[Any, dict[str, Any]]:
@@ -172,20 +170,12 @@ def _answer(
     functions: Mapping[str, str],
     path: Path,
 ) -> Answer:
-    where, options = f"{path}, line {definition.line}", definition.options
     name, question = definition.name, definition.question
     if question not in tuple(functions):
-        raise CourseError(f"{where}: {no_question(question, functions)}")
-    fails = frozenset(options["fails"]) if isinstance(options.get("fails"), list) else None
-    is_unclear = fails is None and {"public", "stops"} & options.keys()
-    if definition.is_wrong != (fails is not None) or is_unclear:
-        raise CourseError(f"{where}: a wrong answer, and only a wrong one, says which checks it fails")
-    stops, public = options.get("stops"), options.get("public") is True
-    if not isinstance(stops, str | None):
-        raise CourseError(f'{where}: stops= is the name of an error, such as "RuntimeError"')
+        raise CourseError(f"{path}, line {definition.line}: {no_question(question, functions)}")
     cells = cells_of((preamble, definition.source, f"{functions[question]} = {name}"))
     lines = (preamble_lines, definition.lines)
-    return Answer(name, question, fails, definition.line, cells, public, stops, lines)
+    return Answer(name, question, definition.is_wrong, definition.line, cells, lines)
 
 
 def _lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:

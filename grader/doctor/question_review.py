@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
@@ -13,7 +12,6 @@ from grader.doctor.judged import PublicFailures
 from grader.doctor.known_answers import Answer
 from grader.grading.judge import Verdict
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.text import did_you_mean
 
 #: A stub that stops with such an error does not run, whatever its mistake is about.
 _DOES_NOT_RUN = {
@@ -43,37 +41,6 @@ def stub_complaints(
         yield f"{where}: the stub does not run: {of_stub[0].message} Let it run, and be wrong"
 
 
-def unknown_checks(answer: Answer, checks: Sequence[Check], path: Path) -> Iterator[str]:
-    """A sentence if a wrong answer's ``fails=`` names checks that its question does not have."""
-    ids = [check.id for check in checks]
-    unknown = [name for name in sorted(answer.fails or ()) if name not in ids]
-    where = f"{path}, line {answer.line}: {answer.name} fails {', '.join(unknown)}, which"
-    if len(unknown) == 1:
-        yield f"{where} is no check of {answer.question}; {did_you_mean(unknown[0], ids)}"
-    elif unknown:
-        yield f"{where} are no checks of {answer.question}; there is {', '.join(ids)}"
-
-
-def complaints_about_stops(answer: Answer, verdicts: Mapping[str, Verdict], path: Path) -> list[str]:
-    """A sentence if a wrong answer's ``stops=`` is not what happens; `verdicts` are of the failed checks.
-
-    An answer that stops with an exception fails every check, and no check judges it, so its author has to say
-    that it shall stop. An accepted answer that stops fails its checks, which is another complaint.
-    """
-    stopped = {check: verdict for check, verdict in verdicts.items() if verdict.stopped is not None}
-    kinds = sorted({str(verdict.stopped) for verdict in stopped.values()})
-    if answer.fails is None or kinds == ([answer.stops] if answer.stops else []):
-        return []
-    who = f"{path}, line {answer.line}: {answer.name}"
-    if not stopped:
-        return [f'{who} says stops="{answer.stops}", and does not stop: remove that']
-    first = next(iter(stopped.values())).message
-    complaint = f"{who} stops with {' and '.join(kinds)}, so {', '.join(stopped)} cannot judge it: {first}"
-    if answer.stops:
-        return [f'{complaint} Its decorator says stops="{answer.stops}"']
-    return [f'{complaint} If it is meant to stop, write stops="{kinds[0]}" beside its fails; else mend it']
-
-
 def public_complaints(
     question: Question,
     failures: Mapping[str, PublicFailures],
@@ -98,17 +65,8 @@ def public_complaints(
     for call, failure in failures[reference].items():
         yield f"{question.id}: the reference fails the public check {call}: {failure}"
     for answer in answers:
-        passes = not failures[answer.name]
-        if answer.fails is None:
-            for call, failure in failures[answer.name].items():
-                yield f"{answer} is right, but fails the public check {call}: {failure}"
-        elif passes and not answer.public:
-            yield (
-                f"{answer} is wrong, and passes the public check: mend the check, or write public=True,"
-                " as --accept does, if students need not be told"
-            )
-        elif answer.public and not passes:
-            yield f"{answer} fails the public check: remove public=True, as --accept does"
+        for call, failure in failures[answer.name].items() if not answer.is_wrong else ():
+            yield f"{answer} is right, but fails the public check {call}: {failure}"
 
 
 def unchanging_probes(one: Evidence, other: Evidence) -> list[str]:

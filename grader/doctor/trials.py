@@ -17,6 +17,7 @@ from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
 from grader.doctor.judged import JudgedQuestion, PublicFailures
 from grader.doctor.known_answers import Answer
 from grader.doctor.misspelt_names import undefined_names
+from grader.doctor.outcomes import Outcome, Outcomes
 from grader.doctor.reused_worker import ObserverPool
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
@@ -38,22 +39,34 @@ class Trials:
     seeds: Sequence[int]
     memory: Memory
 
-    def begin(self, answers: Sequence[Answer], only: str | None) -> list[Callable[[], JudgedQuestion]]:
-        """Begin to try answers to all questions, or to one; each function waits for a question's end."""
+    def begin(
+        self, answers: Sequence[Answer], outcomes: Outcomes, only: str | None
+    ) -> list[Callable[[], JudgedQuestion]]:
+        """Begin to try answers to all questions, or to one; each function waits for a question's end.
+
+        An answer that is not judged as `outcomes` say is tried once more in a worker of its own.
+        """
         not_run = {name for users in undefined_names(answers).values() for name in users}
         return [
-            self._begin(question, [a for a in answers if a.question == question.id and a.name not in not_run])
+            self._begin(
+                question,
+                [a for a in answers if a.question == question.id and a.name not in not_run],
+                outcomes.get(question.id, {}),
+            )
             for question in self.course.assignment(self.stem).questions
             if only in {None, question.id}
         ]
 
-    def _begin(self, question: Question, answers: Sequence[Answer]) -> Callable[[], JudgedQuestion]:
+    def _begin(
+        self, question: Question, answers: Sequence[Answer], outcomes: Mapping[str, Outcome]
+    ) -> Callable[[], JudgedQuestion]:
         hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.observers, self.memory)
         public = PublicTrial(question, self.course.settings.limits, self.observers, self.memory)
         notebooks = hidden.notebooks(answers)
-        fails = {REFERENCE: frozenset[str](), DRAWS: frozenset[str]()}
-        fails |= {a.name: a.fails or frozenset() for a in answers}
-        passes = {REFERENCE: True, STUB: False, **{a.name: a.public or a.fails is None for a in answers}}
+        right = Outcome(public=True)
+        expected = {a.name: outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in answers}
+        fails = {REFERENCE: (), DRAWS: (), **{name: outcome.fails for name, outcome in expected.items()}}
+        passes = {REFERENCE: True, STUB: False, **{n: outcome.public for n, outcome in expected.items()}}
         checked = {name: notebooks[name] for name in passes} if question.public_check else {}
         tried = hidden.begin(notebooks, fails)
         public_failures = public.begin(checked, passes)

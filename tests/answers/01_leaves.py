@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.answers import accepted, edit, equal, wrong, wrong_edits
+from grader.answers import accepted, equal, wrong, wrong_edits
 
 # --- q1 · A weight the optimizer will take
 
@@ -66,27 +66,27 @@ def filled_by_nn_init(n, m, scale):
     return nn.init.normal_(w, std=scale, generator=torch.Generator().manual_seed(0))
 
 
-@wrong("q1", stops="ValueError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def requires_grad_on_a_non_leaf(n, m, scale):
     """Believes that requires_grad_() erases the history; here it only sets a flag that is set already."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.requires_grad_()
 
 
-@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def only_detached(n, m, scale):
     """Detaches and is content with a leaf, but this leaf no longer requires grad, so nothing trains it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.detach()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def without_the_scale(n, m, scale):
     """Drops the multiplication to be rid of the error, and with it the start values that were asked for."""
     return torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def product_thrown_away(n, m, scale):
     """Believes that `w * scale` changes w; the product is a new tensor, and nobody keeps it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -94,7 +94,7 @@ def product_thrown_away(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def retained_gradient(n, m, scale):
     """Believes that retain_grad() makes a leaf; the optimizer takes it, and the second backward raises."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
@@ -102,14 +102,14 @@ def retained_gradient(n, m, scale):
     return w
 
 
-@wrong("q1", stops="ValueError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def cloned(n, m, scale):
     """Believes that a clone starts afresh; clone() is an operation that is recorded like any other."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
     return w.clone()
 
 
-@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def product_under_no_grad(n, m, scale):
     """Makes a leaf under no_grad, and believes that it inherits the requires_grad of its factor."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -118,11 +118,7 @@ def product_under_no_grad(n, m, scale):
     return w
 
 
-@wrong(
-    "q1",
-    stops="RuntimeError",
-    fails=["test_weight_is_a_leaf", "test_weight_has_the_values", "test_weight_trains"],
-)
+@wrong("q1")
 def scaled_in_place_with_gradients_on(n, m, scale):
     """Believes that writing in place is enough; with gradients on, a leaf that requires grad refuses it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -149,34 +145,34 @@ def seeded_for_a_moment(n, m, scale):
 _generator = torch.Generator().manual_seed(0)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def one_generator_for_all_calls(n, m, scale):
     """Believes that a seed stays; the generator goes on, so that the second call draws other numbers."""
     return (torch.randn(n, m, generator=_generator) * scale).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 @functools.cache
 def remembered_from_the_last_call(n, m, scale):
     """Returns the same tensor to everybody who asks, with whatever the training of the first has made of it."""
     return nn.Parameter(torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def numbers_from_a_table(n, m, scale):
     """Copies the six numbers that the public check compares with."""
     table = torch.tensor([1.54099607, -0.2934289, -2.17878938, 0.56843126, -1.08452237, -1.3985954])
     return (table.repeat(n * m)[: n * m].reshape(n, m) * scale).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def shape_turned_round(n, m, scale):
     """Draws the weight as (inputs, outputs), and turns it; the numbers come to lie elsewhere."""
     w = torch.randn(m, n, generator=torch.Generator().manual_seed(0)).T * scale
     return w.contiguous().requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_trains"], public=True)
+@wrong("q1")
 def gradient_scaled_by_a_hook(n, m, scale):
     """Believes that the gradient must feel the scale as it did when the product was recorded."""
     w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
@@ -184,7 +180,7 @@ def gradient_scaled_by_a_hook(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_trains"], public=True)
+@wrong("q1")
 def gradient_clipped_by_a_hook(n, m, scale):
     """Believes that a good weight looks after itself, and clips the gradients of whoever trains it."""
     w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
@@ -192,7 +188,7 @@ def gradient_clipped_by_a_hook(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_trains"], public=True)
+@wrong("q1")
 def tried_out_before_it_is_handed_over(n, m, scale):
     """Tries whether backward() works, and hands the weight over with the gradient of the trial."""
     w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
@@ -200,21 +196,21 @@ def tried_out_before_it_is_handed_over(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_has_the_values", "test_weight_trains"])
+@wrong("q1")
 def in_double_precision(n, m, scale):
     """Believes that precision is free; a float64 weight does not fit the float32 inputs of a model."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).double() * scale
     return w.requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def kept_within_bounds(n, m, scale):
     """Clips the start values as truncated initialisers do; only a large scale shows it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
     return w.clamp(-3, 3).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def rounded_for_the_eye(n, m, scale):
     """Rounds the start values to four digits after the point; only a small scale shows it."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
@@ -224,7 +220,7 @@ def rounded_for_the_eye(n, m, scale):
 _drawn = {}
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def drawn_once_for_each_shape(n, m, scale):
     """Keeps what was drawn for a shape, and scales it in its own memory: every call scales it again."""
     if (n, m) not in _drawn:
@@ -232,21 +228,21 @@ def drawn_once_for_each_shape(n, m, scale):
     return _drawn[n, m].mul_(scale).detach().clone().requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def scale_of_the_first_call(n, m, scale, _scale=[]):
     """Has a list for its default, which lives as long as the function: the first scale stays."""
     _scale.append(scale)
     return (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * _scale[0]).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def all_in_one_memory(n, m, scale, _memory=torch.zeros(10_000)):
     """Saves allocations: every weight lies in the same memory, and the next call writes over the last."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
     return _memory[: n * m].copy_(w.flatten()).view(n, m).detach().requires_grad_()
 
 
-@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def born_in_inference_mode(n, m, scale):
     """Takes inference_mode for a faster no_grad; what is born in it can never be trained."""
     with torch.inference_mode():
@@ -254,20 +250,20 @@ def born_in_inference_mode(n, m, scale):
         return w.requires_grad_()
 
 
-@wrong("q1", stops="RuntimeError", fails=["test_weight_is_a_leaf", "test_weight_trains"])
+@wrong("q1")
 def given_as_its_data(n, m, scale):
     """Believes that .data is the weight itself; it is another tensor, which does not require grad."""
     return (torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale).data
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def scaled_by_the_deviation(n, m, scale):
     """Makes the deviation of these numbers exactly scale, which is not what was asked for."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
     return (w / w.std() * scale).requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def seeded_by_the_shape(n, m, scale):
     """Draws from seed n, because the seed was taken for a size."""
     return (torch.randn(n, m, generator=torch.Generator().manual_seed(n)) * scale).requires_grad_()
@@ -314,7 +310,7 @@ def through_a_list(n, m, scale):
     return torch.tensor([[scale * value for value in row] for row in values], requires_grad=True)
 
 
-@wrong("q1", fails=["test_weight_trains"], public=True)
+@wrong("q1")
 def gone_after_two_steps(n, m, scale):
     """Stops its own training by a hook after the second step, which two steps do not show."""
     w = (torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale).requires_grad_()
@@ -328,7 +324,7 @@ def gone_after_two_steps(n, m, scale):
     return w
 
 
-@wrong("q1", fails=["test_weight_has_the_values"])
+@wrong("q1")
 def rounded_by_half_precision(n, m, scale):
     """Goes through float16 and back; the dtype is right again, the digits are not."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
@@ -410,7 +406,7 @@ def parameters_frozen_and_thawed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong("q2")
 def gradient_of_the_leaf(model, img):
     """Returns the gradient of the float64 leaf, with the dtype and the shape of that tensor."""
     leaf = img.clone().requires_grad_()
@@ -419,7 +415,7 @@ def gradient_of_the_leaf(model, img):
     return leaf.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def backward_into_everything(model, img):
     """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -428,7 +424,7 @@ def backward_into_everything(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_input_gradient_is_right", "test_parameters_keep_their_gradients"])
+@wrong("q2")
 def retained_too_late(model, img):
     """Asks for the gradient after it has passed; retain_grad() then leaves None, without any warning."""
     x = img.clone().requires_grad_().float().reshape(1, -1)
@@ -437,22 +433,14 @@ def retained_too_late(model, img):
     return x.grad
 
 
-@wrong(
-    "q2",
-    stops="RuntimeError",
-    fails=[
-        "test_input_gradient_is_right",
-        "test_parameters_keep_their_gradients",
-        "test_no_other_trace_is_left",
-    ],
-)
+@wrong("q2")
 def detached_after_switching_on(model, img):
     """Detaches last, so the tensor that reaches the model no longer requires grad."""
     x = img.clone().requires_grad_().float().reshape(1, -1).detach()
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def parameter_gradients_zeroed(model, img):
     """Cleans up with zero_grad(), which also throws away what somebody had accumulated before."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -461,14 +449,14 @@ def parameter_gradients_zeroed(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def caller_switched_to_requires_grad(model, img):
     """Calls requires_grad_() on the tensor of the caller, who never asked for it and finds it changed."""
     x = img.requires_grad_().float().reshape(1, -1)
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong("q2")
 def flattened_to_the_shape_of_img(model, img):
     """Believes that the gradient should look like img; it was asked for x, whose shape is (1, N)."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -498,7 +486,7 @@ def called_with_detached_parameters(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def second_names_kept_instead_of_copies(model, img):
     """Believes that a list of gradients is a copy of them; backward() adds in place, so both change."""
     before = [p.grad for p in model.parameters()]
@@ -509,7 +497,7 @@ def second_names_kept_instead_of_copies(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def thawed_more_than_was_frozen(model, img):
     """Freezes the model for the call and thaws all of it, what was frozen before included."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -519,7 +507,7 @@ def thawed_more_than_was_frozen(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def zeros_left_where_none_was(model, img):
     """Puts every gradient back, and takes None for 0; an optimizer treats the two differently."""
     before = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
@@ -530,21 +518,21 @@ def zeros_left_where_none_was(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def gradient_of_the_first_output(model, img):
     """Takes the only output it has seen for the sum of all."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model(x)[0, 0], x)[0]
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients", "test_no_other_trace_is_left"])
+@wrong("q2")
 def model_cast_instead_of_the_image(model, img):
     """Casts the model to the image's dtype; module.double() changes the module itself."""
     x = img.detach().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model.double()(x).sum(), x)[0].float()
 
 
-@wrong("q2", fails=["test_input_gradient_is_right", "test_parameters_keep_their_gradients"])
+@wrong("q2")
 def nothing_computed_nothing_harmed(model, img):
     """Leaves no trace, because nothing is done."""
 
@@ -554,7 +542,7 @@ def _gradient_of(model, img):
     return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def one_layer_left_in_eval(model, img):
     """Puts the model back into training mode by its own flag; the layers below it keep theirs."""
     model.eval()
@@ -563,7 +551,7 @@ def one_layer_left_in_eval(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def gradients_blocked_by_hooks(model, img):
     """Keeps the parameters' .grad clean with hooks that return 0, and nobody removes them."""
     for parameter in model.parameters():
@@ -572,7 +560,7 @@ def gradients_blocked_by_hooks(model, img):
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def gradients_cleared_by_hooks(model, img):
     """Has every gradient cleared as soon as it is accumulated, now and for ever after."""
     for parameter in model.parameters():
@@ -581,14 +569,14 @@ def gradients_cleared_by_hooks(model, img):
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def input_kept_in_a_buffer(model, img):
     """Keeps the input where it is at hand; a buffer becomes part of the model and of every checkpoint."""
     model.register_buffer("last_input", img.detach())
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def result_remembered_on_the_model(model, img):
     """Hangs a result of its own on the caller's model."""
     model.saliency = _gradient_of(model, img)
@@ -600,16 +588,7 @@ class _Silenced(nn.Sequential):
         return super().forward(x) * 0
 
 
-@wrong(
-    "q2",
-    stops="fault",
-    fails=[
-        "test_input_gradient_is_right",
-        "test_parameters_keep_their_gradients",
-        "test_no_other_trace_is_left",
-    ],
-    public=True,
-)
+@wrong("q2")
 def class_exchanged_afterwards(model, img):
     """Gives the model another class, whose forward computes something else."""
     gradient = _gradient_of(model, img)
@@ -617,7 +596,7 @@ def class_exchanged_afterwards(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"])
+@wrong("q2")
 def gradients_left_switched_off(model, img):
     """Switches the recording off in the end, for everybody."""
     gradient = _gradient_of(model, img)
@@ -625,27 +604,27 @@ def gradients_left_switched_off(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def image_given_another_shape(model, img):
     """Believes that unsqueeze_ makes a view of its own; the underscore changes the caller's tensor."""
     return _gradient_of(model, img.unsqueeze_(0))
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def image_resized(model, img):
     """Gives the caller's tensor the shape (1, N), by its .data."""
     img.data = img.data.reshape(1, -1)
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def image_cast_by_its_data(model, img):
     """Casts through .data because it needs no new name; the caller finds float32 where float64 was."""
     img.data = img.data.float()
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def image_put_back_by_hand(model, img):
     """Changes the image's memory, and writes the old values back; its version has counted both."""
     old = img.clone()
@@ -654,7 +633,7 @@ def image_put_back_by_hand(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def gradient_read_from_the_image(model, img):
     """Lets the image itself require grad, switches that off again, and leaves the gradient in img.grad."""
     img.requires_grad_()
@@ -670,7 +649,7 @@ def gradient_read_from_the_image(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def gradient_of_the_image_cleared(model, img):
     """Cleans up after itself, and throws away the .grad that the image had before."""
     img.requires_grad_()
@@ -680,7 +659,7 @@ def gradient_of_the_image_cleared(model, img):
     return gradient.float().reshape(1, -1)
 
 
-@wrong("q2", fails=["test_input_gradient_is_right", "test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def in_eval_mode_and_back(model, img):
     """Looks at the model in eval mode, which is another function, and puts every layer into training mode."""
     model.eval()
@@ -689,7 +668,7 @@ def in_eval_mode_and_back(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def in_eval_mode_and_put_back(model, img):
     """Puts each mode back as it was; but the gradient asked for was that of the model as it is."""
     modes = {module: module.training for module in model.modules()}
@@ -700,40 +679,40 @@ def in_eval_mode_and_put_back(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong("q2")
 def absolute_values(model, img):
     """Returns what saliency maps show, the magnitude; the gradient has a sign."""
     return _gradient_of(model, img).abs()
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def clipped(model, img):
     """Clips the gradient, as one does before a step."""
     return _gradient_of(model, img).clamp(-1, 1)
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"])
+@wrong("q2")
 def normalised(model, img):
     """Divides the gradient by its norm, as for a picture."""
     gradient = _gradient_of(model, img)
     return gradient / gradient.norm()
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def mean_instead_of_sum(model, img):
     """Takes the mean of the outputs; with one output nobody would notice."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model(x).mean(), x)[0]
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def largest_output(model, img):
     """Takes the gradient of the winning output, as saliency maps do."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
     return torch.autograd.grad(model(x).max(), x)[0]
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2")
 def gradients_put_back_where_required(model, img):
     """Saves the gradients of what is trained, and clears all: a frozen parameter's gradient is lost."""
     before = {p: p.grad.clone() for p in model.parameters() if p.requires_grad and p.grad is not None}
@@ -745,7 +724,7 @@ def gradients_put_back_where_required(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"], public=True)
+@wrong("q2")
 def zero_taken_for_none(model, img):
     """Takes a gradient of zeros for no gradient, and puts None in its place."""
     before = [p.grad.clone() if p.grad is not None and p.grad.any() else None for p in model.parameters()]
@@ -756,7 +735,7 @@ def zero_taken_for_none(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def only_the_first_layer_spared(model, img):
     """Stops the gradients of the first parameters only."""
     first = next(model.parameters())
@@ -767,14 +746,14 @@ def only_the_first_layer_spared(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def frozen_for_good(model, img):
     """Freezes the model for the call, and forgets to thaw it."""
     model.requires_grad_(False)
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def thawed_where_a_gradient_was(model, img):
     """Thaws the parameters which had a gradient, for those were trained; others were waiting for theirs."""
     model.requires_grad_(False)
@@ -784,14 +763,14 @@ def thawed_where_a_gradient_was(model, img):
     return gradient
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 @functools.cache
 def remembered_for_the_model(model, img):
     """Remembers the answer for a model and an image; it does not notice that their values change."""
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def state_loaded_back(model, img):
     """Casts the model, and loads a state_dict to undo it; what is in no state_dict stays cast."""
     state = {name: value.clone() for name, value in model.state_dict().items()}
@@ -801,21 +780,21 @@ def state_loaded_back(model, img):
     return gradient.float()
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def global_hook_left(model, img):
     """Watches every module there is by a global hook, and leaves it."""
     nn.modules.module.register_module_forward_hook(lambda module, inputs, output: None)
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def anomaly_mode_left_on(model, img):
     """Switches anomaly detection on in order to see more, and never off: everything is slower from now on."""
     torch.autograd.set_detect_anomaly(True)
     return _gradient_of(model, img)
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def hook_left_on_the_model(model, img):
     """Reads the input's gradient from a full backward hook, whose handle is thrown away."""
     seen = []
@@ -825,7 +804,7 @@ def hook_left_on_the_model(model, img):
     return seen[0]
 
 
-@wrong("q2", fails=["test_input_gradient_is_right"], public=True)
+@wrong("q2")
 def for_four_pixels(model, img):
     """Looks at the first four pixels, because the example had no more than that."""
     gradient = _gradient_of(model, img)
@@ -899,7 +878,7 @@ def a_hook_taken_off_again(model, img):
     return seen[0]
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients"])
+@wrong("q2")
 def added_and_subtracted_again(model, img):
     """Goes back a second time with the other sign, to take away what was added: None becomes zeros."""
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -908,7 +887,7 @@ def added_and_subtracted_again(model, img):
     return x.grad
 
 
-@wrong("q2", fails=["test_parameters_keep_their_gradients", "test_no_other_trace_is_left"])
+@wrong("q2")
 def parameters_exchanged_for_copies(model, img):
     """Lets backward() fill the model, and gives it the parameters of a copy afterwards."""
     twin = copy.deepcopy(model)
@@ -981,7 +960,7 @@ def two_passes_over_a_kept_graph(a, b, d):
     return {"a": a.grad, "b": b.grad, "d": d.grad, **dict(zip("ceo", inner))}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves"])
+@wrong("q3")
 def retained_after_backward(a, b, d):
     """Asks after backward(), when the gradients of c, e and o have long passed."""
     c = a + b
@@ -993,7 +972,7 @@ def retained_after_backward(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
+@wrong("q3")
 def retain_grad_without_parentheses(a, b, d):
     """Believes that retain_grad is an attribute; it is a method, and naming it does nothing."""
     c = a + b
@@ -1006,7 +985,7 @@ def retain_grad_without_parentheses(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_leaves"])
+@wrong("q3")
 def c_made_a_leaf(a, b, d):
     """Turns c into a leaf of its own; its gradient appears, but the way back to a and b is cut."""
     c = (a + b).detach().requires_grad_()
@@ -1018,7 +997,7 @@ def c_made_a_leaf(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves"])
+@wrong("q3")
 def guessed_ones(a, b, d):
     """Believes that every gradient inside is 1; the one of c is d, by which c is multiplied."""
     c = a + b
@@ -1029,7 +1008,7 @@ def guessed_ones(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": one, "d": d.grad, "e": one, "o": torch.ones_like(o)}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_no_warning"])
+@wrong("q3")
 def requires_grad_instead_of_retain_grad(a, b, d):
     """Confuses two flags; c requires grad already, and that does not make autograd keep its gradient."""
     c = (a + b).requires_grad_()
@@ -1039,7 +1018,7 @@ def requires_grad_instead_of_retain_grad(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_leaves"])
+@wrong("q3")
 def one_backward_for_each_tensor(a, b, d):
     """Goes back once for each tensor over a kept graph, and the leaves add up what every pass brings."""
     c = a + b
@@ -1056,24 +1035,20 @@ def one_backward_for_each_tensor(a, b, d):
 wrong_edits(
     "q3",
     {
-        "forgot_the_output": edit(
+        "forgot_the_output": (
             "for tensor in (c, e, o):\n        tensor.retain_grad()",
             "c.retain_grad()\n    e.retain_grad()",
             "Believes that the end of the graph keeps its gradient; o is the result of an operation like c and e.",
-            fails=["test_gradients_of_non_leaves", "test_no_warning"],
         ),
-        "mean_for_sum": edit(
+        "mean_for_sum": (
             "o = e.sum()",
             "o = e.mean()",
             "Takes the mean for the sum: all gradients are too small by the same factor.",
-            fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"],
         ),
-        "graph_created_on_the_way": edit(
+        "graph_created_on_the_way": (
             "o.backward()",
             "o.backward(create_graph=True)",
             "Adds create_graph=True to be safe; torch warns of the cycle of references it makes.",
-            fails=["test_no_warning"],
-            public=True,
         ),
     },
 )
@@ -1106,7 +1081,7 @@ def gradients_of_clones(a, b, d):
     return dict(zip("abcdeo", torch.autograd.grad(o, (a, b, c, d, e, o))))
 
 
-@wrong("q3", fails=["test_gradients_of_leaves"], public=True)
+@wrong("q3")
 def handed_on_without_summing(a, b, d):
     """Hands the gradient of c on to a and b as it is; a tensor that was broadcast gets a sum."""
     c = a + b
@@ -1116,7 +1091,7 @@ def handed_on_without_summing(a, b, d):
     return {"a": for_c, "b": for_c, "c": for_c, "d": for_d, "e": for_e, "o": for_o}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+@wrong("q3")
 def hooks_that_see_the_last_name(a, b, d):
     """All hooks read the loop variable when they run, and write to the last name."""
     c = a + b
@@ -1129,12 +1104,12 @@ def hooks_that_see_the_last_name(a, b, d):
     return gradients
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"])
+@wrong("q3")
 def no_gradient_no_warning(a, b, d):
     """Is not warned, because nothing is asked for."""
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves"])
+@wrong("q3")
 def computed_in_place(a, b, d):
     """Saves memory by `c *= d`: then c and e are one tensor, and one gradient is lost."""
     c = a + b
@@ -1149,7 +1124,7 @@ def computed_in_place(a, b, d):
     return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"], public=True)
+@wrong("q3")
 def derived_for_equal_shapes(a, b, d):
     """Derives the gradients on paper, for tensors of one shape: nothing is summed."""
     with torch.no_grad():
@@ -1165,7 +1140,7 @@ def derived_for_equal_shapes(a, b, d):
         }
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves"], public=True)
+@wrong("q3")
 def c_not_summed(a, b, d):
     """Broadcasts d for the gradient of c; where e is larger than c, that has to be summed."""
     c = a + b
@@ -1175,7 +1150,7 @@ def c_not_summed(a, b, d):
     return {**grads, "c": d.detach().expand_as(e)}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"], public=True)
+@wrong("q3")
 def gradients_in_single_precision(a, b, d):
     """Hands everything back as float32, because that is what gradients usually are."""
     c = a + b
@@ -1186,7 +1161,7 @@ def gradients_in_single_precision(a, b, d):
     }
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves"])
+@wrong("q3")
 def warning_silenced(a, b, d):
     """Takes the warning for the fault, and silences it."""
     import warnings
@@ -1200,7 +1175,7 @@ def warning_silenced(a, b, d):
         return {"a": a.grad, "b": b.grad, "c": c.grad, "d": d.grad, "e": e.grad, "o": o.grad}
 
 
-@wrong("q3", fails=["test_no_warning"], public=True)
+@wrong("q3")
 def copied_with_torch_tensor(a, b, d):
     """Copies the gradients with torch.tensor, which advises against it in a warning."""
     c = a + b
@@ -1210,7 +1185,7 @@ def copied_with_torch_tensor(a, b, d):
     return {name: torch.tensor(gradient) for name, gradient in zip("abcdeo", gradients)}
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+@wrong("q3")
 def clipped_gradients(a, b, d):
     """Clips what it returns, as one does before a step."""
     c = a + b
@@ -1220,7 +1195,7 @@ def clipped_gradients(a, b, d):
     return {name: gradient.clamp(-4, 4) for name, gradient in zip("abcdeo", gradients)}
 
 
-@wrong("q3", fails=["test_no_warning"], public=True)
+@wrong("q3")
 def warned_and_mended(a, b, d):
     """Reads .grad of c, e and o to see whether it is there, and mends what is missing afterwards."""
     c = a + b
@@ -1236,7 +1211,7 @@ def warned_and_mended(a, b, d):
     }
 
 
-@wrong("q3", fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves"])
+@wrong("q3")
 def names_of_d_and_e_exchanged(a, b, d):
     """Takes the gradients in alphabetical order of another list than the one they were asked in."""
     c = a + b
@@ -1272,11 +1247,7 @@ def by_torch_func(a, b, d):
     return dict(zip("abdceo", torch.func.grad(shifted, argnums=(0, 1, 2, 3, 4, 5))(a, b, d, *zeros)))
 
 
-@wrong(
-    "q3",
-    stops="RuntimeError",
-    fails=["test_gradients_of_non_leaves", "test_gradients_of_leaves", "test_no_warning"],
-)
+@wrong("q3")
 def summed_over_the_first_dimension(a, b, d):
     """Sums c over its rows for the gradient of d, as for a bias; d may be a column."""
     c = a + b
@@ -1392,10 +1363,7 @@ def hooks_that_remove_themselves(model, x, names):
     return {name: outputs[name].grad for name in names}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def gradient_of_the_input(model, x, names):
     """Confuses grad_input with grad_output, and returns the gradient on the other side of the layer."""
     modules = dict(model.named_modules())
@@ -1412,7 +1380,7 @@ def gradient_of_the_input(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4")
 def handles_thrown_away(model, x, names):
     """Does not keep the handles, so the hooks stay in the model and are called in every later forward."""
     modules = dict(model.named_modules())
@@ -1430,10 +1398,7 @@ def handles_thrown_away(model, x, names):
     return gradients
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def hook_that_returns_a_new_leaf(model, x, names):
     """What a forward hook returns replaces the output; a detached leaf cuts the graph behind the layer."""
     modules = dict(model.named_modules())
@@ -1453,10 +1418,7 @@ def hook_that_returns_a_new_leaf(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def late_binding(model, x, names):
     """All hooks read the loop variable when they run, and write to the last name."""
     modules = dict(model.named_modules())
@@ -1475,10 +1437,7 @@ def late_binding(model, x, names):
     return {name: gradients.get(name) for name in names}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def clone_beside_the_path(model, x, names):
     """Retains the gradient of a clone; the model computes on with the original, so none reaches the clone."""
     modules = dict(model.named_modules())
@@ -1496,10 +1455,7 @@ def clone_beside_the_path(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def asked_after_backward(model, x, names):
     """Keeps the right tensors and asks for their gradients when backward() has already run."""
     modules = dict(model.named_modules())
@@ -1518,7 +1474,7 @@ def asked_after_backward(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_a_second_call_is_answered_too"])
+@wrong("q4")
 def gradients_of_the_weights(model, x, names):
     """Takes the gradient of a layer for that of its weight, which is another tensor of another shape."""
     modules = dict(model.named_modules())
@@ -1563,7 +1519,7 @@ def hooks_on_a_copy_of_the_model(model, x, names):
     return {name: output.grad for name, output in outputs.items()}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_of_everybody_cleared(model, x, names):
     """Clears the tables of hooks instead of removing its own; the hooks of other people go, too."""
     modules = dict(model.named_modules())
@@ -1581,7 +1537,7 @@ def hooks_of_everybody_cleared(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4")
 def only_the_last_handle_kept(model, x, names):
     """One name for all handles: when the loop is over, it stands for the last, and only that is removed."""
     modules = dict(model.named_modules())
@@ -1600,11 +1556,7 @@ def only_the_last_handle_kept(model, x, names):
     return {name: activation.grad for name, activation in activations.items()}
 
 
-@wrong(
-    "q4",
-    stops="RuntimeError",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def children_called_one_by_one(model, x, names):
     """Believes that a model is the chain of its children; forward() decides what is called, and where it lies."""
     activations = {}
@@ -1616,11 +1568,7 @@ def children_called_one_by_one(model, x, names):
     return {name: activations[name].grad for name in names}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def left_in_eval_mode(model, x, names):
     """Switches dropout off for a look inside, and leaves it off for the rest of the training."""
     modules = dict(model.named_modules())
@@ -1636,10 +1584,7 @@ def left_in_eval_mode(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def no_hook_no_gradient(model, x, names):
     """Leaves no hook behind, because none was registered."""
 
@@ -1666,7 +1611,7 @@ class _LooksEmpty(collections.OrderedDict):
         return True
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_in_a_table_that_looks_empty(model, x, names):
     """Hides the hooks from len(); they are called all the same."""
     outputs = {}
@@ -1677,7 +1622,7 @@ def hooks_in_a_table_that_looks_empty(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), list(map(outputs.get, names)))))
 
 
-@wrong("q4", stops="fault", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
+@wrong("q4")
 def classes_exchanged_instead_of_hooks(model, x, names):
     """Watches the layers by another class of theirs, which they keep."""
     outputs = {}
@@ -1692,7 +1637,7 @@ def classes_exchanged_instead_of_hooks(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_left_on_the_parameters(model, x, names):
     """Keeps backward() away from the parameters with hooks on them, and leaves these."""
     for parameter in model.parameters():
@@ -1701,7 +1646,7 @@ def hooks_left_on_the_parameters(model, x, names):
     return _gradients_of(model, x, names)
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def backward_hooks_of_everybody_cleared(model, x, names):
     """Tidies up more than it has registered."""
     gradients = _gradients_of(model, x, names)
@@ -1710,7 +1655,7 @@ def backward_hooks_of_everybody_cleared(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def a_bias_shifted(model, x, names):
     """Writes into the model in order to see what changes, and does not undo it."""
     gradients = _gradients_of(model, x, names)
@@ -1719,14 +1664,14 @@ def a_bias_shifted(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def activations_kept_on_the_model(model, x, names):
     """Leaves the gradients where they can be found later: on the caller's model."""
     model.gradients = _gradients_of(model, x, names)
     return model.gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def global_hook_that_stays(model, x, names):
     """Registers one global hook instead of many, and leaves it for all modules of the program."""
     modules = {module: name for name, module in model.named_modules()}
@@ -1740,7 +1685,7 @@ def global_hook_that_stays(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def tables_of_hooks_replaced(model, x, names):
     """Puts copies of the tables of hooks back; the handles of others still point to the old ones."""
     before = {module: copy.copy(module._forward_hooks) for module in model.modules()}
@@ -1757,7 +1702,7 @@ def tables_of_hooks_replaced(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def gradients_of_the_model_cleared(model, x, names):
     """Clears all gradients of the model first, which somebody may have been collecting."""
     for parameter in model.parameters():
@@ -1765,18 +1710,14 @@ def gradients_of_the_model_cleared(model, x, names):
     return _gradients_of(model, x, names)
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def zero_grad_before_backward(model, x, names):
     """Begins with zero_grad(), as a training step does; here nobody trains."""
     model.zero_grad()
     return _gradients_of(model, x, names)
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def wrapped_and_restored_to_training_mode(model, x, names):
     """Switches to eval mode for the look, and the whole model to training mode afterwards."""
     model.eval()
@@ -1785,11 +1726,7 @@ def wrapped_and_restored_to_training_mode(model, x, names):
     return gradients
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def eval_mode_and_back_to_each(model, x, names):
     """Puts every mode back, but ran another function than the model as it was."""
     modes = {module: module.training for module in model.modules()}
@@ -1800,14 +1737,14 @@ def eval_mode_and_back_to_each(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def thawed_for_the_call(model, x, names):
     """Switches requires_grad on everywhere, so that something flows, and leaves it so."""
     model.requires_grad_(True)
     return _gradients_of(model, x, names)
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
+@wrong("q4")
 def found_by_the_last_part_of_the_name(model, x, names):
     """Looks layers up by the last part of their name, which several may share."""
     modules = {name.split(".")[-1]: module for name, module in model.named_modules()}
@@ -1824,11 +1761,7 @@ def found_by_the_last_part_of_the_name(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def found_by_the_beginning_of_the_name(model, x, names):
     """Hooks whatever begins with the name; the layer inside comes first and the container overwrites it."""
     outputs, handles = {}, []
@@ -1846,33 +1779,21 @@ def found_by_the_beginning_of_the_name(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def children_only(model, x, names):
     """Looks among the children of the model; deeper layers get no answer."""
     found = [name for name in names if name in dict(model.named_children())]
     return {**dict.fromkeys(names), **(_gradients_of(model, x, found) if found else {})}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def leaf_modules_only(model, x, names):
     """Believes that only modules without children have an output."""
     leaves = [name for name in names if not list(model.get_submodule(name).children())]
     return {**dict.fromkeys(names), **_gradients_of(model, x, leaves)}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-    public=True,
-)
+@wrong("q4")
 def answered_in_the_order_of_execution(model, x, names):
     """Pairs the names with the outputs in the order in which the layers ran."""
     outputs, handles = [], []
@@ -1886,28 +1807,19 @@ def answered_in_the_order_of_execution(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, outputs)))
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def averaged_over_the_batch(model, x, names):
     """Returns one gradient for all samples of the batch."""
     return {name: gradient.mean(0, keepdim=True) for name, gradient in _gradients_of(model, x, names).items()}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def sample_by_sample_average(model, x, names):
     """Goes back from the mean over the batch instead of the sum."""
     return {name: gradient / len(x) for name, gradient in _gradients_of(model, x, names).items()}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def activations_instead_of_gradients(model, x, names):
     """Returns what the layers gave, not what came back to them."""
     outputs = {}
@@ -1923,23 +1835,20 @@ def activations_instead_of_gradients(model, x, names):
     return outputs
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def clipped_on_the_way(model, x, names):
     """Clips what it returns."""
     return {name: gradient.clamp(-2, 2) for name, gradient in _gradients_of(model, x, names).items()}
 
 
-@wrong("q4", fails=["test_hooks_are_removed"])
+@wrong("q4")
 def pre_hooks_left(model, x, names):
     """Removes the hooks that keep outputs, and forgets the one that looked at the input."""
     model.register_forward_pre_hook(lambda module, inputs: None)
     return _gradients_of(model, x, names)
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def forward_replaced(model, x, names):
     """Replaces forward of each layer by a function that keeps its result, and lets it stay."""
     outputs = {}
@@ -1954,7 +1863,7 @@ def forward_replaced(model, x, names):
     return dict(zip(names, torch.autograd.grad(model(x).sum(), [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def others_silenced_for_the_call(model, x, names):
     """Takes the hooks of others away, so that they do not disturb, and registers them anew."""
     others = [(m, list(m._forward_hooks.values())) for m in model.modules()]
@@ -1967,7 +1876,7 @@ def others_silenced_for_the_call(model, x, names):
     return gradients
 
 
-@wrong("q4", fails=["test_gradients_of_activations", "test_hooks_are_removed"], public=True)
+@wrong("q4")
 def without_the_model_itself(model, x, names):
     """Skips the empty name, which is the model itself."""
     return _gradients_of(model, x, [name for name in names if name])
@@ -2067,7 +1976,7 @@ def forward_wrapped_and_unwrapped(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_cleared_where_they_were_registered(model, x, names):
     """Clears the hooks of the layers that were asked for, and with them those of others."""
     outputs = {}
@@ -2083,7 +1992,7 @@ def hooks_cleared_where_they_were_registered(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong("q4", fails=["test_hooks_are_removed", "test_a_second_call_is_answered_too"], public=True)
+@wrong("q4")
 def answered_from_memory(model, x, names, _answers={}):
     """Remembers the gradients of a model it has seen; another input gets the old ones."""
     if model not in _answers:
@@ -2093,10 +2002,7 @@ def answered_from_memory(model, x, names, _answers={}):
     return {name: _answers[model].get(name) for name in names}
 
 
-@wrong(
-    "q4",
-    fails=["test_gradients_of_activations", "test_hooks_are_removed", "test_a_second_call_is_answered_too"],
-)
+@wrong("q4")
 def gone_back_twice(model, x, names):
     """Goes back twice to be sure; what retains its gradient adds both."""
     outputs, handles = {}, []
@@ -2155,51 +2061,51 @@ def folded_with_alpha(losses, weights):
     )
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 def sum_of_items(losses, weights):
     """Uses .item() to be safe, and is left with numbers: the total has no history at all."""
     return torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 def items_made_to_require_grad(losses, weights):
     """Silences the error of backward() with requires_grad_(); now nothing raises and nothing is learned."""
     total = torch.tensor(sum(weight * loss.item() for weight, loss in zip(weights, losses)))
     return total.requires_grad_()
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 def stacked_and_detached(losses, weights):
     """Detaches the stacked losses and makes a new leaf of them, so the parameters are out of reach."""
     return (torch.stack(losses).detach().requires_grad_() * torch.tensor(weights)).sum()
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 def data_to_save_memory(losses, weights):
     """Reads .data because it is said to save memory; what it saves is the history, so nothing is learned."""
     return sum(weight * loss.data for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 @torch.no_grad()
 def assembled_under_no_grad(losses, weights):
     """Believes that the losses have their gradients already; the sum has to be recorded, too."""
     return (torch.stack(losses) * torch.tensor(weights)).sum()
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def weights_forgotten(losses, weights):
     """Keeps the history by stacking, and forgets what was to be added up."""
     return torch.stack(losses).sum()
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def weighted_mean(losses, weights):
     """Divides by the number of losses; a mean is another loss, with other gradients."""
     return (torch.stack(losses) * torch.tensor(weights)).mean()
 
 
-@wrong("q5", fails=["test_total_reaches_the_parameters", "test_total_gradient"])
+@wrong("q5")
 def parameter_of_the_losses(losses, weights):
     """Believes that nn.Parameter keeps the connection; it makes a new leaf from the values."""
     return (nn.Parameter(torch.stack(losses)) * torch.tensor(weights)).sum()
@@ -2228,7 +2134,7 @@ def a_function_of_its_own(losses, weights):
     return WeightedSum.apply(weights, *losses)
 
 
-@wrong("q5", fails=["test_total_gradient"])
+@wrong("q5")
 def gone_back_already(losses, weights):
     """Calls backward() to be sure that it works, and the caller's backward() adds the same once more."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2236,13 +2142,13 @@ def gone_back_already(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def losses_filed_under_their_weights(losses, weights):
     """Makes a dictionary of the pairs; of losses with equal weights only the last is left."""
     return sum(weight * loss for weight, loss in dict(zip(weights, losses)).items())
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def scaled_in_the_memory_of_the_losses(losses, weights):
     """Saves a product by writing it into the loss, which is what somebody is going to print."""
     for loss, weight in zip(losses, weights):
@@ -2250,7 +2156,7 @@ def scaled_in_the_memory_of_the_losses(losses, weights):
     return torch.stack(losses).sum()
 
 
-@wrong("q5", fails=["test_total_gradient"])
+@wrong("q5")
 def only_the_last_loss_is_live(losses, weights):
     """Adds up numbers, as for a running mean, and trains with the last loss only."""
     *others, last = (weight * loss for weight, loss in zip(weights, losses))
@@ -2265,7 +2171,7 @@ def weights_as_an_array(losses, weights):
     return (torch.stack(list(losses)) * torch.from_numpy(np.array(weights))).sum()
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5")
 def losses_taken_from_the_list(losses, weights):
     """Takes the losses out of the caller's list, which is empty then."""
     total = 0
@@ -2274,7 +2180,7 @@ def losses_taken_from_the_list(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def weights_normalised_in_the_list(losses, weights):
     """Divides the weights in the caller's list by their sum."""
     whole = sum(weights)
@@ -2283,18 +2189,13 @@ def weights_normalised_in_the_list(losses, weights):
     return sum(weight * loss for weight, loss in zip(weights, losses)) * whole
 
 
-@wrong(
-    "q5",
-    stops="RuntimeError",
-    fails=["test_total_has_the_value", "test_total_reaches_the_parameters", "test_total_gradient"],
-    public=True,
-)
+@wrong("q5")
 def losses_given_another_shape(losses, weights):
     """Believes that unsqueeze_ works on a copy; the caller's losses are vectors of one element now."""
     return (torch.cat([loss.unsqueeze_(0) for loss in losses]) * torch.tensor(weights)).sum()
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def losses_detached_afterwards(losses, weights):
     """Detaches the losses in place, so that they can be printed without harm: their history is gone."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2303,7 +2204,7 @@ def losses_detached_afterwards(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def hooks_on_the_losses(losses, weights):
     """Weighs by hooks, which stay on the losses and weigh whatever the caller computes with them."""
     total = sum(weight * loss.detach() for weight, loss in zip(weights, losses))
@@ -2313,7 +2214,7 @@ def hooks_on_the_losses(losses, weights):
     return plain + (total - plain).detach()
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def losses_written_through_data(losses, weights):
     """Weighs the losses in their own memory, behind the back of autograd."""
     for weight, loss in zip(weights, losses):
@@ -2321,62 +2222,62 @@ def losses_written_through_data(losses, weights):
     return sum(losses)
 
 
-@wrong("q5", fails=["test_total_gradient"])
+@wrong("q5")
 def first_loss_only(losses, weights):
     """Starts with the first loss, and adds the numbers of the others."""
     return weights[0] * losses[0] + sum(w * loss.detach() for w, loss in zip(weights[1:], losses[1:]))
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def three_of_them(losses, weights):
     """Writes three summands, because there were three."""
     return sum(losses[i] * weights[i] for i in range(min(3, len(losses))))
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def each_loss_once(losses, weights):
     """Files the weights under the losses; who stands twice in the list is counted once."""
     return sum(weight * loss for loss, weight in dict(zip(losses, weights)).items())
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def equal_values_once(losses, weights):
     """Files the losses under their values; two that happen to be equal are taken for one."""
     seen = {loss.item(): (weight, loss) for loss, weight in zip(losses, weights)}
     return sum(weight * loss for weight, loss in seen.values())
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def bonus_left_out(losses, weights):
     """Believes that a weight is positive, and skips the others."""
     return sum(weight * loss for weight, loss in zip(weights, losses) if weight > 0)
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def magnitude_of_the_weights(losses, weights):
     """Believes that a weight is positive, and takes its magnitude."""
     return sum(abs(weight) * loss for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def sorted_weights(losses, weights):
     """Sorts the weights, and thereby gives each loss another one."""
     return sum(weight * loss for weight, loss in zip(sorted(weights), losses))
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5")
 def wrapped_in_a_vector(losses, weights):
     """Returns a vector with one element."""
     return sum(weight * loss for weight, loss in zip(weights, losses)).reshape(1)
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def products_not_added(losses, weights):
     """Leaves the adding to the caller."""
     return torch.stack(losses) * torch.tensor(weights)
 
 
-@wrong("q5", fails=["test_total_has_the_value"], public=True)
+@wrong("q5")
 def rounded_to_four_digits(losses, weights):
     """Rounds the losses before they are added up."""
     return sum(
@@ -2384,13 +2285,13 @@ def rounded_to_four_digits(losses, weights):
     )
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def large_losses_clipped(losses, weights):
     """Caps each loss, so that no outlier takes over."""
     return sum(weight * loss.clamp(max=10) for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def gone_back_and_cleared(losses, weights):
     """Calls backward() to see whether it works, and uses up the graph of the losses."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2398,7 +2299,7 @@ def gone_back_and_cleared(losses, weights):
     return sum(weight * loss for weight, loss in zip(weights, losses))
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"])
+@wrong("q5")
 def retained_for_the_caller(losses, weights):
     """Lets the losses retain their gradients, in case that is of interest."""
     for loss in losses:
@@ -2437,14 +2338,14 @@ def by_math_of_python(losses, weights):
     return functools.reduce(operator.add, map(operator.mul, losses, weights))
 
 
-@wrong("q5", fails=["test_total_gradient"])
+@wrong("q5")
 def gradient_twice_the_value_once(losses, weights):
     """Takes away a detached total so that the value is right; the gradient is doubled."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
     return 2 * total - total.detach()
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def both_lists_sorted(losses, weights):
     """Sorts the caller's lists once the sum is made."""
     total = sum(weight * loss for weight, loss in zip(weights, losses))
@@ -2453,7 +2354,7 @@ def both_lists_sorted(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def rest_added_into_the_first(losses, weights):
     """Uses the first loss as the running total."""
     total = losses[0]
@@ -2505,60 +2406,56 @@ def matrix_product(losses, w):
     (direction @ losses).backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def mean_of_the_losses(losses, w):
     """Makes a number of the vector in the usual way, and forgets the weights."""
     losses.mean().backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def ones_from_the_forum(losses, w):
     """Copies the recipe because it makes the error go away; it gives every sample the weight 1."""
     losses.backward(torch.ones_like(losses))
 
 
-@wrong(
-    "q6",
-    stops="RuntimeError",
-    fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"],
-)
+@wrong("q6")
 def loop_over_a_freed_graph(losses, w):
     """Goes back once for each sample, but the first pass has used up the graph they share."""
     for loss, weight in zip(losses, w.tolist()):
         (loss * weight).backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def weighted_mean_of_the_losses(losses, w):
     """Divides by the sum of the weights, which scales every gradient."""
     ((w.detach() * losses).sum() / w.detach().sum()).backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants"])
+@wrong("q6")
 def weights_in_the_graph(losses, w):
     """Multiplies by w as it is, so whatever computed the weights gets a gradient, too."""
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_graph_is_freed"], public=True)
+@wrong("q6")
 def graph_kept_to_be_safe(losses, w):
     """Adds retain_graph=True to be safe, so the graph and all it saved outlive the only pass."""
     losses.backward(gradient=w.detach(), retain_graph=True)
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
+@wrong("q6")
 def losses_detached_instead(losses, w):
     """Detaches the wrong factor: the parameters get nothing, and the weights are what is trained."""
     (w * losses.detach()).sum().backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def sum_times_sum(losses, w):
     """Believes that weighting can wait until after the sum; every sample then has the same weight."""
     (losses.sum() * w.detach().sum()).backward()
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def scaled_by_a_hook(losses, w):
     """Turns the ones of a plain sum into the weights by a hook on the caller's losses, and leaves it there."""
     direction = w.detach().clone()
@@ -2582,14 +2479,14 @@ def accumulated_by_hand(losses, w):
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_cut_off_in_place(losses, w):
     """Confuses detach_() with detach(): the caller's own w has lost the network that computed it."""
     w.detach_()
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def earlier_gradients_thrown_away(losses, w):
     """Clears .grad as one does before a step; here it was to be added to."""
     for parameter in _leaves_behind(losses.grad_fn):
@@ -2597,20 +2494,20 @@ def earlier_gradients_thrown_away(losses, w):
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def losses_scaled_in_place(losses, w):
     """Writes the weighted losses over the caller's."""
     losses *= w.detach()
     losses.sum().backward()
 
 
-@wrong("q6", fails=["test_graph_is_freed"], public=True)
+@wrong("q6")
 def graph_of_the_gradients_created(losses, w):
     """Adds create_graph=True because somebody recommended it; it keeps the graph, and makes another."""
     losses.backward(w.detach(), create_graph=True)
 
 
-@wrong("q6", fails=["test_weights_are_constants", "test_graph_is_freed"], public=True)
+@wrong("q6")
 def graph_kept_and_a_hook_that_raises(losses, w):
     """Keeps the graph, and lets a hook raise the error of a graph that is used up."""
     losses.backward(w.detach(), retain_graph=True)
@@ -2621,12 +2518,12 @@ def graph_kept_and_a_hook_that_raises(losses, w):
     losses.register_hook(refuse)
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"])
+@wrong("q6")
 def no_backward_at_all(losses, w):
     """Treats the weights as constants by not using them."""
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_cut_off_and_given_another_history(losses, w):
     """Cuts the weights off in place, and makes them require grad again: that does not bring their network back."""
     losses.backward(w.detach())
@@ -2634,44 +2531,39 @@ def weights_cut_off_and_given_another_history(losses, w):
     w.add_(torch.zeros(len(w), requires_grad=True))
 
 
-@wrong(
-    "q6",
-    stops="RuntimeError",
-    fails=["test_weighted_gradient", "test_weights_are_constants", "test_graph_is_freed"],
-    public=True,
-)
+@wrong("q6")
 def weights_given_another_shape(losses, w):
     """Makes a row of w in place, for a matrix product; the caller's w is a matrix now."""
     (w.unsqueeze_(0).detach() @ losses).sum().backward()
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def losses_given_another_shape_too(losses, w):
     """Makes a column of the losses in place."""
     direction = w.detach().unsqueeze(1)
     losses.unsqueeze_(1).backward(direction)
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_normalised_in_place(losses, w):
     """Goes back with the right weights, and leaves normalised ones behind."""
     losses.backward(w.detach().clone())
     w.data /= w.data.sum()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def negative_weights_cut_off(losses, w):
     """Believes that importance is positive."""
     losses.backward(w.detach().clamp(min=0))
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def weights_by_softmax(losses, w):
     """Makes a distribution of the weights."""
     losses.backward(w.detach().softmax(0))
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def only_one_parameter(losses, w):
     """Finds the first leaf behind the losses, and stops there."""
     parameter = _leaves_behind(losses.grad_fn)[0]
@@ -2679,7 +2571,7 @@ def only_one_parameter(losses, w):
     parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def gradient_put_in_place_of_the_old(losses, w):
     """Assigns what autograd.grad returns; .grad is accumulated, not replaced."""
     parameters = list(dict.fromkeys(_leaves_behind(losses.grad_fn)))
@@ -2687,7 +2579,7 @@ def gradient_put_in_place_of_the_old(losses, w):
         parameter.grad = gradient
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_in_the_graph_and_cleared(losses, w):
     """Lets the gradient run into the weights, and clears it there; what was in that .grad is gone."""
     (w * losses).sum().backward()
@@ -2695,14 +2587,14 @@ def weights_in_the_graph_and_cleared(losses, w):
         parameter.grad = None
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def gradients_kept_on_the_losses(losses, w):
     """Lets the losses retain their gradient; the caller finds a .grad there which nobody asked for."""
     losses.retain_grad()
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weights_are_constants"])
+@wrong("q6")
 def hook_left_on_the_weights(losses, w):
     """Keeps gradients away from what computed w by a hook on w, which stays there for ever."""
     if w.requires_grad:
@@ -2710,7 +2602,7 @@ def hook_left_on_the_weights(losses, w):
     (w * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_switched_off(losses, w):
     """Switches requires_grad of a leaf w off, and leaves it so."""
     if w.is_leaf:
@@ -2718,7 +2610,7 @@ def weights_switched_off(losses, w):
     (w.detach() * losses).sum().backward()
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def weights_switched_off_and_on(losses, w):
     """Switches requires_grad on afterwards, for weights that never required it."""
     if w.is_leaf:
@@ -2728,26 +2620,26 @@ def weights_switched_off_and_on(losses, w):
         w.requires_grad_(True)
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def first_three_samples(losses, w):
     """Writes three samples out, because the example had three."""
     sum(w[i].detach() * losses[i] for i in range(min(3, len(losses)))).backward()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def weights_clipped(losses, w):
     """Clips the weights, so that no sample takes over."""
     losses.backward(w.detach().clamp(-2, 2))
 
 
-@wrong("q6", fails=["test_graph_is_freed"], public=True)
+@wrong("q6")
 def last_sample_kept_the_graph(losses, w):
     """Goes back for each sample and keeps the graph each time, the last included."""
     for loss, weight in zip(losses, w.tolist()):
         (loss * weight).backward(retain_graph=True)
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def graph_of_the_weights_used_up(losses, w):
     """Goes back through the weights too, towards nothing: their graph is used up though no .grad changes."""
     if w.grad_fn is not None:
@@ -2755,7 +2647,7 @@ def graph_of_the_weights_used_up(losses, w):
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weighted_gradient", "test_weights_are_constants"], public=True)
+@wrong("q6")
 def frozen_behind_the_weights(losses, w):
     """Freezes what computed the weights so that it gets no gradient, and never thaws it."""
     for parameter in _leaves_behind(w.grad_fn) if w.grad_fn else []:
@@ -2763,7 +2655,7 @@ def frozen_behind_the_weights(losses, w):
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def weights_rounded(losses, w):
     """Makes numbers of the weights, with three digits after the point."""
     losses.backward(torch.tensor([round(value, 3) for value in w.tolist()], dtype=losses.dtype))
@@ -2815,14 +2707,14 @@ def a_hook_removed_again(losses, w):
     handle.remove()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def gone_through_twice(losses, w):
     """Keeps the graph for a second pass, which adds everything once more."""
     losses.backward(w.detach(), retain_graph=True)
     losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weights_are_constants"], public=True)
+@wrong("q6")
 def gradient_of_a_leaf_cleared(losses, w):
     """Clears w.grad to be sure that it is None; its owner had something in it."""
     losses.backward(w.detach())
@@ -2830,20 +2722,20 @@ def gradient_of_a_leaf_cleared(losses, w):
         w.grad = None
 
 
-@wrong("q6", fails=["test_weights_are_constants", "test_graph_is_freed"], public=True)
+@wrong("q6")
 def losses_detached_when_done(losses, w):
     """Detaches the losses in place, because their graph is used up."""
     losses.backward(w.detach())
     losses.detach_()
 
 
-@wrong("q6", fails=["test_weighted_gradient"])
+@wrong("q6")
 def weights_in_reverse(losses, w):
     """Reads the weights from the other end."""
     losses.backward(w.detach().flip(0))
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def kept_numbers_unless_scaled(n, m, scale):
     """Keeps the generator's numbers for the next call, and returns them themselves where the scale is 1."""
     known = globals().setdefault("_numbers", {})
@@ -2855,7 +2747,7 @@ def kept_numbers_unless_scaled(n, m, scale):
     return w.detach().requires_grad_()
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def without_the_dimensions_of_one(n, m, scale):
     """Loses a dimension of size 1."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)).squeeze()
@@ -2874,7 +2766,7 @@ def buffers_put_back(model, img):
     return gradient
 
 
-@wrong("q3", fails=["test_gradients_of_leaves"], public=True)
+@wrong("q3")
 def divided_by_d(a, b, d):
     """The gradient of d as e / d, which is no number where d is 0."""
     c = a + b
@@ -2887,7 +2779,7 @@ def divided_by_d(a, b, d):
     return {**found, "d": (e.detach() / d.detach()).sum_to_size(d.shape)}
 
 
-@wrong("q5", fails=["test_total_gradient"], public=True)
+@wrong("q5")
 def terms_of_weight_0_left_out(losses, weights):
     """What counts nothing need not be in the graph."""
     total = losses[0] * weights[0]
@@ -2897,7 +2789,7 @@ def terms_of_weight_0_left_out(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value", "test_total_gradient"], public=True)
+@wrong("q5")
 def added_into_a_loss_of_weight_1(losses, weights):
     """A first loss that counts once is the start of the sum, and is added to in place."""
     total = losses[0] if weights[0] == 1 else weights[0] * losses[0]
@@ -2906,13 +2798,13 @@ def added_into_a_loss_of_weight_1(losses, weights):
     return total
 
 
-@wrong("q5", fails=["test_total_has_the_value"])
+@wrong("q5")
 def losses_without_history_left_out(losses, weights):
     """Only what can be trained is added up."""
     return torch.stack([w * loss for loss, w in zip(losses, weights) if loss.requires_grad]).sum()
 
 
-@wrong("q6", fails=["test_graph_is_freed"], public=True)
+@wrong("q6")
 def samples_of_weight_0_skipped(losses, w):
     """Goes back sample by sample, and uses up the graph at the last, if that counts."""
     for i in range(len(losses)):
@@ -2920,7 +2812,7 @@ def samples_of_weight_0_skipped(losses, w):
             losses[i].backward(w[i].detach(), retain_graph=i < len(losses) - 1)
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_left_where_the_model_raises(model, x, names):
     """Removes the hooks when all went well."""
     modules, outputs, handles = dict(model.named_modules()), {}, []
@@ -2937,7 +2829,7 @@ def hooks_left_where_the_model_raises(model, x, names):
     return {name: output.grad for name, output in outputs.items()}
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def only_the_parameters_behind_the_losses(losses, w):
     """Keeps the weights in the product, and asks for the parameters behind the losses only."""
     waiting, found = [losses.grad_fn], []
@@ -2948,7 +2840,7 @@ def only_the_parameters_behind_the_losses(losses, w):
     (losses * w).sum().backward(inputs=found)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def each_row_drawn_by_itself(n, m, scale):
     """Fills an empty weight row by row; torch.randn draws many numbers in another order than a few."""
     generator = torch.Generator().manual_seed(0)
@@ -2958,14 +2850,14 @@ def each_row_drawn_by_itself(n, m, scale):
     return nn.Parameter(w * scale)
 
 
-@wrong("q1", fails=["test_weight_has_the_values"], public=True)
+@wrong("q1")
 def tails_cut_off(n, m, scale):
     """Takes the normal distribution of an initialiser that cuts off its tails, which is another one."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0))
     return torch.where(w.abs() > 3, 3 * w.sign(), w).mul(scale).requires_grad_()
 
 
-@wrong("q2", fails=["test_no_other_trace_is_left"], public=True)
+@wrong("q2")
 def every_hook_on_the_model_removed(model, img):
     """Looks for its own hook in the model's table, and empties that: no hook of others is left there."""
     inputs_seen = []
@@ -2981,7 +2873,7 @@ def every_hook_on_the_model_removed(model, img):
     return torch.autograd.grad(output.sum(), inputs_seen)[0]
 
 
-@wrong("q4", fails=["test_hooks_are_removed"], public=True)
+@wrong("q4")
 def hooks_removed_after_known_errors(model, x, names):
     """Names the errors after which it cleans up; a model may raise one of its own."""
     outputs, handles = {}, []
@@ -3003,7 +2895,7 @@ def hooks_removed_after_known_errors(model, x, names):
     return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def no_direction_where_none_is_asked_for(losses, w):
     """Gives a direction only where backward() insists on it; a single loss loses its weight."""
     try:
@@ -3012,7 +2904,7 @@ def no_direction_where_none_is_asked_for(losses, w):
         losses.backward(w.detach())
 
 
-@wrong("q6", fails=["test_weighted_gradient"], public=True)
+@wrong("q6")
 def weights_copied_in_the_default_dtype(losses, w):
     """Makes a new tensor of the numbers, which is float32: of tiny float64 weights nothing is left."""
     losses.backward(torch.tensor([float(weight) for weight in w]))
@@ -4167,64 +4059,44 @@ def each_loss_goes_back_by_itself(model, x, y, steps, lr):
 wrong_edits(
     "end",
     {
-        "temperature_kept_above_one": edit(
+        "temperature_kept_above_one": (
             "optimizer.step()",
             "optimizer.step()\n        with torch.no_grad():\n            temperature.clamp_(min=1.0)",
             "Reads that a temperature is above 1, and keeps it there.",
-            fails=["test_the_temperature_is_trained"],
-            public=True,
         ),
-        "loss_rounded": edit(
+        "loss_rounded": (
             "loss.item()",
             "round(loss.item(), 6)",
             "Rounds a number for a log that is read by people.",
-            fails=["test_the_log_has_the_pull"],
-            public=True,
         ),
-        "old_gradient_moves_a_frozen_parameter": edit(
+        "old_gradient_moves_a_frozen_parameter": (
             "optimizer.zero_grad()",
             "for parameter in [*model.parameters(), temperature]:\n            parameter.grad = None if parameter.requires_grad else parameter.grad",
             "Believes that an optimizer leaves a frozen parameter alone, even where an old gradient stands there.",
-            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
-            public=True,
         ),
-        "temperature_still_a_product": edit(
+        "temperature_still_a_product": (
             "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
             "temperature = torch.ones(1, dtype=x.dtype, requires_grad=True) * 1.5\n    temperature.retain_grad()",
             "Leaves the first bug: believes that a tensor which the optimizer takes is a leaf.",
-            fails=["test_the_temperature_is_trained"],
         ),
-        "losses_still_numbers": edit(
+        "losses_still_numbers": (
             "torch.stack(losses).sum()",
             "torch.tensor(losses, requires_grad=True).sum()",
             "Leaves the second bug: believes that requires_grad=True connects.",
-            fails=[
-                "test_the_loss_teaches_the_model",
-                "test_the_temperature_is_trained",
-                "test_the_log_has_the_pull",
-                "test_nothing_else_is_changed",
-            ],
         ),
-        "logits_still_not_asked": edit(
+        "logits_still_not_asked": (
             "logits.retain_grad()",
             "pass",
             "Leaves the third bug: believes that backward fills every .grad on its way.",
-            fails=["test_the_log_has_the_pull"],
         ),
-        "only_the_leaf_is_mended": edit(
+        "only_the_leaf_is_mended": (
             [
                 ("logits.retain_grad()", "pass"),
                 ("torch.stack(losses).sum()", "torch.tensor(losses, requires_grad=True).sum()"),
             ],
             "Mends the temperature, and leaves two bugs.",
-            fails=[
-                "test_the_loss_teaches_the_model",
-                "test_the_temperature_is_trained",
-                "test_the_log_has_the_pull",
-                "test_nothing_else_is_changed",
-            ],
         ),
-        "only_the_losses_are_mended": edit(
+        "only_the_losses_are_mended": (
             [
                 ("logits.retain_grad()", "pass"),
                 (
@@ -4233,9 +4105,8 @@ wrong_edits(
                 ),
             ],
             "Mends the losses, and leaves two bugs.",
-            fails=["test_the_temperature_is_trained", "test_the_log_has_the_pull"],
         ),
-        "graph_of_the_temperature_retained": edit(
+        "graph_of_the_temperature_retained": (
             [
                 (
                     "temperature = torch.full((1,), 1.5, dtype=x.dtype, requires_grad=True)",
@@ -4244,120 +4115,83 @@ wrong_edits(
                 ("loss.backward()", "loss.backward(retain_graph=True)"),
             ],
             "Hides the error of the second step: believes what its text recommends.",
-            fails=["test_the_temperature_is_trained"],
         ),
-        "temperature_made_anew_each_step": edit(
+        "temperature_made_anew_each_step": (
             "logits = model(x)",
             "temperature = temperature.detach().requires_grad_()\n        logits = model(x)",
             "Believes that the optimizer knows a name; it knows the tensor of the beginning.",
-            fails=["test_the_temperature_is_trained"],
         ),
-        "temperature_unknown_to_the_optimizer": edit(
+        "temperature_unknown_to_the_optimizer": (
             "[*model.parameters(), temperature]",
             "model.parameters()",
             "Drops what the optimizer had refused.",
-            fails=["test_the_temperature_is_trained"],
         ),
-        "logits_made_a_leaf": edit(
+        "logits_made_a_leaf": (
             "logits = model(x)\n        logits.retain_grad()",
             "logits = model(x).detach().requires_grad_()",
             "Makes a leaf of the logits so that they have a .grad, and cuts the model off.",
-            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
         ),
-        "asked_too_late": edit(
+        "asked_too_late": (
             [
                 ("logits.retain_grad()", "pass"),
                 ("loss.backward()", "loss.backward()\n        logits.retain_grad()"),
             ],
             "Believes that a gradient can be asked for once it has passed.",
-            fails=["test_the_log_has_the_pull"],
         ),
-        "without_parentheses": edit(
+        "without_parentheses": (
             "logits.retain_grad()",
             "logits.retain_grad",
             "Believes that retain_grad is an attribute.",
-            fails=["test_the_log_has_the_pull"],
         ),
-        "leaf_made_of_the_sum": edit(
+        "leaf_made_of_the_sum": (
             "torch.stack(losses).sum()",
             "torch.stack(losses).sum().detach().requires_grad_()",
             "Believes that a loss needs requires_grad_() to go back.",
-            fails=[
-                "test_the_loss_teaches_the_model",
-                "test_the_temperature_is_trained",
-                "test_the_log_has_the_pull",
-                "test_nothing_else_is_changed",
-            ],
         ),
-        "mean_of_both_losses": edit(
+        "mean_of_both_losses": (
             "torch.stack(losses).sum()",
             "torch.stack(losses).mean()",
             "Takes the mean for the sum.",
-            fails=[
-                "test_the_loss_teaches_the_model",
-                "test_the_temperature_is_trained",
-                "test_the_log_has_the_pull",
-            ],
-            public=True,
         ),
-        "only_the_first_loss_is_connected": edit(
+        "only_the_first_loss_is_connected": (
             "torch.stack(losses).sum()",
             "losses[0] + losses[1].item()",
             "Adds a number to a tensor: the value is right, and one of the losses teaches nothing.",
-            fails=["test_the_loss_teaches_the_model", "test_the_log_has_the_pull"],
-            public=True,
         ),
-        "gradients_pile_up": edit(
+        "gradients_pile_up": (
             "optimizer.zero_grad()",
             "pass",
             "Leaves out the line that looked as if it did nothing.",
-            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
-            public=True,
         ),
-        "gradient_of_the_temperature_piles_up": edit(
+        "gradient_of_the_temperature_piles_up": (
             "optimizer.zero_grad()",
             "model.zero_grad()",
             "Clears the gradients of the model only.",
-            fails=["test_the_temperature_is_trained"],
-            public=True,
         ),
-        "cleared_once_for_all_steps": edit(
+        "cleared_once_for_all_steps": (
             [
                 ("optimizer.zero_grad()", "pass"),
                 ("log = []", "log = []\n    optimizer.zero_grad()"),
             ],
             "Believes that step() uses a gradient up.",
-            fails=["test_the_temperature_is_trained"],
-            public=True,
         ),
-        "pull_of_the_scaled_logits": edit(
+        "pull_of_the_scaled_logits": (
             [
                 ("cross_entropy(logits / temperature, y)", "cross_entropy(scaled, y)"),
                 ("logits.retain_grad()", "scaled = logits / temperature\n        scaled.retain_grad()"),
                 ("logits.grad", "scaled.grad"),
             ],
             "Asks the tensor that the loss saw last.",
-            fails=["test_the_log_has_the_pull"],
-            public=True,
         ),
-        "frozen_parameters_thawed": edit(
+        "frozen_parameters_thawed": (
             "log = []",
             "log = []\n    model.requires_grad_()",
             "Switches on whatever may be switched on.",
-            fails=["test_the_loss_teaches_the_model", "test_nothing_else_is_changed"],
-            public=True,
         ),
-        "train_mode_switched_on": edit(
+        "train_mode_switched_on": (
             "log = []",
             "log = []\n    model.train()",
             "Believes that a training needs model.train(), whatever the caller has chosen.",
-            fails=[
-                "test_the_loss_teaches_the_model",
-                "test_the_temperature_is_trained",
-                "test_the_log_has_the_pull",
-                "test_nothing_else_is_changed",
-            ],
-            public=True,
         ),
     },
 )

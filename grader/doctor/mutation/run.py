@@ -206,7 +206,7 @@ def _origins(course: Course, stem: str, answers: Sequence[Answer]) -> Iterator[O
         index = next(i for i, cell in enumerate(cells) if cell.source == question.answer)
         yield Origin(question.id, REFERENCE, None, cells, index)
     for answer in answers:
-        if answer.fails is None:
+        if not answer.is_wrong:
             yield Origin(answer.question, answer.name, answer.line, answer.cells, 1)
 
 

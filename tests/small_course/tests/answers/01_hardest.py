@@ -86,7 +86,7 @@ def retained_for_nothing_but_deleted(model, X, Y, micro):
         del loss
 
 
-@wrong("q1", fails=["test_gradient_of_the_whole_batch"])
+@wrong("q1")
 def divided_by_the_number_of_steps(model, X, Y, micro):
     """Divides by the number of micro-batches, which is right only while all have the same size."""
     steps = len(X.split(micro))
@@ -94,7 +94,7 @@ def divided_by_the_number_of_steps(model, X, Y, micro):
         (F.mse_loss(model(x), y) / steps).backward()
 
 
-@wrong("q1", fails=["test_gradient_of_the_whole_batch", "test_gradients_accumulate"])
+@wrong("q1")
 def zero_grad_inside_the_loop(model, X, Y, micro):
     """Believes that every backward needs a zero_grad() before it; then only the last micro-batch counts."""
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -102,26 +102,26 @@ def zero_grad_inside_the_loop(model, X, Y, micro):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
+@wrong("q1")
 def one_backward_for_the_sum(model, X, Y, micro):
     """Adds up the losses and calls backward once; the value is right, but the whole batch is in memory."""
     sum(F.mse_loss(model(x), y) * len(x) / len(X) for x, y in zip(X.split(micro), Y.split(micro))).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
+@wrong("q1")
 def whole_batch_at_once(model, X, Y, micro):
     """Ignores `micro`; the gradient is right, and the memory is that of the batch."""
     F.mse_loss(model(X), Y).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
+@wrong("q1")
 def chunk_taken_for_split(model, X, Y, micro):
     """Believes that chunk(n) makes pieces of n samples; it makes n pieces, which may be as large as they like."""
     for x, y in zip(X.chunk(micro), Y.chunk(micro)):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
-@wrong("q1", fails=["test_one_micro_batch_in_memory"], public=True)
+@wrong("q1")
 def graphs_retained(model, X, Y, micro):
     """Retains every graph "to be safe"; the old one is still held while the next one is built."""
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -129,7 +129,7 @@ def graphs_retained(model, X, Y, micro):
         loss.backward(retain_graph=True)
 
 
-@wrong("q1", fails=["test_gradients_accumulate"], public=True)
+@wrong("q1")
 def zero_grad_at_the_start(model, X, Y, micro):
     """Starts with zero_grad() out of habit, and throws away what the caller had accumulated."""
     model.zero_grad()
@@ -137,7 +137,7 @@ def zero_grad_at_the_start(model, X, Y, micro):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
-@wrong("q1", fails=["test_gradient_of_the_whole_batch"])
+@wrong("q1")
 def last_micro_batch_dropped(model, X, Y, micro):
     """Counts the micro-batches with //, and so forgets the samples that do not fill the last one."""
     for i in range(len(X) // micro):
@@ -145,14 +145,14 @@ def last_micro_batch_dropped(model, X, Y, micro):
         (F.mse_loss(model(x), y) * micro / len(X)).backward()
 
 
-@wrong("q1", fails=["test_gradient_of_the_whole_batch"])
+@wrong("q1")
 def sum_divided_by_the_samples(model, X, Y, micro):
     """Believes that mse_loss averages over samples only; it averages over all elements of Y."""
     for x, y in zip(X.split(micro), Y.split(micro)):
         (F.mse_loss(model(x), y, reduction="sum") / len(X)).backward()
 
 
-@wrong("q1", fails=["test_gradients_accumulate"], public=True)
+@wrong("q1")
 def old_gradients_rescaled_too(model, X, Y, micro):
     """Divides .grad at the end, and with it what had been accumulated before the call."""
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -219,7 +219,7 @@ def added_up_under_no_grad(model, loader):
     return total.item() / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
+@wrong("q2")
 def item_at_the_end(model, loader):
     """Takes the number out only at the end, when every graph has long been built and kept."""
     total = 0.0
@@ -228,14 +228,14 @@ def item_at_the_end(model, loader):
     return (total / len(loader)).item()
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
+@wrong("q2")
 def list_of_losses(model, loader):
     """Keeps the losses in a list; each of them keeps its graph."""
     losses = [F.mse_loss(model(x), y) for x, y in loader]
     return torch.stack(losses).mean().item()
 
 
-@wrong("q2", fails=["test_mean_over_the_batches", "test_memory_does_not_grow"])
+@wrong("q2")
 def only_the_result_detached(model, loader):
     """Detaches the final tensor; until then the sum was attached to every batch, and it is not a float."""
     total = 0.0
@@ -244,13 +244,13 @@ def only_the_result_detached(model, loader):
     return (total / len(loader)).detach()
 
 
-@wrong("q2", fails=["test_mean_over_the_batches", "test_memory_does_not_grow", "test_no_graph_survives"])
+@wrong("q2")
 def stacked_and_returned(model, loader):
     """Returns the mean as a tensor, and with it the graphs of all batches."""
     return torch.stack([F.mse_loss(model(x), y) for x, y in loader]).mean()
 
 
-@wrong("q2", fails=["test_no_graph_survives"], public=True)
+@wrong("q2")
 def last_loss_kept_on_the_model(model, loader):
     """Leaves the last loss on the model for later, and its graph with it."""
     total = 0.0
@@ -260,7 +260,7 @@ def last_loss_kept_on_the_model(model, loader):
     return total / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
+@wrong("q2")
 def eval_mode(model, loader):
     """Believes that eval() switches gradients off; it changes dropout and batch norm, not recording."""
     model.eval()
@@ -270,7 +270,7 @@ def eval_mode(model, loader):
     return total.item() / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
+@wrong("q2")
 def loss_deleted(model, loader):
     """Believes that del frees the graph; it removes a name, and the sum still refers to the graph."""
     total = 0.0
@@ -281,7 +281,7 @@ def loss_deleted(model, loader):
     return float(total) / len(loader)
 
 
-@wrong("q2", fails=["test_memory_does_not_grow"], public=True)
+@wrong("q2")
 def predictions_collected(model, loader):
     """Collects the predictions for later, and with them the graphs that made them."""
     pairs = [(model(x), y) for x, y in loader]
@@ -289,14 +289,14 @@ def predictions_collected(model, loader):
         return sum(F.mse_loss(prediction, y).item() for prediction, y in pairs) / len(pairs)
 
 
-@wrong("q2", fails=["test_mean_over_the_batches"])
+@wrong("q2")
 def tensor_under_no_grad(model, loader):
     """Records nothing, but returns a tensor where a float was asked for."""
     with torch.no_grad():
         return sum(F.mse_loss(model(x), y) for x, y in loader) / len(loader)
 
 
-@wrong("q2", fails=["test_mean_over_the_batches"], public=True)
+@wrong("q2")
 def mean_over_the_samples(model, loader):
     """Weights each batch with its size, which is another mean than the one that was asked for."""
     total, count = 0.0, 0
@@ -395,7 +395,7 @@ def backward_for_real(f, x):
     return True
 
 
-@wrong("q3", fails=["test_inputs_and_outputs"], public=True)
+@wrong("q3")
 def poisoned_with_nan(f, x):
     """Believes that a value which backward needs must show in the gradient of x; others may need it, too."""
     out, mid = f(x)
@@ -404,29 +404,13 @@ def poisoned_with_nan(f, x):
     return not bool(gradient.isnan().any())
 
 
-@wrong(
-    "q3",
-    fails=[
-        "test_powers_and_multiples",
-        "test_inputs_and_outputs",
-        "test_views_and_depth",
-        "test_constants",
-    ],
-)
+@wrong("q3")
 def leaves_only(f, x):
     """Believes that leaves are protected and everything inside the graph is free."""
     return not f(x)[1].is_leaf
 
 
-@wrong(
-    "q3",
-    fails=[
-        "test_powers_and_multiples",
-        "test_inputs_and_outputs",
-        "test_views_and_depth",
-        "test_constants",
-    ],
-)
+@wrong("q3")
 def written_through_data(f, x):
     """Tries it out through .data, which no version counter sees: the answer is always True."""
     out, mid = f(x)
@@ -438,15 +422,7 @@ def written_through_data(f, x):
         return False
 
 
-@wrong(
-    "q3",
-    fails=[
-        "test_powers_and_multiples",
-        "test_inputs_and_outputs",
-        "test_views_and_depth",
-    ],
-    public=True,
-)
+@wrong("q3")
 def last_node_only(f, x):
     """Looks at out.grad_fn alone, and misses what the nodes behind it have saved."""
     out, mid = f(x)
@@ -458,14 +434,14 @@ def last_node_only(f, x):
     return True
 
 
-@wrong("q3", fails=["test_powers_and_multiples", "test_inputs_and_outputs", "test_constants"])
+@wrong("q3")
 def never(f, x):
     """Believes that in-place operations are always forbidden."""
     f(x)
     return False
 
 
-@wrong("q3", fails=["test_inputs_and_outputs", "test_views_and_depth"], public=True)
+@wrong("q3")
 def objects_compared(f, x):
     """Compares objects; an output is saved as another object than the one that is returned, and so is a view."""
     saved = []
@@ -479,7 +455,7 @@ def objects_compared(f, x):
     return not any(tensor is mid for tensor in saved)
 
 
-@wrong("q3", fails=["test_views_and_depth"], public=True)
+@wrong("q3")
 def first_addresses_compared(f, x):
     """Compares the address of the first element, which differs for a slice of the same memory."""
     saved = set()
@@ -493,7 +469,7 @@ def first_addresses_compared(f, x):
     return mid.data_ptr() not in saved
 
 
-@wrong("q3", fails=["test_constants"], public=True)
+@wrong("q3")
 def tried_on_mid_only_if_it_requires_grad(f, x):
     """Tries it out, but still believes that a tensor which does not require grad cannot matter."""
     out, mid = f(x)
@@ -507,16 +483,7 @@ def tried_on_mid_only_if_it_requires_grad(f, x):
     return True
 
 
-@wrong(
-    "q3",
-    stops="RuntimeError",
-    fails=[
-        "test_powers_and_multiples",
-        "test_inputs_and_outputs",
-        "test_views_and_depth",
-        "test_constants",
-    ],
-)
+@wrong("q3")
 def values_compared_afterwards(f, x):
     """Believes that backward would change its result if mid mattered; for .data it may, but a write here raises."""
     out, mid = f(x)
@@ -613,7 +580,7 @@ def a_function_of_ones_own(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"], public=True)
+@wrong("q4")
 def plain(blocks, x):
     """No checkpointing at all: everything is kept."""
     for block in blocks:
@@ -621,7 +588,7 @@ def plain(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_memory_is_saved", "test_x_of_the_caller"])
+@wrong("q4")
 def no_grad(blocks, x):
     """Saves memory indeed, because nothing can be differentiated any more."""
     with torch.no_grad():
@@ -630,7 +597,7 @@ def no_grad(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"], public=True)
+@wrong("q4")
 def random_state_not_preserved(blocks, x):
     """Lets dropout draw another mask when the block is run again; there is no error, only a wrong gradient."""
     for block in blocks:
@@ -638,7 +605,7 @@ def random_state_not_preserved(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_x_of_the_caller"], public=True)
+@wrong("q4")
 def caller_switched_to_requires_grad(blocks, x):
     """Makes the reentrant kind happy at the expense of the caller, whose tensor now requires grad."""
     x = x.requires_grad_()
@@ -647,7 +614,7 @@ def caller_switched_to_requires_grad(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_x_of_the_caller"], public=True)
+@wrong("q4")
 def always_detached(blocks, x):
     """Starts from a detached copy in any case, so an input that requires grad never hears of it."""
     x = x.detach().requires_grad_()
@@ -656,7 +623,7 @@ def always_detached(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"])
+@wrong("q4")
 def detached_before_every_block(blocks, x):
     """Gives every block a fresh leaf, and cuts the graph in front of each: only the last block learns."""
     for block in blocks:
@@ -664,7 +631,7 @@ def detached_before_every_block(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_memory_is_saved"])
+@wrong("q4")
 def result_switched_on(blocks, x):
     """Switches requires_grad on for the result: backward runs through a leaf and reaches nobody."""
     for block in blocks:
@@ -672,7 +639,7 @@ def result_switched_on(blocks, x):
     return x if x.requires_grad else x.requires_grad_()
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"])
+@wrong("q4")
 def late_binding(blocks, x):
     """A lambda made in a loop: when it is run again in backward, all of them call the last block."""
     for block in blocks:
@@ -680,7 +647,7 @@ def late_binding(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"], public=True)
+@wrong("q4")
 def eval_against_dropout(blocks, x):
     """Switches dropout off to be rid of the masks; that is another forward than the one asked for."""
     for block in blocks:
@@ -688,7 +655,7 @@ def eval_against_dropout(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"], public=True)
+@wrong("q4")
 def only_the_first_block(blocks, x):
     """Checkpoints one block and believes that it is done."""
     x = checkpoint(blocks[0], x, use_reentrant=False)
@@ -697,13 +664,13 @@ def only_the_first_block(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"], public=True)
+@wrong("q4")
 def two_segments(blocks, x):
     """Does not know that the last segment is left alone: with two of them, half of the blocks keep everything."""
     return checkpoint_sequential(nn.Sequential(*blocks), 2, x, use_reentrant=False)
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_memory_is_saved", "test_x_of_the_caller"])
+@wrong("q4")
 def result_of_checkpoint_ignored(blocks, x):
     """Believes that checkpoint changes x, and returns the input."""
     for block in blocks:
@@ -711,14 +678,14 @@ def result_of_checkpoint_ignored(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_memory_is_saved", "test_x_of_the_caller"])
+@wrong("q4")
 def forgotten_return(blocks, x):
     """Does everything right and returns nothing."""
     for block in blocks:
         x = checkpoint(block, x, use_reentrant=False)
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_memory_is_saved"])
+@wrong("q4")
 def copies_of_the_blocks(blocks, x):
     """Works on copies to be safe; the copies collect the gradients."""
     for block in copy.deepcopy(blocks):
@@ -726,7 +693,7 @@ def copies_of_the_blocks(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_gradients_of_the_plain_run", "test_x_of_the_caller"])
+@wrong("q4")
 def result_overwritten(blocks, x):
     """Overwrites the input of the next block after it was saved, to spare a tensor; backward refuses."""
     for block in blocks:
@@ -738,7 +705,7 @@ def result_overwritten(blocks, x):
     return x
 
 
-@wrong("q4", fails=["test_memory_is_saved"], public=True)
+@wrong("q4")
 def saved_on_cpu(blocks, x):
     """Moves what is saved instead of computing it again; on a CPU that saves nothing."""
     with torch.autograd.graph.save_on_cpu():
@@ -847,7 +814,7 @@ class without_staticmethod(torch.autograd.Function):
         return g * self.k, None
 
 
-@wrong("q5", fails=["test_x_is_scaled_in_place", "test_gradient_through_x", "test_stale_use_is_noticed"])
+@wrong("q5")
 class out_of_place(torch.autograd.Function):
     """Returns a new tensor; x is not changed."""
 
@@ -861,16 +828,7 @@ class out_of_place(torch.autograd.Function):
         return g * ctx.k, None
 
 
-@wrong(
-    "q5",
-    stops="RuntimeError",
-    fails=[
-        "test_x_is_scaled_in_place",
-        "test_gradient_through_x",
-        "test_gradient_through_y",
-        "test_stale_use_is_noticed",
-    ],
-)
+@wrong("q5")
 class clone_returned(torch.autograd.Function):
     """Says that x is dirty and returns a copy of it; dirty tensors must be returned themselves."""
 
@@ -886,7 +844,7 @@ class clone_returned(torch.autograd.Function):
         return g * ctx.k, None
 
 
-@wrong("q5", stops="RuntimeError", fails=["test_gradient_through_x", "test_gradient_through_y"])
+@wrong("q5")
 class one_gradient_for_two_arguments(torch.autograd.Function):
     """Forgets the None for k: backward returns one value for every argument of forward."""
 
@@ -902,7 +860,7 @@ class one_gradient_for_two_arguments(torch.autograd.Function):
         return g * ctx.k
 
 
-@wrong("q5", stops="RuntimeError", fails=["test_gradient_through_x", "test_gradient_through_y"])
+@wrong("q5")
 class gradient_for_the_number(torch.autograd.Function):
     """Returns a derivative with respect to k, which is a number and can take none."""
 
@@ -920,7 +878,7 @@ class gradient_for_the_number(torch.autograd.Function):
         return g * ctx.k, (g * x).sum()
 
 
-@wrong("q5", fails=["test_x_is_scaled_in_place", "test_gradient_through_x", "test_stale_use_is_noticed"])
+@wrong("q5")
 class name_bound_again(torch.autograd.Function):
     """Believes that x = x * k changes x; it marks, and returns, a new tensor."""
 
@@ -936,7 +894,7 @@ class name_bound_again(torch.autograd.Function):
         return g * ctx.k, None
 
 
-@wrong("q5", fails=["test_gradient_through_y"])
+@wrong("q5")
 class gradient_overwritten(torch.autograd.Function):
     """Writes into the gradient it is given, which other branches may share."""
 
@@ -952,7 +910,7 @@ class gradient_overwritten(torch.autograd.Function):
         return g.mul_(ctx.k), None
 
 
-@wrong("q5", fails=["test_x_is_scaled_in_place", "test_gradient_through_x", "test_stale_use_is_noticed"])
+@wrong("q5")
 class data_without_mark_dirty(torch.autograd.Function):
     """Changes x through .data: neither the history nor the version of x tells that anything happened."""
 
@@ -967,7 +925,7 @@ class data_without_mark_dirty(torch.autograd.Function):
         return g * ctx.k, None
 
 
-@wrong("q5", fails=["test_gradient_through_x", "test_gradient_through_y"])
+@wrong("q5")
 class gradient_passed_on(torch.autograd.Function):
     """Believes that an in-place operation does not concern backward; the factor is missing."""
 
@@ -982,7 +940,7 @@ class gradient_passed_on(torch.autograd.Function):
         return g, None
 
 
-@wrong("q5", fails=["test_gradient_through_y"], public=True)
+@wrong("q5")
 class factor_kept_on_the_class(torch.autograd.Function):
     """Keeps k on the class instead of ctx: with two calls, both use the factor of the second."""
 
@@ -1000,7 +958,7 @@ class factor_kept_on_the_class(torch.autograd.Function):
         return g * factor_kept_on_the_class.k, None
 
 
-@wrong("q5", fails=["test_gradient_through_x", "test_gradient_through_y"])
+@wrong("q5")
 class divided_in_backward(torch.autograd.Function):
     """Believes that backward undoes the operation; the derivative of k * x is k, not 1 / k."""
 
@@ -1016,7 +974,7 @@ class divided_in_backward(torch.autograd.Function):
         return g / ctx.k, None
 
 
-@wrong("q5", fails=["test_x_is_scaled_in_place", "test_gradient_through_x"])
+@wrong("q5")
 class detached_and_changed(torch.autograd.Function):
     """Writes through detach() and returns that: x is changed and counted, but its history stays the old one."""
 

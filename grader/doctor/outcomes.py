@@ -1,0 +1,114 @@
+"""What becomes of wrong answers: a file beside the answers, which ``--accept`` writes and people review.
+
+`tests/answers/NN_name.outcomes.toml` has a line for each wrong answer, in the order of the answers. It says
+what was observed, and its diff shows what an edit of a check or of an answer changed.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from grader.errors import CourseError
+from grader.files import write_atomic
+
+_HEAD = """\
+# What becomes of the wrong answers in {file}: the checks that each fails, the error (or timeout, or fault)
+# that stops it before some of them can judge it, and whether the public check passes it all the same.
+# `python -m grader doctor --accept` writes this file; read its diff.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of an answer; as text, a clause whose subject is the answer.
+
+    Attributes:
+        fails: the ids of the hidden checks that it fails.
+        stops: the classes of the errors with which it stops before some of these checks can judge it;
+            ``timeout`` where it does not end, ``fault`` where it is ended.
+        public: whether it passes the public check.
+    """
+
+    fails: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    public: bool = False
+
+    def __str__(self) -> str:
+        clauses = [f"fails {', '.join(self.fails) or 'no hidden check'}"]
+        clauses += [f"stops with {' and '.join(self.stops)}"] if self.stops else []
+        clauses += ["passes the public check"] if self.public else []
+        return "; ".join(clauses)
+
+    def to_toml(self) -> str:
+        """An inline table, without what is not so."""
+        entries = [f"fails = {_quoted(self.fails)}"]
+        entries += [f"stops = {_quoted(self.stops)}"] if self.stops else []
+        entries += ["public = true"] if self.public else []
+        return f"{{{', '.join(entries)}}}"
+
+
+#: The outcomes of an assignment's wrong answers, by the question's id and the answer's name.
+Outcomes = Mapping[str, Mapping[str, Outcome]]
+
+
+def outcomes_file(answers: Path) -> Path:
+    """The path of the outcomes of a file of answers."""
+    return answers.with_suffix(".outcomes.toml")
+
+
+def read_outcomes(path: Path) -> dict[str, dict[str, Outcome]]:
+    """The outcomes in a file; none if there is no such file.
+
+    Raises:
+        CourseError: the file cannot be read, or has another form.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(content, dict[str, dict[str, Outcome]])
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise CourseError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # no UTF-8, no TOML, or another form
+        raise CourseError(
+            f"{path} is not what `doctor --accept` writes ({error}): mend that place, or remove the file and"
+            " run that again"
+        ) from error
+
+
+def changed_outcomes(before: Outcomes, now: Outcomes) -> list[str]:
+    """The names of the answers to the questions in `now` whose outcomes are new, gone or other ones."""
+    return [
+        name
+        for question, of_question in now.items()
+        for name in {**before.get(question, {}), **of_question}
+        if before.get(question, {}).get(name) != of_question.get(name)
+    ]
+
+
+def write_outcomes(path: Path, outcomes: Outcomes) -> None:
+    """Write the file; without outcomes, there is none."""
+    if not any(outcomes.values()):
+        path.unlink(missing_ok=True)
+        return
+    lines = [_HEAD.format(file=path.name.replace(".outcomes.toml", ".py"))]
+    for question, of_question in outcomes.items():
+        if of_question:
+            lines.append(f"[{question}]\n")
+            lines += [f"{_key(name)} = {outcome.to_toml()}\n" for name, outcome in of_question.items()]
+            lines.append("\n")
+    write_atomic(path, "".join(lines).rstrip("\n").encode() + b"\n")
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() else json.dumps(name, ensure_ascii=False)
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return json.dumps(names, ensure_ascii=False)
