@@ -60,23 +60,36 @@ def added(x):
     return x + x
 
 
-@wrong("q1", fails=["test_double"], public=True)
+@wrong("q1")
 def squared(x):
     """Twice is taken for squared."""
     return x * x
 
 
-@wrong("q2", fails=["test_leaf"], public=True)
+@wrong("q2")
 def computed(n):
     """A computed tensor is taken for a leaf."""
     return torch.zeros(n, requires_grad=True) * 1
 
 
-@wrong("q2", fails=["test_requires_grad"])
+@wrong("q2")
 def plain(n):
     """requires_grad is forgotten."""
     return torch.zeros(n)
 '''
+
+OUTCOMES = """\
+# What becomes of the wrong answers in 01_tiny.py: the checks that each fails, the error (or timeout, or
+# fault) that stops it before some of them can judge it, and whether the public check passes it all the same.
+# `python -m grader doctor --accept` writes this file; read its diff.
+
+[q1]
+squared = {fails = ["test_double"], public = true}
+
+[q2]
+computed = {fails = ["test_leaf"], public = true}
+plain = {fails = ["test_requires_grad"]}
+"""
 
 CHECKS = '''\
 """Hidden checks."""
@@ -128,6 +141,7 @@ def write_course(root: Path) -> Path:
     (root / "solutions" / "01_tiny.py").write_text(MASTER, encoding="utf-8")
     (root / "tests" / "hidden" / "test_01_tiny.py").write_text(CHECKS, encoding="utf-8")
     (root / "tests" / "answers" / "01_tiny.py").write_text(ANSWERS, encoding="utf-8")
+    (root / "tests" / "answers" / "01_tiny.outcomes.toml").write_text(OUTCOMES, encoding="utf-8")
     return root
 
 

@@ -18,8 +18,8 @@ from grader.errors import CourseError
 from grader.files import write_atomic
 
 _HEAD = """\
-# What becomes of the wrong answers in {file}: the checks that each fails, the error (or timeout, or fault)
-# that stops it before some of them can judge it, and whether the public check passes it all the same.
+# What becomes of the wrong answers in {file}: the checks that each fails, the error (or timeout, or
+# fault) that stops it before some of them can judge it, and whether the public check passes it all the same.
 # `python -m grader doctor --accept` writes this file; read its diff.
 """
 
@@ -100,10 +100,9 @@ def write_outcomes(path: Path, outcomes: Outcomes) -> None:
     lines = [_HEAD.format(file=path.name.replace(".outcomes.toml", ".py"))]
     for question, of_question in outcomes.items():
         if of_question:
-            lines.append(f"[{question}]\n")
+            lines.append(f"\n[{question}]\n")
             lines += [f"{_key(name)} = {outcome.to_toml()}\n" for name, outcome in of_question.items()]
-            lines.append("\n")
-    write_atomic(path, "".join(lines).rstrip("\n").encode() + b"\n")
+    write_atomic(path, "".join(lines).encode())
 
 
 def _key(name: str) -> str:

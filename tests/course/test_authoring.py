@@ -54,7 +54,7 @@ def _mutants_are_those_of_the_page(course, page):
     path = course.answers_file("09_branches")
     answers = answers_of(course, "09_branches")
     sources = [course.assignments["09_branches"].questions[0].answer]
-    sources += [answer.cells[1].source for answer in answers if answer.fails is None]
+    sources += [answer.cells[1].source for answer in answers if not answer.is_wrong]
     made = {f"    ✗ {one.edit}": one for source in sources for one in mutants(source)}
     told = [line for line in shown.splitlines() if "✗" in line]
     for edit in told:

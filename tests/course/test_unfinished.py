@@ -216,7 +216,7 @@ def test_another_mistake_is_told_with_its_line(root):
 def test_where_nothing_is_filled_in_the_blanks_are_told(root):
     """An assignment of blanks only is refused, with the places of the first."""
     Scaffold.plan(root, "02_new").write()
-    with pytest.raises(CourseError, match=r"02_new still has 29 blanks"):
+    with pytest.raises(CourseError, match=r"02_new still has 27 blanks"):
         Course.find(root).only_filled("02_new")
 
 
@@ -232,8 +232,8 @@ def test_no_half_of_an_assignment_is_published(root, monkeypatch):
     assert run.exit_code == 0, run.output
     assert {path: path.read_bytes() for path in sorted((root / "assignments").rglob("*.*"))} == before
     blank = blanks_of(root, STEM)[0]
-    assert f"left out {STEM}, which still has 26 blanks: {blank.path}, line {blank.line}: " in run.output
-    assert "left out 02_new, which still has 29 blanks" in run.output
+    assert f"left out {STEM}, which still has 24 blanks: {blank.path}, line {blank.line}: " in run.output
+    assert "left out 02_new, which still has 27 blanks" in run.output
     assert outdated([], root / "assignments", {}) == []
 
 
@@ -254,7 +254,7 @@ def test_pytest_collects_what_is_filled_in(root):
     assert run.returncode == 0, run.stdout
     collected = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
     assert collected == [f"test_{name}[reference]" for name in ("double", "leaf", "requires_grad")]
-    assert f"{STEM} still has 26 blanks, left out: {blanks_of(root, STEM)[0]}" in run.stdout
+    assert f"{STEM} still has 24 blanks, left out: {blanks_of(root, STEM)[0]}" in run.stdout
 
 
 def test_the_doctor_examines_a_question_beside_blanks(root, monkeypatch, shared_zygote):
@@ -265,7 +265,7 @@ def test_the_doctor_examines_a_question_beside_blanks(root, monkeypatch, shared_
     assert "       ✗ ·  computed\n       · ✗  plain\n" in run.output, run.output
     said = " ".join(run.output.split())
     assert "What has a blank was left out: " in said
-    assert "and 25 more" in said
+    assert "and 23 more" in said
     assert run.exit_code == 0, run.output
 
 
@@ -291,11 +291,11 @@ def test_a_check_that_breaks_beside_a_blank_is_told_as_ever(root, zygote):
 def test_an_answer_waits_for_its_question(root):
     """An answer to a question that is not written yet is left aside; to one nobody asks it is a mistake."""
     add(root, "third")
-    edit(root, FILES[2], ('@wrong("q2", fails=["test_leaf"]', '@wrong("q3", fails=["test_leaf"]'))
+    edit(root, FILES[2], ('@wrong("q2")', '@wrong("q3")'))
     functions = {"q1": "double", "q2": "leaf"}
     path = Course.find(root).answers_file(STEM)
     assert [answer.name for answer in read_answers(path, functions)] == ["added", "squared", "plain"]
-    edit(root, FILES[2], ('@wrong("q3", fails=["test_leaf"]', '@wrong("q4", fails=["test_leaf"]'))
+    edit(root, FILES[2], ('@wrong("q3")', '@wrong("q4")'))
     with pytest.raises(CourseError, match="no question 'q4'"):
         read_answers(path, functions)
 

@@ -175,7 +175,7 @@ READ = {
         "answers, line 26: two answers are called plain, this one to q2 and one to q1 in line 14; give",
     ),
     "an edit that is called as another question's answer": (
-        ("answers", '@wrong("q2", fails=["test_leaf"]', EDITS + '@wrong("q2", fails=["test_leaf"]'),
+        ("answers", '@wrong("q2")', EDITS + '@wrong("q2")'),
         "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give",
     ),
     "a probe nobody judges": (
@@ -318,10 +318,6 @@ TRIED = {
     "a stub that passes its public check": (
         ("master", "double(2) == 4", "double(2) > 1"),
         "master, line 11, q1: the stub passes its public check",
-    ),
-    "a check that is misspelt in fails=": (
-        ("answers", 'fails=["test_leaf"]', 'fails=["test_laef"]'),
-        "answers, line 20: computed fails test_laef, which is no check of q2; did you mean test_leaf?",
     ),
     "a picture that fails": (
         ("checks", PROBE, PROBE + "\n\n" + PICTURE.replace("{}", "graph(y=student.leaf(3) + torch.ones(4))")),

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+from tiny_course import ANSWERS, CHECKS, MASTER, OUTCOMES, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -33,6 +33,7 @@ def _edits(root, replaced):
         "master": (root / "solutions" / "01_tiny.py", MASTER),
         "checks": (root / "tests" / "hidden" / "test_01_tiny.py", CHECKS),
         "answers": (root / "tests" / "answers" / "01_tiny.py", ANSWERS),
+        "outcomes": (root / "tests" / "answers" / "01_tiny.outcomes.toml", OUTCOMES),
     }
     return [(*files[which], old, new) for which, old, new in replaced]
 
@@ -87,19 +88,40 @@ def test_a_probe_that_draws_after_a_call_is_told(complaints):
     assert any("test_double fails a right answer that draws random numbers, too: " in c for c in told)
 
 
-def test_a_wrong_answer_that_fails_other_checks_is_told(complaints):
-    """The list of a wrong answer is exact."""
-    told = complaints(
-        ("answers", 'fails=["test_requires_grad"]', 'fails=["test_leaf", "test_requires_grad"]')
-    )
-    assert any("plain" in c and "its list says" in c for c in told)
+@pytest.mark.parametrize(
+    ("line", "other", "said"),
+    [
+        ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Mend it"),
+        (
+            'plain = {fails = ["test_requires_grad"]}\n',
+            "",
+            "of which 01_tiny.outcomes.toml has no line. Mend it",
+        ),
+        (
+            '["test_requires_grad"]',
+            '["test_requires_grad"], public = true',
+            "; passes the public check. Mend it",
+        ),
+    ],
+)
+def test_a_wrong_answer_that_fares_otherwise_than_its_line_says_is_told(complaints, line, other, said):
+    """What is seen, and what the file says, of the hidden checks and of the public one."""
+    (told,) = complaints(("outcomes", line, other))
+    assert told.startswith("q2, plain (line 26) fails test_requires_grad, ")
+    assert said in told
+    assert told.endswith(", or run --accept and read the diff of that file")
+
+
+def test_a_line_of_an_answer_that_is_gone_is_told(complaints):
+    """So is that of an answer which is right now."""
+    (told,) = complaints(("outcomes", "plain =", 'gone = {fails = ["test_leaf"]}\nplain ='))
+    assert told.endswith("01_tiny.outcomes.toml: there is no wrong answer gone; --accept removes that")
 
 
 def test_a_wrong_answer_that_passes_is_told(complaints):
     """A wrong answer that earns everything shows that a check is missing."""
     told = complaints(("answers", "return x * x", "return x * 2"))
-    assert any("squared" in c and "fails nothing" in c for c in told)
-    assert any("squared" in c and "earns more than half" in c for c in told)
+    assert any("squared" in c and "no hidden check fails it" in c for c in told)
 
 
 def test_a_check_that_catches_nothing_is_told(complaints):
@@ -152,26 +174,70 @@ def test_one_accepted_answer_is_not_blamed_for_another(complaints):
     assert complaints(("answers", added, spoiling), jobs=1) == []
 
 
-def test_a_wrong_answer_that_passes_its_public_check_is_told(complaints):
-    """Students who make just this mistake would see a green tick; an author has to accept that by hand."""
-    told = complaints(("answers", 'fails=["test_double"], public=True', 'fails=["test_double"]'))
-    (complaint,) = told
-    assert complaint.startswith("q1, squared (line 14) is wrong, and passes the public check: mend the check")
+def test_what_is_accepted_is_written(tmp_path, shared_zygote):
+    """The file says what was seen of each wrong answer; the report names those that are new or gone."""
+    root = write_course(tmp_path / "course")
+    path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
+    course = Course.find(root)
+    path.write_text(OUTCOMES.replace(", public = true", "").replace("plain", "gone"), encoding="utf-8")
+    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_outcomes=True)
+    assert found.complaints == []
+    assert found.accepted == ["squared", "computed", "gone", "plain"]
+    assert found.public == [("q1", "squared"), ("q2", "computed")]
+    assert path.read_text(encoding="utf-8") == OUTCOMES
 
 
-def test_a_wrong_answer_that_fails_its_public_check_is_not_accepted_as_passing(complaints):
-    """When the check is mended, the mark has to go."""
-    told = complaints(("master", "double(2) == 4", "double(3) == 6"))
-    assert told == ["q1, squared (line 14) fails the public check: remove public=True, as --accept does"]
+def test_one_question_is_accepted_alone(tmp_path, shared_zygote):
+    """The lines of the others stay as they are."""
+    root = write_course(tmp_path / "course")
+    path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
+    path.write_text(OUTCOMES.replace("test_double", "old").replace("test_leaf", "old"), encoding="utf-8")
+    course = Course.find(root)
+    next(doctor.examine(course, course.stems, jobs=2, seeds=(1,), question="q2", accept_outcomes=True))
+    assert path.read_text(encoding="utf-8") == OUTCOMES.replace("test_double", "old")
 
 
-def test_accepting_writes_what_public_checks_pass(tmp_path, shared_zygote):
-    """--accept brings the marks up to date, so that the next examination is content with them."""
+def test_a_wrong_answer_that_passes_is_never_accepted(tmp_path, shared_zygote):
+    """It gets no line, and is told whenever the doctor looks."""
     root = write_course(tmp_path / "course")
     path = root / "tests" / "answers" / "01_tiny.py"
-    path.write_text(ANSWERS.replace(", public=True", ""), encoding="utf-8")
+    path.write_text(ANSWERS.replace("return x * x", "return x * 2"), encoding="utf-8")
     course = Course.find(root)
-    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_lists=True)
-    assert found.complaints == []
-    assert found.public == [("q1", "squared"), ("q2", "computed")]
-    assert path.read_text(encoding="utf-8") == ANSWERS
+    for _ in range(2):
+        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_outcomes=True)
+        assert any("squared (line 14) is wrong, and no hidden check fails it" in c for c in found.complaints)
+        assert "squared" not in path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
+
+
+def test_an_answer_that_stops_is_accepted_only_aloud(tmp_path, shared_zygote):
+    """It may be a slip: its error, its line and the checks that judge nothing are told."""
+    root = write_course(tmp_path / "course")
+    path = root / "tests" / "answers" / "01_tiny.py"
+    text = ANSWERS.replace("return x * x", "return x.frobnicate")
+    path.write_text(text, encoding="utf-8")
+    course = Course.find(root)
+
+    def examined(**options):
+        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), **options)
+        return found.complaints
+
+    line = text.splitlines().index("    return x.frobnicate") + 1
+    stops = "q1, squared (line 14) stops with AttributeError, so test_double cannot judge it: In squared"
+    place = f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError"
+    idle = "test_double fails no wrong answer: what is it for?"
+    for options, end in [
+        (
+            {},
+            "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Mend it, or run --accept",
+        ),
+        ({"accept_outcomes": True}, "That is written down now; if the answer is not meant to stop, mend it"),
+    ]:
+        told, stop = examined(**options)
+        assert told == idle
+        assert stop.startswith(stops)
+        assert place in stop
+        assert end in stop
+    assert 'squared = {fails = ["test_double"], stops = ["AttributeError"]}' in (
+        path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
+    )
+    assert examined() == examined(accept_outcomes=True) == [idle]

@@ -90,7 +90,7 @@ def test_an_edited_public_check_leaves_hidden_verdicts_alone(course, examine):
     examine()
     edit(course / "solutions" / "01_tiny.py", "double(2) == 4", "double(3) == 6")
     told, observed = examine()
-    assert any("remove public=True" in complaint for complaint in told)
+    assert any("squared (line 14) fails test_double, but" in complaint for complaint in told)
     assert all("test_double" in cells for cells in observed if "def double" in cells and "leaf" not in cells)
 
 

@@ -1,15 +1,13 @@
 """Stubs that are answers, or do not run, and probes that look at the same in every run."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from grader.checks.check import Check
 from grader.course.assignment import Place, Question
 from grader.course.rubric import read_rubric
-from grader.doctor.known_answers import Answer
-from grader.doctor.question_review import fixed_probes, stub_complaints, unchanging_probes, unknown_checks
+from grader.doctor.question_review import fixed_probes, stub_complaints, unchanging_probes
 from grader.grading.judge import Verdict
 from grader.sandbox.evidence import Evidence
 
@@ -124,13 +122,3 @@ def test_a_stub_runs_and_is_wrong(verdicts, said):
     """One that stops with an error of torch's may be what the question is about."""
     told = list(stub_complaints(DOUBLE, CHECKS, verdicts))
     assert [sentence[: len(start)] for sentence, start in zip(told, said, strict=True)] == said
-
-
-def test_checks_that_are_gone_are_told_once():
-    """After checks were renamed, a list of their old names is one complaint, which says what there is."""
-    answer = Answer("halved", "q1", frozenset({"test_old", "test_older"}), 7, ())
-    checks = [SimpleNamespace(id="test_new")]
-    (told,) = unknown_checks(answer, checks, Path("answers.py"))
-    assert told == (
-        "answers.py, line 7: halved fails test_old, test_older, which are no checks of q1; there is test_new"
-    )
