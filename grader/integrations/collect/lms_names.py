@@ -6,7 +6,8 @@ Gradescope's `submission_metadata.yml` is believed only where Gradescope put it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -35,6 +36,9 @@ _CANVAS_ANONYMOUS = re.compile(
     r"anon(?:_LATE)?_(?P<id>[A-Za-z0-9]{5})_\d+_(?P<file>.+)", re.DOTALL | re.IGNORECASE
 )
 _CANVAS_ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d{1,3})", re.DOTALL)
+
+MAX_METADATA_BYTES = 64 << 20
+_MAX_DEPTH = 100
 
 
 def is_canvas(name: str) -> bool:
@@ -79,19 +83,6 @@ EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")
 """Gradescope's name for the folder around them; a browser adds the number of a second download."""
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Plain data only; an object of Ruby's stays a mapping."""
-
-
-def _plain(loader: Any, _tag: str, node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=False)
-    return loader.construct_sequence(node) if isinstance(node, yaml.SequenceNode) else node.value
-
-
-_Loader.add_multi_constructor("!", _plain)
-
-
 @dataclass(frozen=True)
 class Entry:
     """A submission."""
@@ -133,9 +124,8 @@ def _submitters_of(folder: str, entries: Mapping[str, Entry]) -> str:
 def _read_metadata(file: SourceFile) -> dict[str, Entry]:
     """Who handed in each folder, by the folder's name."""
     try:
-        content = yaml.load(file.read(), _Loader)  # noqa: S506 - a safe loader's heir
-        return {str(folder): _entry(entry) for folder, entry in content.items() if isinstance(entry, dict)}
-    except (UnreadableError, yaml.YAMLError, AttributeError, ValueError, TypeError, RecursionError) as error:
+        return _entries(file.read())
+    except (UnreadableError, yaml.YAMLError, ValueError) as error:
         reason = terminal_text(str(error).partition("\n")[0])
         raise GraderError(
             f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
@@ -143,28 +133,74 @@ def _read_metadata(file: SourceFile) -> dict[str, Entry]:
         ) from error
 
 
-def _entry(entry: Mapping[Any, Any]) -> Entry:
-    submitters = entry.get(":submitters")
-    people = submitters if isinstance(submitters, list) else []
-    return Entry(tuple(_submitters(people)), _nanoseconds(entry.get(":created_at")))
+def _entries(content: bytes) -> dict[str, Entry]:
+    people: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    times: dict[str, int | None] = {}
+    for path, value in _values(content):
+        match path:
+            case str(folder), ":submitters", int(number), (":name" | ":email" | ":sid") as key:
+                people[folder][number][str(key)] = value.strip()
+            case str(folder), ":created_at":
+                times[folder] = _nanoseconds(value)
+    folders = {**people, **times}
+    if not folders:
+        raise ValueError("it names no submission")
+    return {
+        folder: Entry(tuple(_submitters(people[folder].values())), times.get(folder)) for folder in folders
+    }
 
 
-def _submitters(people: list[Any]) -> Iterator[tuple[str, str]]:
+def _values(content: bytes) -> Iterator[tuple[tuple[str | int | None, ...], str]]:
+    """Each text of a YAML file, behind the keys and the numbers in lists that lead to it."""
+    path: list[str | int | None] = []  # None where a key comes next
+    for event in _events(content):
+        if isinstance(event, yaml.CollectionStartEvent):
+            path.append(None if isinstance(event, yaml.MappingStartEvent) else 0)
+            continue
+        if isinstance(event, yaml.CollectionEndEvent):
+            path.pop()
+        elif path and path[-1] is None:
+            path[-1] = event.value
+            continue
+        else:
+            yield tuple(path), event.value
+        if path:
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+
+
+def _events(content: bytes) -> Iterator[Any]:
+    """What a YAML file holds, in its order; students' outputs stand in it, so no object is made of it.
+
+    Raises:
+        ValueError: it would cost too much: it is too large or too deep, or repeats parts of itself.
+    """
+    if len(content) > MAX_METADATA_BYTES:
+        raise ValueError(f"it is larger than {MAX_METADATA_BYTES >> 20} MiB")
+    depth = 0
+    for event in yaml.parse(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it repeats parts of itself by aliases")
+        if isinstance(event, (yaml.CollectionStartEvent, yaml.CollectionEndEvent)):
+            depth += 1 if isinstance(event, yaml.CollectionStartEvent) else -1
+        elif not isinstance(event, yaml.ScalarEvent):
+            continue  # where the file begins and ends
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
+        yield event
+
+
+def _submitters(people: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     """Each person's name, or what else is known, and what tells them from others of that name."""
     for person in people:
-        if isinstance(person, dict):
-            names = [str(person[key]).strip() for key in (":name", ":email", ":sid") if person.get(key)]
-            if names:
-                yield names[0], names[-1]
+        named = (person.get(key, "") for key in (":name", ":email", ":sid"))
+        if names := [text for text in named if text not in {"", "~", "null"}]:
+            yield names[0], names[-1]
 
 
-def _nanoseconds(when: Any) -> int | None:
-    if isinstance(when, str):
-        try:
-            when = datetime.fromisoformat(when.strip())
-        except ValueError:
-            return None
-    if not isinstance(when, datetime):
+def _nanoseconds(text: str) -> int | None:
+    try:
+        when = datetime.fromisoformat(text.strip().replace(" Z", "Z").replace(" +", "+").replace(" -", "-"))
+    except ValueError:
         return None
     seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     return max(int(seconds), 0) * 10**9
