@@ -25,8 +25,7 @@ if signals.is_the_command():  # before everything else is imported, so that Ctrl
 if TYPE_CHECKING:
     from grader.checks.cases import assert_updates, cases, chunks, steps
     from grader.checks.check import points, raised
-    from grader.checks.comparison import assert_close, is_close
-    from grader.checks.diagnosis import diagnose
+    from grader.checks.comparison import assert_close, assert_returned, assert_runs, is_close
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
     from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
@@ -38,12 +37,13 @@ __all__ = [
     "assert_changed",
     "assert_close",
     "assert_gradients",
+    "assert_returned",
+    "assert_runs",
     "assert_untouched",
     "assert_updates",
     "blaming_changes",
     "cases",
     "chunks",
-    "diagnose",
     "how_it_differs",
     "is_close",
     "picture",
@@ -57,12 +57,13 @@ __all__ = [
 #: The module of each name above.
 _HOMES = {
     **dict.fromkeys(("points", "raised"), "grader.checks.check"),
-    **dict.fromkeys(("assert_close", "is_close"), "grader.checks.comparison"),
+    **dict.fromkeys(
+        ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.checks.comparison"
+    ),
     **dict.fromkeys(("assert_updates", "cases", "chunks", "steps"), "grader.checks.cases"),
     **dict.fromkeys(("assert_changed", "assert_untouched", "blaming_changes"), "grader.checks.untouched"),
     **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
     "assert_gradients": "grader.checks.gradients",
-    "diagnose": "grader.checks.diagnosis",
     "how_it_differs": "grader.checks.difference",
     "xray": "grader.student.xray",
 }

@@ -5,7 +5,8 @@ import json
 import struct
 from pathlib import Path
 
-from grader.checks.observation import why_no_facts
+from grader.checks.finding import Finding
+from grader.checks.observation import finding_without_facts
 from grader.results.model import SCHEMA
 from grader.results.reader import result_from_json
 from grader.sandbox.evidence import NoFacts
@@ -48,8 +49,7 @@ def row(
             "points": 0,
             "max_points": 1,
             "hint": None,
-            "message": why_no_facts(message) if isinstance(message, NoFacts) else message,
-            "failure": message.failure if isinstance(message, NoFacts) else None,
+            **told(message),
         }
         for number, message in enumerate(messages)
     ]
@@ -78,6 +78,15 @@ def row(
         "cells": list(cells),
     }
     return result_from_json(result, stem or "essay")
+
+
+def told(message):
+    """What a check's result says of a finding: of a `Finding`, of `NoFacts`, of a text, or of nothing."""
+    finding = finding_without_facts(message) if isinstance(message, NoFacts) else message
+    if not isinstance(finding, Finding):
+        return {"message": message}
+    fields = {name: getattr(finding, name) for name in ("failure", "kind", "group", "stopped")}
+    return {"message": finding.message, **fields}
 
 
 def check(name, points=1.0, outcome="passed", message=None, hint=None):

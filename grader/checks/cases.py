@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
-from grader.checks.check import WithoutHintError
 from grader.checks.comparison import assert_close
-from grader.checks.observation import (
-    NothingSeenError,
-    Observation,
-    Sides,
-    StoppedError,
-    other_form,
-    sentence,
-)
+from grader.checks.diagnosis import finding_of
+from grader.checks.finding import FailedCheckError, wrong
+from grader.checks.observation import Observation, Sides, other_form
 from grader.errors import CourseError
-from grader.sandbox.evidence import ProbeRaised
 from grader.sandbox.facts import Raised, Tensor
 
 _ELSEWHERE = (
@@ -33,25 +25,37 @@ Cased = Sides | tuple[Any, Any] | Mapping[str, Sides | tuple[Any, Any]]
 
 
 class Case(Sides):
-    """The seen and the expected facts of a case; its `name` begins a failure."""
+    """The seen and the expected facts of a case; its `name` begins a failure.
 
-    def __init__(self, name: str, seen: Any, expected: Any) -> None:
+    Cases of the same `kind` differ in a number only.
+    """
+
+    def __init__(self, name: str, seen: Any, expected: Any, kind: str | None = None) -> None:
         self.name, self._any_form, self.expected = name, seen, expected
-        self.is_over = False
+        self.kind = name if kind is None else kind
 
     @cached_property
     def seen(self) -> Any:
-        """The facts of the submission, in the form of the reference's.
-
-        Raises:
-            StoppedError: they are an error, and none is expected.
-            NothingSeenError: they have another form.
-        """
+        """The facts of the submission; FailedCheckError if they have another form, or are an error."""
         if isinstance(self._any_form, Raised) and not isinstance(self.expected, Raised):
-            raise StoppedError(ProbeRaised(self._any_form))
+            raise FailedCheckError(finding_of(self._any_form, "unobserved"))
         if mismatch := other_form(self._any_form, self.expected):
-            raise NothingSeenError(sentence(mismatch))
+            raise FailedCheckError(mismatch)
         return self._any_form
+
+
+#: The cases that loops over `cases` are at, the outermost first.
+_in_use: list[Case] = []
+
+
+def cases_in_use() -> tuple[Case, ...]:
+    """The cases at which a check is, or was when it failed, the outermost first."""
+    return tuple(_in_use)
+
+
+def forget_cases(keep: int = 0) -> None:
+    """Leave the inner loops, all but `keep`: what failed has left its loops as they were."""
+    del _in_use[keep:]
 
 
 def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
@@ -68,10 +72,12 @@ def cases(*probes: Cased, each: str = "") -> Iterator[Case]:
     Raises:
         CourseError: the facts are neither a dict nor a list.
     """
+    depth = len(_in_use)
     for probe in probes:
         for case in _cases_of(probe, each):
+            _in_use[depth:] = [case]
             yield case
-            case.is_over = True
+    del _in_use[depth:]
 
 
 def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
@@ -84,7 +90,7 @@ def _cases_of(probe: Cased, each: str) -> Iterator[Case]:
         yield from (Case(name, seen.get(name), right) for name, right in expected.items())
     elif isinstance(expected, list | tuple):
         for number, pair in enumerate(zip(seen, expected, strict=True), start=1):
-            yield Case(f"{each} {number}" if each else "", *pair)
+            yield Case(f"{each} {number}" if each else "", *pair, kind=each)
     else:
         raise CourseError("cases(...) takes probes that return a dict of cases by name, or a list of them")
 
@@ -94,16 +100,6 @@ def _seen_cases(probe: Sides) -> Any:
     seen: Any = probe.in_any_form if isinstance(probe, Observation) else None
     is_alike = isinstance(seen, dict | list | tuple) and type(seen) is type(probe.expected)
     return seen if is_alike and len(seen) == len(probe.expected) else probe.seen
-
-
-def names_of(trace: TracebackType | None) -> str:
-    """The names of the cases in use where an error was raised, as in ``k = 3: ``."""
-    used: list[Case] = []
-    while trace is not None:
-        values = trace.tb_frame.f_locals.values()
-        used += [case for case in values if isinstance(case, Case) and not case.is_over and case not in used]
-        trace = trace.tb_next
-    return "".join(f"{case.name}: " for case in used if case.name)
 
 
 @dataclass(frozen=True)
@@ -160,8 +156,7 @@ def assert_updates(
         hint: behind the sentence about a missing or wrong gradient.
 
     Raises:
-        WithoutHintError: the number of steps is wrong.
-        AssertionError: a gradient or the parameters are wrong; with `of`, also that no step was made.
+        FailedCheckError: the number of steps, a gradient or the parameters are wrong.
     """
     if expected is None and isinstance(seen, Sides):
         seen, expected = seen
@@ -171,7 +166,8 @@ def assert_updates(
     if of:
         assert made, "opt.step() was never called."
     elif made != number:
-        raise WithoutHintError(f"opt.step() was {times}; one call for each {each} makes {number}.")
+        told = f"opt.step() was {times}; one call for each {each} makes {number}."
+        raise wrong(told, group="number of steps", takes_hint=False)
     others, both = {"what stood in .grad before your call": expected["before"]}, min(made, number)
     numbered = each.capitalize() if number > 1 else ""  # a single step needs no number
     for step in cases((seen["steps"][:both], expected["steps"][:both]), each=numbered):

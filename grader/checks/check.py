@@ -27,10 +27,9 @@ class Check:
     Attributes:
         id: the name of the test function.
         title: the first line of its docstring, which students read.
-        hint: the rest of the docstring, which students read if its last statement fails.
+        hint: the rest of the docstring, which students read where facts are wrong and no other hint is given.
         question: the id of its probes' question.
         probes: the names of its probes.
-        last_line: the line of its file at which its last statement begins.
     """
 
     id: str
@@ -39,11 +38,6 @@ class Check:
     points: float
     question: str
     probes: tuple[str, ...]
-    last_line: int = 0
-
-
-class WithoutHintError(AssertionError):
-    """A failure whose sentence says all: the check's hint does not fit."""
 
 
 def points(number: float) -> pytest.MarkDecorator:

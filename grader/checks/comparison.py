@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.checks.check import WithoutHintError, describe, entries, instead
+from grader.checks.check import describe, entries, instead
 from grader.checks.closeness import TOLERANCE, are_close, decimals_of, have_all_digits, to_decimals
-from grader.checks.diagnosis import diagnose
-from grader.checks.difference import difference_of
+from grader.checks.diagnosis import finding_of
+from grader.checks.difference import Difference, difference_of
+from grader.checks.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.sandbox.facts import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
@@ -41,7 +42,9 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
         expected: the same of the reference.
         message: the diagnosis, to which the place and kind of the first difference are added. A hint may
-            follow behind a blank line.
+            follow behind a blank line. It is not shown where an error was caught, another type, shape, dtype
+            or number of entries was seen, or values are nan, cut off, rounded, nearly right or in another
+            order.
         others: facts that the student may have taken instead, as for ``how_it_differs``.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
@@ -49,17 +52,59 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
             difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
-        WithoutHintError: an error was caught; another type, shape, dtype or number of entries was seen; or
-            the values are nan, cut off, rounded, nearly right or in another order. No hint is shown.
-        AssertionError: they differ in another way.
+        FailedCheckError: they differ.
         TypeError: the expected fact cannot be compared, or an entry of others is a dict.
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
-    compared = _Comparison(message, others or {}, "", strict, all_digits, _largest(beside))
-    error = compared.difference(seen, expected)
-    if error is not None:
-        raise error
+    compared = _Comparison(others or {}, "", strict, all_digits, _largest(beside))
+    difference = compared.difference(seen, expected)
+    if difference is not None:
+        raise FailedCheckError(_finding(message, difference))
+
+
+def _finding(message: str, difference: Difference) -> Finding:
+    """What an author's message says of a difference."""
+    diagnosis, hint = diagnosis_and_hint(message)
+    if difference.error is not None:
+        place = f" ({difference.place})" if difference.place else ""
+        return finding_of(difference.error, "raised", f"{diagnosis.rstrip('.')}{place}", difference.place)
+    return Finding(
+        "wrong",
+        because(diagnosis, difference),
+        None if difference.says_all else hint,
+        takes_hint=not difference.says_all,
+        group=f"{difference.place} {difference.kind}".strip(),
+        is_none=difference.is_none,
+    )
+
+
+def assert_runs(fact: object, message: str = "") -> None:
+    """Fail where a fact is an error that ``attempt`` caught.
+
+    Args:
+        fact: what was seen; anything but an error is fine.
+        message: what failed, before the diagnosis of the error: "The second call fails". A hint may follow
+            behind a blank line.
+
+    Raises:
+        FailedCheckError: it is an error.
+    """
+    if isinstance(fact, Raised):
+        raise FailedCheckError(finding_of(fact, "raised", message))
+
+
+def assert_returned(fact: object, message: str = "You returned None.") -> None:
+    """Fail where a fact is None, and a value is expected.
+
+    Where the function returned nothing but None in the whole probe, the student is asked whether a return is
+    missing, instead of what the message says.
+
+    Raises:
+        FailedCheckError: it is None.
+    """
+    if fact is None:
+        raise wrong(message, is_none=True)
 
 
 def require_facts(others: Mapping[str, Any]) -> None:
@@ -71,32 +116,35 @@ def require_facts(others: Mapping[str, Any]) -> None:
 
 def is_close(seen: Any, expected: Any) -> bool:
     """Whether ``assert_close`` passes; to choose between diagnoses, for a verdict needs a sentence."""
-    return _Comparison("", {}, "").difference(seen, expected) is None
+    return compare(seen, expected, {}) is None
 
 
-def because(message: str, reason: str) -> str:
-    """A message with a reason at the end of its first paragraph."""
-    if reason.startswith("it is None") and "None" in message:
-        return message
-    diagnosis, blank, hint = message.partition("\n\n")
-    return f"{diagnosis.rstrip('.')} ({reason}).{blank}{hint}"
+def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
+    """The first difference that ``assert_close`` would tell, or None."""
+    return _Comparison(others, "").difference(seen, expected)
+
+
+def because(diagnosis: str, difference: Difference) -> str:
+    """A diagnosis with the place and the kind of the difference at its end."""
+    clause = ": ".join(filter(None, (difference.place, difference.clause)))
+    says_so = difference.is_none and "None" in diagnosis
+    return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """Compares two facts at the same place of a structure: ``bias``, ``part [2][0]``, or empty."""
 
-    message: str
     others: Mapping[str, Any]
     place: str
     strict: bool = False
     all_digits: bool = False
     beside: float = 0.0
 
-    def difference(self, seen: Any, expected: Any) -> AssertionError | None:
-        """The failure for the first difference, or None."""
+    def difference(self, seen: Any, expected: Any) -> Difference | None:
+        """The first difference, or None."""
         if isinstance(seen, Raised) and isinstance(expected, _COMPARED):
-            return self._stopped(seen)
+            return Difference("", "error", says_all=True, place=self.place, error=seen)
         if isinstance(expected, dict):
             return self._of_dicts(seen, expected)
         if isinstance(expected, list | tuple):
@@ -112,7 +160,7 @@ class _Comparison:
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
         )
 
-    def _of_dicts(self, seen: Any, expected: Mapping[str, Any]) -> AssertionError | None:
+    def _of_dicts(self, seen: Any, expected: Mapping[str, Any]) -> Difference | None:
         if not isinstance(seen, dict):
             return self._another_type(seen, expected)
         for key, value in expected.items():
@@ -120,13 +168,13 @@ class _Comparison:
             if error := inner.difference(seen.get(key), value):
                 return error
         more = [key for key in seen if key not in expected] if self.strict else []
-        return self._without_hint(f"it has an entry {more[0][:60]!r} too") if more else None
+        return self._saying_all("entries", f"it has an entry {more[0][:60]!r} too") if more else None
 
-    def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> AssertionError | None:
+    def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> Difference | None:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._without_hint(f"it has {entries(len(seen))}")
+            return self._saying_all("entries", f"it has {entries(len(seen))}")
         if all(type(value) in {int, float} for value in [*seen, *expected]):
             return self._of_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
@@ -137,10 +185,11 @@ class _Comparison:
                 return error
         return None
 
-    def _of_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+    def _of_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> Difference | None:
         decimals = decimals_of(seen, expected) if self.all_digits else None
         if decimals is not None:
-            return self._without_hint(f"it is what it should be, rounded{to_decimals(decimals, len(seen))}")
+            rounded = f"it is what it should be, rounded{to_decimals(decimals, len(seen))}"
+            return self._saying_all("rounded", rounded)
         same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
 
@@ -149,59 +198,44 @@ class _Comparison:
             return seen == expected
         return are_close([seen], [expected], TOLERANCE["torch.float32"], self.beside)[0]
 
-    def _of_tensors(self, seen: Any, expected: Tensor) -> AssertionError | None:
+    def _of_tensors(self, seen: Any, expected: Tensor) -> Difference | None:
         if not isinstance(seen, Tensor):
             return self._another_type(seen, expected)
         if seen.shape != expected.shape:
             kind = difference_of(seen, expected, self.others)
-            return self._without_hint(f"its shape is {seen.shape}{f', {kind.clause}' if kind else ''}")
+            return self._saying_all("shape", f"its shape is {seen.shape}{f', {kind.clause}' if kind else ''}")
         if seen.dtype != expected.dtype:
-            return self._without_hint(f"its dtype is {seen.dtype}")
+            return self._saying_all("dtype", f"its dtype is {seen.dtype}")
         if expected.value is None:
             raise ValueError(
                 f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
             )
         if seen.value is None:
-            return AssertionError(self._because("its values cannot be read"))
+            return Difference("its values cannot be read", "unreadable", place=self.place)
         tolerance = TOLERANCE.get(expected.dtype, 0.0)
         if not all(are_close(seen.value, expected.value, tolerance, self.beside)):
             return self._other_values(seen, expected)
         is_double = expected.dtype == "torch.float64"
         return self._too_few_digits(seen.value, expected.value) if is_double else None
 
-    def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> AssertionError | None:
+    def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> Difference | None:
         wrong = self.all_digits and not have_all_digits(seen, expected)
-        return self._without_hint(FEW_DIGITS) if wrong else None
+        return self._saying_all("digits", FEW_DIGITS) if wrong else None
 
     def _at(self, place: str, siblings: Mapping[str, Any]) -> _Comparison:
         return replace(self, place=place, others={**self.others, **siblings})
 
-    def _another_type(self, seen: Any, expected: Any) -> AssertionError:
-        """The failure for another type; only None may come of the mistake that a hint is about."""
-        reason = f"it is {instead(seen, expected)}"
-        return AssertionError(self._because(reason)) if seen is None else self._without_hint(reason)
+    def _another_type(self, seen: Any, expected: Any) -> Difference:
+        """Another type; only None may come of the mistake that a hint is about."""
+        clause, is_none = f"it is {instead(seen, expected)}", seen is None
+        return Difference(clause, "type", says_all=not is_none, place=self.place, is_none=is_none)
 
-    def _stopped(self, error: Raised) -> WithoutHintError:
-        """The failure for an error that `attempt` caught."""
-        diagnosis = self.message.partition("\n\n")[0].rstrip(".")
-        place = f" ({self.place})" if self.place else ""
-        return WithoutHintError(f"{diagnosis}{place}: {diagnose(error)}")
+    def _other_values(self, seen: Any, expected: Any) -> Difference:
+        difference = difference_of(seen, expected, self.others) or Difference("", "values")
+        return replace(difference, place=self.place)
 
-    def _other_values(self, seen: Any, expected: Any) -> AssertionError:
-        difference = difference_of(seen, expected, self.others)
-        if difference is None:
-            return AssertionError(self._because(""))
-        if difference.says_all:
-            return self._without_hint(difference.clause)
-        return AssertionError(self._because(difference.clause))
-
-    def _without_hint(self, reason: str) -> WithoutHintError:
-        return WithoutHintError(self._because(reason))
-
-    def _because(self, reason: str) -> str:
-        """The message with the place and the reason of the difference."""
-        clause = ": ".join(filter(None, (self.place, reason)))
-        return because(self.message, clause) if clause else self.message
+    def _saying_all(self, kind: str, clause: str) -> Difference:
+        return Difference(clause, kind, says_all=True, place=self.place)
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:

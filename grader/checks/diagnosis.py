@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from grader.checks.finding import Finding, Kind, Place, diagnosis_and_hint
 from grader.sandbox.facts import Raised, Rebound
 from grader.text import printable
 
@@ -14,10 +15,7 @@ _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
 _ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 _GRAD = re.compile(r"\.grad\b(?!\()")
-#: How `diagnose` begins, also where authors write it behind a colon into sentences of their own.
-_AT_LINE = re.compile(r"(?:^|(?<=: ))[Ii]n (?:.{1,200} \()?code [^`]{1,80}: `[^`]*`(?= stopped with )")
-_ELSEWHERE = re.compile(r"(?:^|: )[Yy]our code (?:stopped in code|used up the memory)")
-_AFTERWARDS = re.compile(r"(?:^|: )[Ww]hat your code returned could not be used")
+_OF_A_CELL = re.compile(r"cell (\d{1,5}), line (\d{1,9})")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 #: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
@@ -166,19 +164,30 @@ def diagnose(error: Raised) -> str:
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
 
-def tells_of_stop(message: str) -> bool:
-    """Whether a message holds what `diagnose` says of an error in the student's code."""
-    return any(pattern.search(message) for pattern in (_AT_LINE, _ELSEWHERE))
+def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Finding:
+    """What is found where an error stands instead of facts.
 
-
-def tells_of_error(message: str) -> bool:
-    """Whether a message holds what `diagnose` says of an error there, or over what the code returned."""
-    return tells_of_stop(message) or _AFTERWARDS.search(message) is not None
-
-
-def without_line(message: str, instead: str) -> str:
-    """The message with other words for the student's line at which an error happened."""
-    return _AT_LINE.sub(instead, message)
+    Args:
+        kind: ``unobserved`` where the probe ended with it, ``raised`` where ``attempt`` caught it.
+        text: an author's words before the diagnosis, which may bring a hint.
+        group: what the words are about, so that the same error found elsewhere is told apart.
+    """
+    lead, hint = diagnosis_and_hint(text)
+    lead, diagnosis = lead.rstrip("."), diagnose(error)
+    told = f"{lead}: {diagnosis}" if lead else diagnosis[:1].upper() + diagnosis[1:]
+    same = f"{group} {error.type} {_fragment(error)}"
+    place = _OF_A_CELL.fullmatch(error.where)
+    is_in_code = bool(error.where) or "MemoryError" in error.types  # else it came of what the code returned
+    return Finding(
+        kind,
+        told,
+        hint,
+        group=same.strip(),
+        stopped=is_in_code,
+        place=Place(int(place[1]), int(place[2]), error.function, error.line) if place else None,
+        error=error.type,
+        is_none=not is_in_code and "'NoneType'" in error.text,
+    )
 
 
 def _place(error: Raised) -> str:
@@ -229,12 +238,15 @@ def _meaning(error: Raised) -> str | None:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:
         return _NO_NAME
-    for fragment, diagnosis in _DIAGNOSES.items():
-        if fragment in error.text:
-            match = _VERSIONS.search(error.text)
-            versions = f" (saved at version {match[2]}, now at {match[1]})" if match else ""
-            return diagnosis.format(versions=versions)
-    return None
+    match = _VERSIONS.search(error.text)
+    versions = f" (saved at version {match[2]}, now at {match[1]})" if match else ""
+    fragment = _fragment(error)
+    return _DIAGNOSES[fragment].format(versions=versions) if fragment else None
+
+
+def _fragment(error: Raised) -> str:
+    """The fragment by which an error's text is known; empty where it is not known."""
+    return next((fragment for fragment in _DIAGNOSES if fragment in error.text), "")
 
 
 def _meaning_of_none(error: Raised) -> str:

@@ -1,15 +1,15 @@
-"""The kind of difference between two facts, in a clause that shows no expected value."""
+"""The kind of difference between two facts, in a clause about what was seen that shows no expected value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from grader.checks.closeness import TOLERANCE, Pair, are_close
-from grader.checks.difference_kinds import KINDS, SAY_ALL
-from grader.sandbox.facts import Tensor
+from grader.checks.closeness import TOLERANCE, Pair, are_close, to_decimals
+from grader.sandbox.facts import Raised, Tensor
 
 
 def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
@@ -30,11 +30,23 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
 
 @dataclass(frozen=True)
 class Difference:
-    """A clause; its kind: ``zero``, ``multiple``, ``shape`` ...; and whether it needs no hint."""
+    """How a fact differs from what is expected.
+
+    Attributes:
+        clause: as in ``it is 0 everywhere``; empty where there is no name for it.
+        kind: in a word: ``zero``, ``multiple``, ``shape``, ``type``, ``error`` ...
+        says_all: whether a hint about the student's idea would mislead.
+        place: where in a structure: ``bias``, ``part [2][0]``, or empty.
+        is_none: whether it is None instead of a value.
+        error: what ``attempt`` caught instead of a value.
+    """
 
     clause: str
     kind: str
-    says_all: bool
+    says_all: bool = False
+    place: str = ""
+    is_none: bool = False
+    error: Raised | None = None
 
 
 def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
@@ -119,3 +131,214 @@ def _summed_over(seen: _Values, expected: _Values) -> str | None:
         return None
     larger = [str(d) for d, (s, e) in enumerate(zip(seen.shape, shape, strict=True)) if s != e]
     return f"dimension {larger[0]}" if len(larger) == 1 else f"dimensions {' and '.join(larger)}"
+
+
+# The kinds of difference between two facts of the same shape.
+
+_MAX_FACTOR = 64  # a larger whole factor is a coincidence
+_NEARLY = 1e-2
+_MAX_ROWS = 64
+_MAX_DECIMALS = 6
+
+Others = Mapping[str, Sequence[float]]
+
+
+def _part(number: int, pair: Pair) -> str:
+    return f"{number} of its {len(pair.seen)} entries {'is' if number == 1 else 'are'}"
+
+
+def _not_finite(pair: Pair, _: Others) -> str | None:
+    not_finite = [s for s, e in pair.wrong if not math.isfinite(s) and math.isfinite(e)]
+    if not not_finite:
+        return None
+    word = "nan" if any(map(math.isnan, not_finite)) else "infinite"
+    if len(pair.seen) == 1:
+        return f"it is {word}"
+    return f"{_part(len(not_finite), pair)} nan or infinite"
+
+
+def _another(pair: Pair, others: Others) -> str | None:
+    return next((f"it is {name}" for name, numbers in others.items() if pair.is_seen(numbers)), None)
+
+
+def _zero(pair: Pair, _: Others) -> str | None:
+    if any(pair.seen):
+        return None
+    return "it is 0 everywhere" if len(pair.seen) > 1 else "it is 0"
+
+
+def _multiple(pair: Pair, _: Others) -> str | None:
+    """A constant factor that is a whole number, or 1 divided by it; -1 is a sign."""
+    factor = _factor(pair)
+    if factor is None:
+        return None
+    if abs(factor + 1) <= 2 * pair.tolerance:
+        return "its sign is wrong"
+    sign = " and has the wrong sign" if factor < 0 else ""
+    for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
+        whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
+        if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * pair.tolerance * whole:
+            return f"it is {form.format(whole)} what it should be{sign}"
+    return None
+
+
+def _length(pair: Pair, _: Others) -> str | None:
+    """Any other constant factor: the direction is right."""
+    factor = _factor(pair)
+    if factor is None or sum(map(bool, pair.expected)) < 2:  # any number is a multiple of any other
+        return None
+    size = "small" if abs(factor) < 1 else "large"
+    sign = " and has the wrong sign" if factor < 0 else ""
+    return f"it is too {size} by the same factor everywhere{sign}"
+
+
+def _factor(pair: Pair) -> float | None:
+    largest = max(range(len(pair.expected)), key=lambda n: abs(pair.expected[n]))
+    if not pair.expected[largest] or not all(map(math.isfinite, [*pair.seen, *pair.expected])):
+        return None
+    factor = pair.seen[largest] / pair.expected[largest]
+    return factor if pair.is_seen([factor * e for e in pair.expected]) else None
+
+
+def _sum_with_another(pair: Pair, others: Others) -> str | None:
+    for name, numbers in others.items():
+        if not any(numbers):
+            continue
+        if pair.is_seen([e + n for e, n in zip(pair.expected, numbers, strict=True)]):
+            return f"it is what it should be, plus {name}"
+        if pair.is_seen([e - n for e, n in zip(pair.expected, numbers, strict=True)]):
+            return f"it is what it should be, minus {name}"
+    return None
+
+
+def _partly_another(pair: Pair, others: Others) -> str | None:
+    """All wrong entries are another fact's."""
+    for name, numbers in others.items():
+        same = are_close(pair.seen, numbers, pair.tolerance)
+        if all(good or equal for good, equal in zip(pair.right, same, strict=True)):
+            return f"{_part(len(pair.wrong), pair)} as in {name}"
+    return None
+
+
+def _in_another_order(pair: Pair, _: Others) -> str | None:
+    if len(pair.seen) == 1:
+        return None
+    rows = [pair.row(pair.expected, number) for number in range(pair.rows)]
+    entries = "entries" if len(pair.shape) == 1 else "rows"
+    if pair.rows > 1 and pair.is_seen(_flat(reversed(rows))):
+        return f"its {entries} are in reverse order"
+    if pair.rows > 2:
+        if pair.is_seen(_flat([rows[-1], *rows[:-1]])):
+            return f"its {entries} are moved by one"
+        if pair.is_seen(_flat([*rows[1:], rows[0]])):
+            return f"its {entries} are moved by one, the other way"
+    if all(are_close(sorted(pair.seen), sorted(pair.expected), pair.tolerance)):
+        return "it holds the right numbers, in another order"
+    return None
+
+
+def _flat(rows: Iterable[Sequence[float]]) -> list[float]:
+    return [number for row in rows for number in row]
+
+
+def _same_everywhere(pair: Pair, _: Others) -> str | None:
+    """The same number, row or column throughout, which is not expected."""
+    if len(pair.seen) < 3 or len(set(pair.expected)) == 1:
+        return None
+    if len(set(pair.seen)) == 1:
+        is_first = are_close(pair.seen[:1], pair.expected[:1], pair.tolerance)[0]
+        return "all its entries are the same number" + (", right for the first one only" if is_first else "")
+    if len(pair.shape) != 2:
+        return None
+    rows = [tuple(pair.row(pair.seen, number)) for number in range(pair.rows)]
+    expected = [tuple(pair.row(pair.expected, number)) for number in range(pair.rows)]
+    if len(rows) > 1 and len(set(rows)) == 1 < len(set(expected)):
+        is_first = all(are_close(rows[0], expected[0], pair.tolerance))
+        return "all its rows are the same" + (", right for the first one only" if is_first else "")
+    columns, wanted = set(zip(*rows, strict=True)), set(zip(*expected, strict=True))
+    return "all its columns are the same" if len(columns) == 1 < len(wanted) else None
+
+
+def _cut_off(pair: Pair, _: Others) -> str | None:
+    """The effect of ``clamp`` on the larger entries."""
+    most = max(map(abs, pair.seen))
+    if len(pair.wrong) < 2 or not all(abs(s) == most < abs(e) and s * e > 0 for s, e in pair.wrong):
+        return None
+    return f"{_part(len(pair.wrong), pair)} cut off, all at the same size"
+
+
+def _wrong_alike(pair: Pair, _: Others) -> str | None:
+    """All wrong entries are 0, or of the wrong sign, and others are right."""
+    if len(pair.wrong) == len(pair.seen):
+        return None
+    share = _part(len(pair.wrong), pair)
+    if all(s == 0 for s, _ in pair.wrong):
+        return f"{share} 0, and should not be"
+    if all(are_close([-s], [e], pair.tolerance)[0] for s, e in pair.wrong):
+        return f"{share} of the wrong sign"
+    return None
+
+
+def _offset(pair: Pair, _: Others) -> str | None:
+    if len(pair.seen) < 2 or len(pair.wrong) < len(pair.seen):
+        return None
+    offset = pair.seen[0] - pair.expected[0]
+    is_shifted = pair.is_seen([e + offset for e in pair.expected])
+    return "it is off by the same amount everywhere" if is_shifted else None
+
+
+def _rounded(pair: Pair, _: Others) -> str | None:
+    numbers = list(zip(pair.seen, pair.expected, strict=True))
+    for decimals in range(1, _MAX_DECIMALS + 1):
+        error = 0.51 * 10**-decimals
+        if all(abs(s - round(s, decimals)) <= 1e-6 * abs(s) and abs(s - e) <= error for s, e in numbers):
+            return f"it is right{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
+    return None
+
+
+def _nearly(pair: Pair, _: Others) -> str | None:
+    return "it is nearly right" if all(are_close(pair.seen, pair.expected, _NEARLY)) else None
+
+
+def _up_to_here(pair: Pair, _: Others) -> str | None:
+    """The first entries are right and all others wrong, or the other way round; of few entries only."""
+    if not 3 <= pair.rows <= _MAX_ROWS:
+        return None
+    good = [all(pair.row(pair.right, row)) for row in range(pair.rows)]
+    number, entries = sum(good), "entries" if len(pair.shape) == 1 else "rows"
+    for which, part in (("first", good[:number]), ("last", good[pair.rows - number :])):
+        if number and all(part):
+            those = f"{which} {number}" if number > 1 else which
+            return f"only the {those} of its {pair.rows} {entries} {'are' if number > 1 else 'is'} right"
+    return None
+
+
+def _share(pair: Pair, _: Others) -> str | None:
+    """The number of wrong entries, unless most are wrong."""
+    return f"{_part(len(pair.wrong), pair)} wrong" if 2 * len(pair.wrong) <= len(pair.seen) else None
+
+
+#: The kinds, the most specific first.
+KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
+    _not_finite,
+    _zero,
+    _another,
+    _multiple,
+    _length,
+    _sum_with_another,
+    _partly_another,
+    _in_another_order,
+    _same_everywhere,
+    _cut_off,
+    _wrong_alike,
+    _offset,
+    _rounded,
+    _nearly,
+    _up_to_here,
+    _share,
+)
+
+#: Kinds that explain the numbers by themselves: a hint about the student's idea would mislead.
+SAY_ALL: frozenset[Callable[[Pair, Others], str | None]] = frozenset(
+    {_not_finite, _in_another_order, _cut_off, _rounded, _nearly}
+)

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from grader.checks.check import WithoutHintError, describe, raised
+from grader.checks.check import describe, raised
 from grader.checks.closeness import have_all_digits
-from grader.checks.comparison import FEW_DIGITS, assert_close, because, is_close, require_facts
-from grader.checks.diagnosis import diagnose
-from grader.checks.difference import difference_of
-from grader.checks.gradient_sentences import Explanation, Sentences, joined, listed
+from grader.checks.comparison import FEW_DIGITS, because, compare, is_close, require_facts
+from grader.checks.diagnosis import finding_of
+from grader.checks.difference import Difference, difference_of
+from grader.checks.finding import FailedCheckError, diagnosis_and_hint, wrong
 from grader.checks.observation import Sides, is_gradients
 from grader.sandbox.facts import Raised, Tensor
 
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
 
+#: The rungs of wrong numbers, by the kind of the difference.
 _OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
+
+
+_WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
+
+#: The rungs, the lowest first, and their sentences. The last seven are about numbers: behind the sentence
+#: stands how they differ. If the values that go back are wrong, too, ``_OF_WRONG_VALUES`` takes their place,
+#: because the gradient may be right for these values. Behind "error" and "raised" the error is explained.
+RUNGS = {
+    "none": "{Of} is None: no gradient can be asked for.",
+    "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
+    "error": "{Of} cannot be computed",
+    "no history": "{Of} does not require grad: autograd recorded nothing that leads from it back to {names}.",
+    "shape of output": "{Of} has the shape {shape}, which is not the one it should have.",
+    "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
+    "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
+    "raised": "{Of} cannot go back",
+    "frozen": "{Name} {does} not require grad, so no gradient arrives there from {of}.",
+    "not connected": "{Name} {gets} no gradient: none arrives there from {of}.",
+    "missing": "The {gradient} of {name} {is} None.",
+    "connected": "{Name} {gets} a gradient from {of}, and should get none.",
+    "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
+    **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
+}
+_OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
+_OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
+_OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
+#: The rungs that the explanation of "wrong" also fits; of nan and lost digits it may be false.
+_WRONG_TOO = {"zero", "multiple", "length", "shape"}
+
+Explanation = str | Callable[[Any, Any], str]
 
 
 def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
@@ -53,7 +84,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         all_digits: gradients of float64 are right to more digits than a float32 holds.
 
     Raises:
-        AssertionError: the first rung that fails, of the first name.
+        FailedCheckError: the first rung that fails, of the first name.
         TypeError: the expected facts are no gradients.
     """
     if expected is None and isinstance(seen, Sides):
@@ -119,24 +150,23 @@ class _Ladder:
         if seen.is_known:
             self._compare_output(seen.output, right.output, wanted)
         if isinstance(seen.gradients, Raised):
-            self._fail_with_error(seen.gradients)
-        wrong = [
+            self._fail_to_go_back(seen.gradients)
+        wrong_ones = [
             name
             for name, gradient in wanted.items()
             if not self._is_right(seen.gradients.get(name), gradient)
         ]
-        if not wrong:
+        if not wrong_ones:
             return
-        self._compare_arrival(wrong, seen, wanted)
-        self._compare_all(wrong, seen, right, len(wanted))
-        for name in wrong:
-            self._compare_numbers(name, seen, right)
+        self._compare_arrival(wrong_ones, seen, wanted)
+        self._compare_all(wrong_ones, seen, right, len(wanted))
+        self._compare_numbers(wrong_ones[0], seen, right)
 
     def _compare_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
         if output is None:
             self.fail("none")
         if isinstance(output, Raised):
-            self.fail("error", why=diagnose(output))
+            self._fail_with_error("error", output)
         if not isinstance(output, Tensor):
             self.fail("type", kind=describe(output))
         needed = [name for name, gradient in wanted.items() if not self._is_right(None, gradient)]
@@ -145,12 +175,12 @@ class _Ladder:
         if isinstance(right, Tensor) and output.shape != right.shape:
             self.fail("shape of output", shape=output.shape)
 
-    def _fail_with_error(self, error: Raised) -> None:
+    def _fail_to_go_back(self, error: Raised) -> None:
         if raised(error, RuntimeError, OVERWRITTEN):
             self.fail("overwritten")
         if raised(error, RuntimeError, FREED):
             self.fail("freed")
-        self.fail("raised", why=diagnose(error))
+        self._fail_with_error("raised", error)
 
     def _compare_arrival(self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]) -> None:
         """Fail for the names that got no gradient, or should get none, for the same reason as the first."""
@@ -165,7 +195,8 @@ class _Ladder:
                 text = self._sentences.explained(name, rung, (gradient, None))
                 alike.setdefault((rung, text), []).append(name)
         for (rung, text), those in alike.items():
-            raise AssertionError(joined(self._sentences.of_rung(rung, *those), text))
+            sentence = self._sentences.of_rung(rung, *those)
+            raise wrong(joined(sentence, text), group=f"{rung} {listed(those)}", is_none=rung == "missing")
 
     def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
         """Fail if all gradients are wrong by the same factor, because then what goes back is wrong."""
@@ -174,41 +205,44 @@ class _Ladder:
             return
         difference = difference_of(numbers, expected, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
-            sentence = self._of_wrong_numbers(difference.kind, names, seen, right)
+            sentence = self._of_wrong_numbers(names, seen, right)
+            of_each = replace(difference, clause=f"of each, {difference.clause}")
             pair = seen.gradients[names[0]], right.gradients[names[0]]
             text = self._sentences.explained("*", difference.kind, pair)
-            raise AssertionError(joined(because(sentence, f"of each, {difference.clause}"), text))
+            raise wrong(joined(because(sentence, of_each), text), group=f"{difference.kind} of all")
 
     def _compare_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> None:
+        """Fail with the rung of wrong numbers."""
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
-        difference = difference_of(gradient, expected, self._others)
-        if isinstance(gradient, Tensor) and gradient.shape != expected.shape:
-            self._fail_with_shape(name, pair, difference.clause if difference else "")
-        rung = _OF_NUMBERS.get(difference.kind, "wrong") if difference else "wrong"
-        sentence = self._of_wrong_numbers(rung, [name], seen, right)
+        difference = compare(gradient, expected, self._others) or Difference(
+            FEW_DIGITS, "digits", says_all=True
+        )
+        sentence = self._of_wrong_numbers([name], seen, right)
+        if difference.error is not None:
+            raise FailedCheckError(finding_of(difference.error, "raised", sentence, name))
+        rung = difference.kind if difference.kind in RUNGS else _OF_NUMBERS.get(difference.kind, "wrong")
         text = self._sentences.explained(name, rung, pair)
-        if is_close(gradient, expected):
-            text = self._sentences.explained(name, "digits", pair)
-            raise WithoutHintError(joined(because(sentence, FEW_DIGITS), text))
-        try:
-            assert_close(gradient, expected, sentence, self._others)
-        except AssertionError as error:
-            fits = rung == "nan" and "\n\n" in text  # this hint was written for just this
-            raise (AssertionError if fits else type(error))(joined(str(error), text)) from None
+        if rung == "shape":  # the right shape is no secret: it is the differentiated tensor's
+            sentence = self._sentences.of_rung(rung, name, shape=gradient.shape, right=expected.shape)
+            how = difference_of(gradient, expected, self._others)
+            told = f"{sentence[:-1]}: {how.clause}." if how else sentence
+        else:
+            told = because(sentence, difference)
+        told, hint = joined(told, text), diagnosis_and_hint(text)[1]
+        keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # written for just this
+        raise wrong(
+            told if keeps_hint else diagnosis_and_hint(told)[0],
+            group=f"{rung} {name}",
+            takes_hint=not difference.says_all,
+        )
 
-    def _of_wrong_numbers(self, rung: str, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
+    def _of_wrong_numbers(self, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
         """The sentence about wrong gradients and, if they are wrong, the values that go back."""
         output, expected = seen.output, right.output
         are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
         if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
-            return self._sentences.of_rung(rung, *names)
+            return self._sentences.of_rung("wrong", *names)
         return self._sentences.of_wrong_values(output, names)
-
-    def _fail_with_shape(self, name: str, pair: tuple[Tensor, Tensor], clause: str) -> None:
-        """Show the expected shape: it is the differentiated tensor's, which the student knows."""
-        sentence = self._sentences.of_rung("shape", name, shape=pair[0].shape, right=pair[1].shape)
-        message = f"{sentence[:-1]}: {clause}." if clause else sentence
-        raise WithoutHintError(joined(message, self._sentences.explained(name, "shape", pair)))
 
     def _is_right(self, gradient: Any, right: Any) -> bool:
         if self._none_is_zero and (gradient is None or right is None):
@@ -220,9 +254,15 @@ class _Ladder:
 
     def fail(self, rung: str, **words: Any) -> None:
         """Fail with the sentence of a rung that is about no name."""
-        raise AssertionError(
-            joined(self._sentences.of_rung(rung, **words), self._sentences.explained("", rung, (None, None)))
-        )
+        text = self._sentences.explained("", rung, (None, None))
+        raise wrong(joined(self._sentences.of_rung(rung, **words), text), group=rung, is_none=rung == "none")
+
+    def _fail_with_error(self, rung: str, error: Raised) -> None:
+        """Fail with a rung on which an error stands, and what it means."""
+        finding = finding_of(error, "raised", self._sentences.of_rung(rung), rung)
+        text, hint = diagnosis_and_hint(self._sentences.explained("", rung, (None, None)))
+        told = f"{finding.sentence} {text}".strip()
+        raise FailedCheckError(replace(finding, sentence=told, hint=hint))
 
 
 def _is_nothing(gradient: Any) -> bool:
@@ -236,3 +276,52 @@ def _numbers(gradients: list[Any]) -> list[float] | None:
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of an ``assert_gradients``."""
+
+    of: str
+    because: Mapping[str, Explanation]
+
+    def of_rung(self, rung: str, *names: str, **words: Any) -> str:
+        """The sentence of a rung about some names, or about what goes back."""
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        name = listed(names)
+        capital = _capital(name) if name.startswith("the ") else name  # code stays as it is
+        nouns = {"of": self.of, "Of": _capital(self.of), "name": name, "Name": capital}
+        return RUNGS[rung].format(**nouns, **verbs, **words)
+
+    def of_wrong_values(self, output: Tensor, names: Sequence[str]) -> str:
+        """The sentence about wrong gradients of wrong values."""
+        values = f"values of {self.of} are" if output.shape else f"value of {self.of} is"
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
+
+    def explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
+        """The author's explanation for a name on a rung, or ""; `pair` is the seen and the right gradient."""
+        keys = [f"{name}:{rung}", rung, *([f"{name}:wrong", "wrong"] if rung in _WRONG_TOO else [])]
+        for key in keys:  # the closest first
+            text = self.because.get(key)
+            if isinstance(text, str):
+                return text
+            if text is not None and isinstance(pair[0], Tensor):
+                return text(*pair)
+        return ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def joined(sentence: str, text: str) -> str:
+    """A sentence and what an author adds, which may begin a new paragraph."""
+    return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """As in ``a, b and c``; of many names the first five and the number of the others."""
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -6,32 +6,29 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from grader.checks.check import WithoutHintError, describe, entries, instead
-from grader.checks.diagnosis import diagnose
+from grader.checks.check import describe, entries, instead
+from grader.checks.diagnosis import finding_of
+from grader.checks.finding import FailedCheckError, Finding
 from grader.errors import CourseError
-from grader.sandbox.evidence import NoFacts, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import ENDINGS, NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 
 _Path = tuple[str | int, ...]
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
-class NothingSeenError(WithoutHintError):
-    """There is nothing that a check can judge."""
-
-
-class StoppedError(NothingSeenError):
-    """The probe did not come to its end; `outcome` says what happened, `failure` why nothing was observed."""
-
-    def __init__(self, outcome: ProbeRaised | NoFacts) -> None:
-        super().__init__(why_no_facts(outcome))
-        self.outcome = outcome
-        self.failure = outcome.failure if isinstance(outcome, NoFacts) else None
-
-
-def why_no_facts(outcome: ProbeRaised | NoFacts) -> str:
-    """Why a probe has no facts, in a sentence."""
-    return sentence(outcome.reason if isinstance(outcome, NoFacts) else diagnose(outcome.error))
+def finding_without_facts(outcome: ProbeRaised | NoFacts) -> Finding:
+    """What is found where a probe has no facts."""
+    if isinstance(outcome, ProbeRaised):
+        return finding_of(outcome.error, "unobserved")
+    failure = outcome.failure
+    return Finding(
+        "unobserved",
+        sentence(outcome.reason),
+        group=failure or outcome.reason,
+        stopped=failure in ENDINGS,
+        failure=failure,
+    )
 
 
 class Sides:
@@ -59,52 +56,49 @@ class Observation(Sides):
         if isinstance(self._expected, NoFacts):
             raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
         if isinstance(self._expected, ProbeRaised):
-            raise CourseError(f"probe {self._probe} fails on the reference: {why_no_facts(self._expected)}")
+            told = finding_without_facts(self._expected).sentence
+            raise CourseError(f"probe {self._probe} fails on the reference: {told}")
         return self._expected
 
     @property
     def seen(self) -> Any:
-        """The facts of the submission, in the form of the reference's.
-
-        Raises:
-            StoppedError: there are none.
-            NothingSeenError: they have another form.
-        """
+        """The facts of the submission; FailedCheckError if there are none of the reference's form."""
         facts = self.in_any_form
-        if self._other_form:
-            raise NothingSeenError(sentence(self._other_form))
+        if self._other_form is not None:
+            raise FailedCheckError(self._other_form)
         return facts
 
     @property
     def in_any_form(self) -> Any:
-        """The facts of the submission in any form; StoppedError if there are none."""
+        """The facts of the submission in any form; FailedCheckError if there are none."""
         _ = self.expected
         if isinstance(self._seen, ProbeRaised | NoFacts):
-            raise StoppedError(self._seen)
+            raise FailedCheckError(finding_without_facts(self._seen))
         return self._seen
 
     @cached_property
-    def _other_form(self) -> str | None:
+    def _other_form(self) -> Finding | None:
         return other_form(self._seen, self._expected)
 
     @property
-    def mismatch(self) -> str | None:
+    def mismatch(self) -> Finding | None:
         """The first difference in form, None and lengths included, over which a check may have stumbled."""
-        mismatch = other_form(self._seen, self._expected, strict=True)
-        return sentence(mismatch) if mismatch else None
+        return other_form(self._seen, self._expected, strict=True)
 
 
-def other_form(seen: Any, expected: Any, *, strict: bool = False) -> str | None:
-    """Where facts have another form than the reference's, without a full stop, or None.
-
-    If a part of them was left out, it says only that.
-    """
+def other_form(seen: Any, expected: Any, *, strict: bool = False) -> Finding | None:
+    """Where facts have another form than the reference's; if a part of them was left out, only that."""
     mismatch = _other_form(seen, expected, (), strict=strict)
-    left_out = "of what came back a part was left out: there is too much to look at"
-    return left_out if mismatch and is_cut_off(seen) else mismatch
+    if mismatch is not None and is_cut_off(seen):
+        return _of_form("of what came back a part was left out: there is too much to look at")
+    return mismatch
 
 
-def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str | None:
+def _of_form(text: str, *, is_none: bool = False) -> Finding:
+    return Finding("form", sentence(text), group=text, is_none=is_none)
+
+
+def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> Finding | None:
     """Where a value is of another kind than the reference's, or None.
 
     Unless strict, None and a raised error may stand for anything and lengths may differ, because checks ask
@@ -115,11 +109,11 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str |
         return None
     is_plain = type(seen) is type(expected) and type(seen) in _PLAIN
     if not is_plain and _kind(seen) != _kind(expected):
-        return f"{_place(path)} is {instead(seen, expected)}"
+        return _of_form(f"{_place(path)} is {instead(seen, expected)}", is_none=seen is None)
     if isinstance(expected, dict):
         missing = [key for key in expected if key not in seen]
         if missing:
-            return f"{_place(path)} has no entry {missing[0]!r}"
+            return _of_form(f"{_place(path)} has no entry {missing[0]!r}")
         keys: Iterable[Any] = expected
     elif isinstance(expected, list | tuple):
         keys = range(min(len(seen), len(expected)))
@@ -129,7 +123,7 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> str |
     mismatch = next(filter(None, parts), None)
     has_length = isinstance(expected, list | tuple)
     if has_length and len(seen) != len(expected) and (strict or mismatch):
-        return f"{_place(path)} has {entries(len(seen))} instead of {len(expected)}"
+        return _of_form(f"{_place(path)} has {entries(len(seen))} instead of {len(expected)}")
     return mismatch
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from grader.checks.changes import changes_of
+from grader.checks.cases import cases_in_use, forget_cases
+from grader.checks.finding import FailedCheckError, Finding, wrong
+from grader.sandbox.facts import Tensor
 
 _ROOT = re.compile(r"[.\[]")
-#: The parts of an object that may change, as ``changes_of`` names them.
+#: The parts of an object that may change, as `_changes_of` names them.
 _PARTS = {
     *("attributes", "class", "dtype", "entries", "grad", "history", "hooks", "identity", "persistent"),
     *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
@@ -43,11 +46,11 @@ def assert_untouched(
 
     Raises:
         ValueError: a rule names what was not watched, or a part that nothing has.
-        AssertionError: something changed; the text is a sentence about the first change.
+        FailedCheckError: something changed; the finding is about the first change.
     """
-    for change in changes(kept, only=only, but=but):
-        sentence = f"{case}: {change}" if case else change
-        raise AssertionError(f"{sentence}\n\n{hint}" if hint else sentence)
+    found = next(changes(kept, only, but), None)
+    if found is not None:
+        raise FailedCheckError(replace(found, case=case, hint=hint or None))
 
 
 def assert_changed(
@@ -61,31 +64,36 @@ def assert_changed(
         only: where something has to change, as for ``assert_untouched``: ``["w:value"]``.
         but: where a change does not count.
     """
-    if next(changes(kept, only=only, but=but), None) is None:
-        raise AssertionError(message)
+    if next(changes(kept, only, but), None) is None:
+        raise wrong(message)
 
 
 @contextmanager
 def blaming_changes(
     kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
 ) -> Iterator[None]:
-    """Replace a check's failure by that of ``assert_untouched``, if that fails: it is the cause."""
+    """Replace a check's failure by that of ``assert_untouched``, if that fails: it is the cause.
+
+    The hint of the check's docstring is about the failure that is replaced, so it is not shown.
+    """
+    outside = len(cases_in_use())
     try:
         yield
     except AssertionError:
-        assert_untouched(kept, only=only, but=but)
-        raise
+        cause = next(changes(kept, only, but), None)
+        if cause is None:
+            raise
+        forget_cases(outside)  # the change is not about the step at which it showed
+        raise FailedCheckError(replace(cause, takes_hint=False)) from None
 
 
-def changes(
-    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
-) -> Iterator[str]:
-    """The sentences of ``assert_untouched``, the gravest change of each path first."""
+def changes(kept: Mapping[str, Any], only: Iterable[str], but: Iterable[str]) -> Iterator[Finding]:
+    """What ``assert_untouched`` finds, the gravest change of each path first."""
     only, but = list(only), list(but)
     _require_meant([*only, *but], kept["before"])
     for path, what, sentence in _all_changes(kept):
         if _is_named(path, what, only) and not _is_named(path, what, but):
-            yield sentence
+            yield Finding("wrong", sentence, takes_hint=True, group=f"{path}:{what}")
 
 
 def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
@@ -95,7 +103,7 @@ def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
 
 def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for path, then in kept["before"].items():
-        for what, sentence in changes_of(path, then, kept["after"].get(path, then)):
+        for what, sentence in _changes_of(path, then, kept["after"].get(path, then)):
             yield path, what, sentence
 
 
@@ -122,3 +130,166 @@ def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:
         if is_below or (fnmatchcase(path, pattern) and fnmatchcase(what, part or "*")):
             return True
     return False
+
+
+#: A sentence about each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
+_MODES = {
+    "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
+    "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
+    "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
+    "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
+}
+_HELD = "an optimizer or a second name that held the old one still does."
+_ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
+
+
+def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each part of the object at a path that changed between two records, and a sentence about it."""
+    if now["kind"] == "gone":
+        yield "identity", f"The caller's {path} is gone."
+    elif then["kind"] != now["kind"]:
+        other = "None" if now.get("value", now) is None else "another object"
+        yield "identity", f"The caller's {path} is {other} now."
+    else:
+        yield from _COMPARE[then["kind"]](path, then, now)
+
+
+def _modes(_: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in then.items():
+        if now[name] != value:
+            words = [("on" if v else "off") if isinstance(v, bool) else v for v in (value, now[name])]
+            yield name, _MODES.get(name, _ANY_MODE).format(name=name, then=words[0], now=words[1])
+
+
+def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    old, new = then["tensor"], now["tensor"]
+    if new.identity != old.identity:
+        yield "identity", f"The caller's {path} is another object now: {_HELD}"
+    yield from _data(path, old, new)
+    if new.requires_grad != old.requires_grad:
+        effect = "" if new.requires_grad else ": no gradient arrives there any more"
+        change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
+        yield "requires_grad", f"requires_grad of the caller's {path} {change}"
+    if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
+        recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
+        history = recorded if new.grad_fn else "no history any more: it was changed in place."
+        yield "history", f"The caller's {path} has {history}"
+    if new.retains_grad != old.retains_grad:
+        yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
+    yield from _grad(path, old.grad, new.grad)
+    yield from _hooks(path, then["hooks"], now["hooks"])
+    yield from _attributes(path, then["attributes"], now["attributes"])
+
+
+def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
+    if new.shape != old.shape:
+        yield "shape", f"The caller's {path} had the shape {old.shape} and has the shape {new.shape} now."
+    if new.dtype != old.dtype:
+        yield "dtype", f"The caller's {path} was of {old.dtype} and is of {new.dtype} now."
+    if not _same_values(old, new):
+        yield "value", f"The values of the caller's {path} were changed."
+    if new.storage != old.storage:
+        yield (
+            "storage",
+            f"The caller's {path} lies in other memory now: a view that was made before shows other values.",
+        )
+    if new.version != old.version:
+        counter = f"its version counter went from {old.version} to {new.version}"
+        yield (
+            "version",
+            f"The caller's {path} was written to: {counter}, so no loss that saved it can go back.",
+        )
+
+
+def _same_values(old: Tensor, new: Tensor) -> bool:
+    """Whether the elements are the same; NaN equals NaN."""
+    if old.value is None or new.value is None:
+        return old.value is new.value
+    pairs = zip(old.value, new.value, strict=False)
+    return len(old.value) == len(new.value) and all(a == b or (a != a and b != b) for a, b in pairs)  # noqa: PLR0124
+
+
+def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[str, str]]:
+    """Changes of ``.grad``; another object of the same values is the same gradient."""
+    if old is None and new is not None:
+        yield "grad", f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
+    elif old is not None and new is None:
+        yield "grad", f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
+    elif old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
+        yield "grad", f"{path}.grad has another shape or dtype now."
+    elif old is not None and new is not None and not _same_values(old, new):
+        change = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
+        yield (
+            "grad",
+            f"{change} (backward() adds in place, so a second name for the same .grad changes along.)",
+        )
+
+
+def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:
+    if not set(old) <= set(new):
+        yield "hooks", f"A hook on the caller's {path} is gone, which was there before: remove only your own."
+    elif len(new) > len(old):
+        more = len(new) - len(old)
+        yours = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
+        yield "hooks", f"After your call {yours} still registered on the caller's {path}."
+
+
+def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    for name in new:
+        if name not in old:
+            yield "attributes", f"The caller's {path} has an attribute {name[:60]} now, which it had not."
+    for name in old:
+        if name not in new:
+            yield "attributes", f"The caller's {path} has lost its attribute {name}."
+
+
+def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["class"] != then["class"]:
+        yield "class", f"The caller's {path} is of another class now."
+    if now["training"] != then["training"]:
+        mode, other = ("training", "eval") if then["training"] else ("eval", "training")
+        yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
+    for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
+        verb = "no longer has" if name in then["persistent"] else "has"
+        yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
+    yield from _hooks(path, then["hooks"], now["hooks"])
+    yield from _attributes(path, then["attributes"], now["attributes"])
+
+
+def _optimizer(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["class"] != then["class"]:
+        yield "class", f"The caller's {path} is of another class now."
+    yield from _hooks(path, then["hooks"], now["hooks"])
+
+
+def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["type"] != then["type"]:
+        yield "type", f"The caller's {path} was a {then['type']} and is a {now['type']} now."
+    elif now["length"] != then["length"]:
+        yield (
+            "length",
+            f"The number of entries of the caller's {path} was {then['length']} and is {now['length']} now.",
+        )
+    elif now["entries"] != then["entries"]:
+        yield "entries", f"An entry of the caller's {path} is another object now."
+
+
+def _value(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["value"] != then["value"]:
+        yield "value", f"The caller's {path} was {then['value']} and is {now['value']} now."
+
+
+def _object(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if now["object"] != then["object"]:
+        yield "identity", f"The caller's {path} is another object now."
+
+
+_COMPARE: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+    "modes": _modes,
+    "tensor": _tensor,
+    "module": _module,
+    "optimizer": _optimizer,
+    "container": _container,
+    "value": _value,
+    "object": _object,
+}

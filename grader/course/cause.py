@@ -46,7 +46,7 @@ def cause_of(error: BaseException, folder: Path) -> Cause:
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return Cause(f"{error.filename}, line {error.lineno}", not_python(error))
     message = text if isinstance(error, AssertionError | CourseError) else f"{type(error).__name__}: {text}"
-    entry = _last_entry(error, folder)
+    entry = last_entry(error, folder)
     if entry is None:
         return Cause("", message)
     facts = available_facts(error, folder)
@@ -56,12 +56,12 @@ def cause_of(error: BaseException, folder: Path) -> Cause:
 
 def available_facts(error: BaseException, folder: Path) -> str:
     """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing is certain."""
-    entry = _last_entry(error, folder)
+    entry = last_entry(error, folder)
     is_enough = isinstance(error, AssertionError | CourseError)
     return "" if entry is None or is_enough else _missing_fact(error, entry)
 
 
-def _last_entry(error: BaseException, folder: Path) -> TracebackType | None:
+def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
     """The last entry of a traceback that lies in a file of this folder."""
     last, entry = None, error.__traceback__
     while entry is not None:

@@ -207,8 +207,8 @@ def probes_defined(check_file: ModuleType) -> dict[str, Probe]:
 
 def _fixture(name: str) -> Any:
     @pytest.fixture(scope="session", name=name)
-    def observation(submission: Any) -> Observation | None:
-        observed: Observation | None = None if submission is None else submission.observation(name)
+    def observation(submission: Any) -> Observation:
+        observed: Observation = submission.observation(name)
         return observed
 
     return observation

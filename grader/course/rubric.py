@@ -113,15 +113,14 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
-    tree = read_check_file(path)
+    read_check_file(path)
     module = import_checks(path)
     probes, pictures = probes_defined(module), pictures_defined(module)
     given = names_defined(handed_out, [question.function for question in questions])
     asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    last_lines = {node.name: node.body[-1].lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
-    checks = tuple(_check(test, asks, last_lines, path) for test in tests)
+    checks = tuple(_check(test, asks, path) for test in tests)
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
     if not blanks_in(path):  # with a blank, a probe or question may still wait for its check
@@ -181,7 +180,7 @@ def importing(path: Path) -> Iterator[None]:
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 
-def _check(test: FunctionType, asks: dict[str, str], last_lines: dict[str, int], path: Path) -> Check:
+def _check(test: FunctionType, asks: dict[str, str], path: Path) -> Check:
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
@@ -194,5 +193,4 @@ def _check(test: FunctionType, asks: dict[str, str], last_lines: dict[str, int],
     title, hint = title_and_hint(test)
     if hint and len(hint) > MAX_HINT:
         raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
-    name = test.__name__
-    return Check(name, title, hint, points_of(test), questions.pop(), used, last_lines.get(name, 0))
+    return Check(test.__name__, title, hint, points_of(test), questions.pop(), used)

@@ -120,12 +120,12 @@ class JudgedQuestion:
     def killed_by(self, answer: Answer) -> list[str]:
         """The checks that an answer fails, without those that judged nothing because it stopped before."""
         verdicts = self.tried[answer.name].verdicts
-        return [c for c in self.failed(answer.name) if c not in verdicts or verdicts[c].stopped is None]
+        return [c for c in self.failed(answer.name) if c not in verdicts or not verdicts[c].ending]
 
     def outcome(self, answer: Answer) -> Outcome:
         """What became of an answer with the first seed."""
         verdicts, failed = self.tried[answer.name].verdicts, self.failed(answer.name)
-        stops = {verdicts[check].stopped for check in failed if check in verdicts} - {None}
+        stops = {verdicts[check].ending for check in failed if check in verdicts} - {""}
         return Outcome(tuple(failed), tuple(sorted(map(str, stops))), self.passes_public(answer))
 
     def placed(self, text: str, answer: Answer) -> str:

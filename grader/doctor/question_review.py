@@ -37,7 +37,7 @@ def stub_complaints(
             f"{where}: the stub answers the question already: it passes every hidden check."
             " Let it make the mistake that the question is about"
         )
-    elif of_stub and {verdict.stopped for verdict in of_stub} <= _DOES_NOT_RUN:
+    elif of_stub and {verdict.ending for verdict in of_stub} <= _DOES_NOT_RUN:
         yield f"{where}: the stub does not run: {of_stub[0].message} Let it run, and be wrong"
 
 

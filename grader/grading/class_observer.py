@@ -10,10 +10,10 @@ from itertools import islice
 
 from grader.checks.observation import Observation
 from grader.course.cause import cause_of
-from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
+from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
-from grader.grading.judge import MAX_BATCH, error_of
+from grader.grading.judge import collected_checks, error_of
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
@@ -26,6 +26,7 @@ from grader.text import some
 #: Submissions of an assignment with their evidence, on the inputs of a seed.
 Batch = tuple[str, int, list[tuple[Submission, Evidence]]]
 
+_MAX_BATCH = 64  # notebooks that are judged together
 _MAX_SIZE = 3 << 20  # bytes of the answers in a batch; decoded they take ten times as much, and more
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
 _CHANGED = "the notebook was changed or removed while it was graded; grade again"
@@ -69,7 +70,7 @@ class ClassObserver:
             batches[key].append((submission, evidence))
             self._progress.count(in_error=evidence.fault is not None)
             size = sum(seen.size for _, seen in batches[key])
-            if len(batches[key]) == MAX_BATCH - 1 or size > _MAX_SIZE:  # the stubs come along
+            if len(batches[key]) == _MAX_BATCH or size > _MAX_SIZE:
                 yield *key, batches.pop(key)
         for key, batch in batches.items():
             yield *key, batch
@@ -175,7 +176,7 @@ class ClassObserver:
 
 
 def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence) -> None:
-    """Run every check over the reference; without pytest, which would take longer than all of them.
+    """Run every check over the reference.
 
     Args:
         expected: what is expected of submissions.
@@ -185,7 +186,7 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence
         CourseError: a check fails or breaks on the reference; the text says where, and why.
     """
     seen = replace(expected, probes={**expected.probes, **ordinary.probes})
-    functions = vars(import_checks(rubric.path))
+    functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
         observations = {

@@ -1,34 +1,30 @@
-"""Judges evidence by running the hidden checks as pytest tests, many notebooks in one session."""
+"""Judges evidence by the hidden checks: pytest collects them, and each is called over what was observed."""
 
 from __future__ import annotations
 
-import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import islice
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grader.checks.cases import names_of
-from grader.checks.check import Check, WithoutHintError
-from grader.checks.diagnosis import tells_of_error, tells_of_stop
-from grader.checks.observation import Observation, StoppedError
-from grader.course.cause import Cause, cause_of
-from grader.course.rubric import Rubric
+from grader.checks.cases import cases_in_use, forget_cases
+from grader.checks.check import Check
+from grader.checks.finding import MAX_TEXT, FailedCheckError, Finding, wrong
+from grader.checks.observation import Observation
+from grader.course.cause import Cause, cause_of, last_entry
+from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
 from grader.results.model import Outcome
 from grader.sandbox.decoding import MalformedError, decode_raised
-from grader.sandbox.evidence import OUT_OF_TIME, Evidence, Failure, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import Evidence, Failure
 
-MAX_BATCH = 64
-MAX_MESSAGE = 1_000
-#: A check compared with a None, in whatever words of its author.
-_OF_NONE = re.compile(r"\bNone(?:Type)?\b")
+#: A check: it takes an observation for each probe that it names.
+CheckFunction = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -37,21 +33,26 @@ class Verdict:
 
     Attributes:
         outcome: ``error`` where the check broke itself.
-        message: the diagnosis, or None.
-        hint: what helps with this failure, or None.
-        cause: where and why the check broke, for its author's eyes, or None.
-        stopped: where the check judged nothing, because a probe which it takes stopped in the student's code:
-            the exception's class name, ``timeout`` where its time ran out, ``fault`` where it was ended or
-            refused for another reason. None elsewhere, also where the check judged what ``attempt`` caught.
-        failure: why the probe has no facts, where `message` says so.
+        finding: what is told of it; None where it passed.
+        cause: where and why the check broke, for its author's eyes; None where it did not.
     """
 
     outcome: Outcome
-    message: str | None
-    hint: str | None = None
+    finding: Finding | None = None
     cause: Cause | None = None
-    stopped: str | None = None
-    failure: Failure | None = None
+
+    @property
+    def message(self) -> str:
+        """The diagnosis; empty where the check passed."""
+        return self.finding.message if self.finding else ""
+
+    @property
+    def ending(self) -> str:
+        """How the code ended before the check could judge it, see `Finding`; empty where it could."""
+        return self.finding.ending if self.finding else ""
+
+
+PASSED = Verdict("passed")
 
 
 def judge(
@@ -64,35 +65,52 @@ def judge(
         submissions: evidence by any name.
 
     Returns:
-        For each name, the verdict of each check by its id; a check without a verdict is absent.
+        For each name, the verdict of each check by its id.
 
     Raises:
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
-    verdicts: dict[str, dict[str, Verdict]] = {}
-    folder = rubric.path.parent  # for pytest would look through the folders above: there may be thousands
+    functions = collected_checks(rubric.path) if submissions else {}
     expected = cache(reference.outcome)  # decoded once, not for every submission
-    for begin in range(0, len(submissions), MAX_BATCH):
-        batch = islice(submissions.items(), begin, begin + MAX_BATCH)
-        subjects = [_Subject(name, evidence, expected, reference) for name, evidence in batch]
-        session = _Session(rubric, subjects, reference)
-        status = pytest.main(
-            [*_ARGUMENTS, f"--rootdir={folder}", f"--confcutdir={folder}", str(rubric.path)],
-            plugins=[plugin, session],
-        )
-        if session.course_error:
-            raise CourseError(session.course_error)
-        if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            raise CourseError(
-                f"{rubric.path}: pytest could not run the checks ({session.trouble or status!r})"
-            )
-        verdicts.update(session.verdicts)
+    verdicts = {}
+    for name, evidence in submissions.items():
+        seen = cache(evidence.outcome)  # each probe once, for all checks that judge it
+
+        def observe(probe: str, seen: Callable[[str], Any] = seen) -> Observation:
+            return Observation(probe, seen(probe), expected(probe))
+
+        verdicts[name] = {
+            check.id: _verdict(rubric, check, functions[check.id], observe, (evidence, reference))
+            for check in rubric.checks
+        }
     return verdicts
+
+
+def collected_checks(path: Path) -> dict[str, CheckFunction]:
+    """The checks of a file by their names, as pytest collects them; once for each version of the file.
+
+    Raises:
+        CourseError: pytest could not collect them; the text names the file and says why.
+    """
+    return _collected(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _collected(path: Path, _: int) -> dict[str, CheckFunction]:
+    import_checks(path)  # first, for it puts aside another course's file of the same name
+    collection = _Collection()
+    # pytest would look through the folders above, of which there may be thousands.
+    folders = [f"--rootdir={path.parent}", f"--confcutdir={path.parent}"]
+    status = pytest.main([*_ARGUMENTS, *folders, str(path)], plugins=[plugin, collection])
+    if status is not pytest.ExitCode.OK:
+        raise CourseError(f"{path}: pytest could not collect the checks ({collection.trouble or status!r})")
+    return collection.checks
 
 
 #: No configuration files, no rewriting (a student reads the author's message and nothing else), no output, no
 #: plugins but ours.
 _ARGUMENTS = (
+    "--collect-only",
     "-c/dev/null",
     "--assert=plain",
     "--capture=no",
@@ -107,120 +125,31 @@ _ARGUMENTS = (
 )
 
 
-class _Subject:
-    """A submission with its evidence and the reference's."""
+class _Collection:
+    """The plugin of a session that collects a check file."""
 
-    def __init__(
-        self, name: str, evidence: Evidence, expected: Callable[[str], ProbeOutcome], reference: Evidence
-    ) -> None:
-        self.name, self._evidence = name, evidence
-        self._expected, self._reference = expected, reference
-        self._observed: dict[str, Observation] = {}
-
-    def observation(self, probe: str) -> Observation:
-        """What a probe saw, decoded once for all checks that judge it."""
-        if probe not in self._observed:
-            self._observed[probe] = Observation(probe, self._evidence.outcome(probe), self._expected(probe))
-        return self._observed[probe]
-
-    def explained(self, check: Check, verdict: Verdict, function: str) -> Verdict:
-        """The same verdict; if it is about a None, that the function returned None for a value."""
-        message = verdict.message or ""
-        if verdict.outcome != "failed" or not _OF_NONE.search(message) or tells_of_stop(message):
-            return verdict
-        if any(
-            self._evidence.returned_none(probe, function)
-            and not self._reference.returned_none(probe, function)
-            for probe in check.probes
-        ):
-            _, _, more = message.partition("You returned None. ")
-            message = f"{function} returned None: is a return missing? {more}".rstrip()
-            return replace(verdict, message=message, hint=verdict.hint if more else None)
-        return verdict
-
-    def stopped(self, error: BaseException | None) -> str | None:
-        """What stopped the probe that a check could not judge: see `Verdict.stopped`.
-
-        A function that is missing is missing because its cell stopped, if a cell did.
-        """
-        if not isinstance(error, StoppedError):
-            return None
-        if isinstance(error.outcome, ProbeRaised):
-            return error.outcome.error.type
-        raised = [cell["raised"] for cell in self._evidence.cells if cell["raised"] is not None]
-        if raised:
-            return decode_raised(raised[0]).type
-        return "timeout" if error.failure in OUT_OF_TIME else "fault"
-
-    def forget(self, probe: str) -> None:
-        """Drop the facts of a probe that no further check needs."""
-        self._observed.pop(probe, None)
-
-
-class _Session:
-    """The plugin of a session, in which pytest runs every check once, over all subjects in turn."""
-
-    def __init__(self, rubric: Rubric, subjects: Sequence[_Subject], reference: Evidence) -> None:
-        self._subjects, self._reference = subjects, reference
-        self._probes = rubric.probes
-        self._checks = {check.id: check for check in rubric.checks}
-        self._functions = {question.id: question.function for question in rubric.questions}
-        self._last = {probe: check.id for check in rubric.checks for probe in check.probes}
-        self.verdicts: dict[str, dict[str, Verdict]] = {subject.name: {} for subject in subjects}
-        self.course_error: str | None = None
-        self.trouble: str | None = None
+    def __init__(self) -> None:
+        self.checks: dict[str, CheckFunction] = {}
+        self.trouble = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.IS_A_BATCH] = True
+        config.stash[plugin.COLLECTS_ONLY] = True
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave out the checks of questions that are not in the rubric."""
-        items[:] = [item for item in items if item.name in self._checks]
+    def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
+        self.checks = {item.name: item.obj for item in items if isinstance(item, pytest.Function)}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]
 
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool:
-        check = self._checks.get(pyfuncitem.name)
-        if check is None:  # of a question that the rubric leaves out
-            return True
-        for subject in self._subjects:
-            observations: dict[str, Observation] = {}
-            try:
-                observations = {probe: subject.observation(probe) for probe in check.probes}
-                error = error_of(pyfuncitem.obj, observations)
-            except MalformedError as malformed:  # spoiled evidence costs no other subject
-                error = malformed
-            except CourseError as course_error:
-                broken = broken_probes(self._probes, self._reference, check.probes)
-                self.course_error = "\n".join(broken) or f"{pyfuncitem.path}: {check.id}: {course_error}"
-                break
-            verdict = _verdict(check, error, list(observations.values()), pyfuncitem.path.parent)
-            verdict = subject.explained(check, verdict, self._functions[check.question])
-            failure = error.failure if isinstance(error, StoppedError) else None
-            verdict = replace(verdict, stopped=subject.stopped(error), failure=failure)
-            self.verdicts[subject.name][check.id] = verdict
-            for probe in check.probes:
-                if self._last[probe] == check.id:
-                    subject.forget(probe)
-        return True
 
+def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> BaseException | None:
+    """Call a check: what it raised, or None; pytest's own skips and failures are not exceptions to Python.
 
-def _hint(check: Check, error: AssertionError) -> str | None:
-    """The docstring's hint, if the check's last statement failed, to which the hint belongs.
-
-    Not where the message is about an error, or replaces another failure: both say what the cause is.
+    Raises:
+        CourseError: a probe has no facts of the reference.
     """
-    if tells_of_error(str(error)) or isinstance(error.__context__, AssertionError):
-        return None
-    frames = traceback.walk_tb(error.__traceback__)
-    line = next((line for frame, line in frames if frame.f_code.co_name == check.id), 0)
-    return check.hint if line >= check.last_line else None
-
-
-def error_of(check: Callable[..., None], observations: Mapping[str, Observation]) -> BaseException | None:
-    """What a check raised; pytest's own skips and failures are not exceptions to Python."""
+    forget_cases()
     try:
         check(**observations)
     except CourseError:
@@ -231,18 +160,69 @@ def error_of(check: Callable[..., None], observations: Mapping[str, Observation]
 
 
 def _verdict(
-    check: Check, error: BaseException | None, observations: Sequence[Observation], folder: Path
+    rubric: Rubric,
+    check: Check,
+    function: CheckFunction,
+    observe: Callable[[str], Observation],
+    evidence: tuple[Evidence, Evidence],
 ) -> Verdict:
-    """A verdict; a check that breaks over a value of another form judges the student's code by that."""
+    """The verdict of a check; `evidence` is that of the submission and that of the reference."""
+    folder, observations = rubric.path.parent, {}
+    try:
+        observations = {probe: observe(probe) for probe in check.probes}
+        error = error_of(function, observations)
+    except MalformedError as malformed:  # spoiled evidence costs no other submission
+        error = malformed
+    except CourseError as course_error:
+        broken = list(broken_probes(rubric.probes, evidence[1], check.probes))
+        told = "\n".join(broken) or f"{rubric.path}: {check.id}: {course_error}"
+        raise CourseError(told) from None
     if error is None:
-        return Verdict("passed", None)
+        return PASSED
     if isinstance(error, AssertionError):
-        message, _, hint = f"{names_of(error.__traceback__)}{error}".partition("\n\n")
-        if isinstance(error, WithoutHintError):
-            return Verdict("failed", message[:MAX_MESSAGE])
-        return Verdict("failed", message[:MAX_MESSAGE], hint[:MAX_MESSAGE] or _hint(check, error))
-    mismatches = [o.mismatch for o in observations if o.mismatch]
-    if mismatches:
-        return Verdict("failed", mismatches[0][:MAX_MESSAGE])
-    message = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
-    return Verdict("error", message, cause=cause_of(error, folder))
+        finding = _finding(check, error, folder)
+    elif mismatches := [o.mismatch for o in observations.values() if o.mismatch]:
+        finding = mismatches[0]  # a check that breaks over a value of another form judges by that
+    else:
+        told = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
+        return Verdict("error", Finding("broken", told), cause_of(error, folder))
+    function_name = next(q.function for q in rubric.questions if q.id == check.question)
+    return Verdict("failed", _explained(finding, check, function_name, *evidence))
+
+
+def _finding(check: Check, error: AssertionError, folder: Path) -> Finding:
+    """What a failed check found, with its case, its hint, and what is alike in the findings of others."""
+    found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
+    group, hint = found.group, found.hint or (check.hint if found.takes_hint else None)
+    cases, entry = cases_in_use(), last_entry(error, folder)
+    if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
+        code = entry.tb_frame.f_code
+        kinds = " ".join(case.kind for case in cases)
+        group = f"{code.co_name}+{entry.tb_lineno - code.co_firstlineno} {kinds}: {group}"
+    return replace(
+        found,
+        case=": ".join(filter(None, (*(case.name for case in cases), found.case))),
+        hint=hint and hint[:MAX_TEXT],
+        group=group,
+    )
+
+
+def _explained(
+    finding: Finding, check: Check, function: str, evidence: Evidence, reference: Evidence
+) -> Finding:
+    """The same finding, with its cause where other evidence tells it.
+
+    A function that is not there is missing because its cell stopped, if a cell did; and a None that the
+    function returned is the trouble where the reference returns a value.
+    """
+    if finding.failure is Failure.NOT_REACHED:
+        errors = [decode_raised(cell["raised"]) for cell in evidence.cells if cell["raised"] is not None]
+        return replace(finding, error=errors[0].type) if errors else finding
+    returned_none = finding.is_none and any(
+        evidence.returned_none(probe, function) and not reference.returned_none(probe, function)
+        for probe in check.probes
+    )
+    if not returned_none:
+        return finding
+    told = f"{function} returned None: is a return missing?"
+    return replace(finding, kind="form", sentence=told, case="", group="returned None")

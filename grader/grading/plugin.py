@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.cases import names_of
+from grader.checks.cases import cases_in_use, forget_cases
 from grader.checks.observation import Observation
 from grader.course.assignment import MASTER
 from grader.course.author_file import blanks_of, is_whole
@@ -101,8 +101,8 @@ class LiveSubjects:
         self._stack.close()
 
 
-IS_A_BATCH = pytest.StashKey[bool]()
-"""Set where the caller of pytest has evidence, so that no notebook is observed for a check."""
+COLLECTS_ONLY = pytest.StashKey[bool]()
+"""Set where the caller of pytest wants the checks themselves, for evidence of its own."""
 _LIVE = pytest.StashKey[LiveSubjects]()
 _LEFT_OUT = pytest.StashKey[list[str]]()
 
@@ -164,8 +164,8 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every check of a check file for every subject; in a batch, its session does that."""
-    if IS_A_BATCH in metafunc.config.stash:
+    """Run every check of a check file for every subject."""
+    if COLLECTS_ONLY in metafunc.config.stash:
         return
     if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
         try:
@@ -180,12 +180,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Add to a failure the case that the check was looking at, and to a broken check the facts there are."""
+    forget_cases()
     try:
         return (yield)
     except AssertionError as error:
-        case = names_of(error.__traceback__)
-        if case:
-            error.add_note(f"in the case {case.removesuffix(': ')}")
+        if names := [case.name for case in cases_in_use() if case.name]:
+            error.add_note(f"in the case {': '.join(names)}")
         raise
     except CourseError as error:
         raise pytest.fail.Exception(_broken_probes(pyfuncitem) or str(error), pytrace=False) from None
@@ -207,7 +207,7 @@ def _broken_probes(check: pytest.Function) -> str:
 
 
 @pytest.fixture(scope="session")
-def submission(request: pytest.FixtureRequest) -> LiveSubject | None:
-    """The subject that is judged; probes' fixtures ask it for their facts. None in a batch."""
-    subject: LiveSubject | None = getattr(request, "param", None)
+def submission(request: pytest.FixtureRequest) -> LiveSubject:
+    """The subject that is judged; probes' fixtures ask it for their facts."""
+    subject: LiveSubject = request.param
     return subject

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.checks.check import Check
 from grader.checks.failed_cell import first_of_each_kind
+from grader.checks.finding import Finding
 from grader.course.assignment import Question
 from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
@@ -63,7 +64,7 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
 
 _EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
 _NOTHING = PartialCredit(0.0)
-_UNJUDGED = Verdict("failed", UNJUDGED)
+_UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
 
 def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
@@ -82,7 +83,8 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
     for question in rubric.questions:
         status, checks = evidence.names[question.function], rubric.checks_of(question.id)
         if status != "answered":
-            verdicts = {**verdicts, **_all_failed(checks, UNANSWERED[status].format(name=question.function))}
+            unanswered = Finding("unanswered", UNANSWERED[status].format(name=question.function))
+            verdicts = {**verdicts, **_all_failed(checks, unanswered)}
         rule = _EACH_CHECK if question.is_end_task else credit
         questions.append(_question(question, status, checks, verdicts, rule))
     flags = flags_of([*submission.traces, *evidence.traces], evidence.patched)
@@ -98,7 +100,8 @@ def failed(
 ) -> Result:
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
-    questions = [_question(q, "missing", checks, _all_failed(checks, error), _NOTHING) for q, checks in asked]
+    why = Finding("unobserved", error)
+    questions = [_question(q, "missing", checks, _all_failed(checks, why), _NOTHING) for q, checks in asked]
     return _result(submission, error, questions, flags_of(submission.traces), provenance, evidence)
 
 
@@ -154,18 +157,21 @@ def _question(
 
 
 def _check(check: Check, verdict: Verdict, points: float) -> CheckResult:
-    return CheckResult(
-        check.id,
-        check.title,
-        verdict.outcome,
-        points,
-        check.points,
-        verdict.message,
-        verdict.hint,
-        verdict.failure,
+    result = CheckResult(check.id, check.title, verdict.outcome, points, check.points, None, None)
+    found = verdict.finding
+    if found is None:
+        return result
+    return replace(
+        result,
+        message=found.message,
+        hint=found.hint,
+        failure=found.failure,
+        kind=found.kind,
+        group=found.group,
+        stopped=found.stopped,
     )
 
 
-def _all_failed(checks: Sequence[Check], reason: str) -> dict[str, Verdict]:
+def _all_failed(checks: Sequence[Check], finding: Finding) -> dict[str, Verdict]:
     """The verdicts on a question where nothing can be judged."""
-    return {check.id: Verdict("failed", reason) for check in checks}
+    return {check.id: Verdict("failed", finding) for check in checks}

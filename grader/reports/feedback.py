@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from grader.checks.diagnosis import tells_of_stop
 from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.course.assignment import name_of
 from grader.course.pictures import pictures_of
@@ -19,7 +18,7 @@ from grader.graphs.svg import LEGEND_HTML, LEGEND_MARKDOWN
 from grader.reports.templates import HTML, MARKDOWN
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
-from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, Evidence
+from grader.sandbox.evidence import CONSEQUENCES, Evidence
 from grader.scores import format_points, points_text
 from grader.text import html_text, some, without_controls
 
@@ -132,17 +131,11 @@ def diagnoses_of(checks: Sequence[CheckResult]) -> list[Diagnosis]:
             by_message[message].same.append(check)
         else:
             by_message[message or check.id] = Diagnosis(check)
-    diagnoses = sorted(by_message.values(), key=_rank)
+    diagnoses = sorted(by_message.values(), key=lambda d: (not d.check.stopped, -len(d.same)))
     if diagnoses:
         diagnoses[0].follows = unreached
         return diagnoses
     return [Diagnosis(unreached[0], unreached[1:])] if unreached else []
-
-
-def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
-    check = diagnosis.check
-    has_stopped = check.failure in ENDINGS or tells_of_stop(check.message or "")
-    return (0 if has_stopped else 1), -len(diagnosis.same)
 
 
 def _coded(text: str) -> Markup:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from grader.checks.failed_cell import RAISED, FailedCell
+from grader.checks.finding import Kind
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import Failure
@@ -28,8 +29,8 @@ class CheckResult:
 
     Attributes:
         points: what it earned, before the score of its question is capped.
-        failure: the kind of failure, where `message` says why its probe was not observed; results of older
-            graders do not have it.
+        message: the diagnosis, with its case; None where the check passed.
+        failure, kind, group, stopped: of its `Finding`; results of older graders do not have them.
     """
 
     id: str
@@ -40,6 +41,9 @@ class CheckResult:
     message: str | None
     hint: str | None
     failure: Failure | None = None
+    kind: Kind | None = None
+    group: str = ""
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

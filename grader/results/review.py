@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.failed_cell import FailedCell, stopped_cells
 from grader.results.model import Flag, QuestionResult, Result
-from grader.sandbox.evidence import ENDINGS, UNJUDGED
+from grader.sandbox.evidence import ENDINGS
 from grader.text import some
 
 _MOST = 12  # flags, questions, cells or notebooks in a sentence
@@ -81,7 +81,7 @@ def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:
         for check in question.checks:
             if check.message is None:
                 continue
-            if check.outcome == "error" or check.message == UNJUDGED:
+            if check.outcome == "error" or check.kind == "broken":
                 unjudged[question.id] = None
             elif check.failure in ENDINGS:
                 ended.setdefault(question.id, check.message)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import fmean, median
 
-from grader.checks.diagnosis import without_line
 from grader.results.model import END_TASK_STATUSES, CheckResult, QuestionResult, Result, newest
 from grader.sandbox.evidence import CONSEQUENCES
 
@@ -22,8 +20,8 @@ class MessageCount:
 
     Attributes:
         message: its most frequent wording, or None where there was none.
-        number: how many got it, or the same with other numbers.
-        alike: how many of them got other numbers.
+        number: how many got it, in whatever wording.
+        alike: how many of them got another wording, as with other numbers.
     """
 
     message: str | None
@@ -37,28 +35,18 @@ class CheckSummary:
 
     Attributes:
         of: how many were checked.
-        diagnoses: the messages to those who failed, the most frequent first, each with its number.
+        messages: the diagnoses of those who failed, the most frequent first.
     """
 
     id: str
     title: str
     of: int
-    diagnoses: list[tuple[str | None, int]]
+    messages: list[MessageCount]
 
     @cached_property
     def failed(self) -> int:
         """How many failed it."""
-        return sum(number for _, number in self.diagnoses)
-
-    @property
-    def message(self) -> str | None:
-        """The most frequent diagnosis."""
-        return self.diagnoses[0][0] if self.diagnoses else None
-
-    @cached_property
-    def messages(self) -> list[MessageCount]:
-        """The diagnoses; those that differ in numbers only are counted together."""
-        return count_messages(self.diagnoses)
+        return sum(count.number for count in self.messages)
 
 
 @dataclass
@@ -162,7 +150,7 @@ def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
 
 def _question(question: QuestionResult, answers: Sequence[QuestionResult]) -> QuestionSummary:
     checked: dict[str, list[CheckResult]] = defaultdict(list)
-    messages: Counter[str | None] = Counter()
+    told: list[CheckResult] = []
     summary = QuestionSummary(question.id, question.title)
     for answer in answers:
         # A question that is worth nothing is earned in full by all who answer it.
@@ -173,37 +161,33 @@ def _question(question: QuestionResult, answers: Sequence[QuestionResult]) -> Qu
         summary.untouched += answer.status != "answered"
         if answer.status == "answered":
             summary.answered += 1
-            messages.update(_messages(answer))
+            told += _told(answer)
             for check in answer.checks:
                 checked[check.id].append(check)
-    summary.messages = count_messages(messages.items())
+    summary.messages = count_messages(told)
     summary.checks = [_check(check, checked[check.id]) for check in question.checks]
     return summary
 
 
-def _messages(answer: QuestionResult) -> Iterable[str]:
-    """What a student was told of an answer; what several checks say with other numbers, once."""
-    by_pattern: dict[str | None, str] = {}
+def _told(answer: QuestionResult) -> list[CheckResult]:
+    """The failed checks that tell a student of different mistakes: of each mistake the first."""
+    by_mistake: dict[str, CheckResult] = {}
     for check in answer.checks:
         if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
-            by_pattern.setdefault(pattern_of(check.message), check.message)
-    return by_pattern.values()
+            by_mistake.setdefault(mistake_of(check), check)
+    return [*by_mistake.values()]
 
 
 def _check(check: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
-    messages = Counter(other.message for other in checked if other.outcome != "passed")
-    return CheckSummary(check.id, check.title, len(checked), messages.most_common())
+    failed = [other for other in checked if other.outcome != "passed"]
+    return CheckSummary(check.id, check.title, len(checked), count_messages(failed))
 
 
-# A number that stands alone: the digits of `float32` or `fc1` are part of a name.
-_NUMBER = re.compile(r"(?<![\w.])-?\d++(?:\.\d++)?(?:e[-+]?\d++)?(?!\w)")
-
-
-def count_messages(messages: Iterable[tuple[str | None, int]]) -> list[MessageCount]:
-    """Diagnoses by their number, the most frequent first; those that differ in numbers count as the same."""
-    wordings: dict[str | None, Counter[str | None]] = defaultdict(Counter)
-    for message, number in messages:
-        wordings[pattern_of(message)][message] += number
+def count_messages(failed: Iterable[CheckResult]) -> list[MessageCount]:
+    """The diagnoses by their number, the most frequent first; each mistake counts as one diagnosis."""
+    wordings: dict[str, Counter[str | None]] = defaultdict(Counter)
+    for check in failed:
+        wordings[mistake_of(check)][check.message] += 1
     counts = []
     for wording in wordings.values():
         ((message, most),) = wording.most_common(1)
@@ -211,7 +195,6 @@ def count_messages(messages: Iterable[tuple[str | None, int]]) -> list[MessageCo
     return sorted(counts, key=lambda count: -count.number)
 
 
-@lru_cache(maxsize=10_000)
-def pattern_of(message: str | None) -> str | None:
-    """What a diagnosis has in common with those that say the same of other numbers."""
-    return message and _NUMBER.sub("\0", without_line(message, "\0"))
+def mistake_of(check: CheckResult) -> str:
+    """What the findings of all have in common who made the same mistake, whatever their numbers are."""
+    return check.group or check.message or ""

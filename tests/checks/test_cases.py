@@ -2,11 +2,11 @@
 
 import pytest
 
-from grader.checks.cases import Case, cases, names_of
-from grader.checks.check import Check
-from grader.checks.observation import Observation, StoppedError
+from grader.checks.cases import Case, cases, cases_in_use, forget_cases
+from grader.checks.finding import FailedCheckError
+from grader.checks.observation import Observation
 from grader.errors import CourseError
-from grader.grading.judge import _verdict, error_of
+from grader.grading.judge import error_of
 from grader.sandbox.facts import Raised
 
 OF_ERROR = "What your code returned could not be used as the exercise says: ValueError: no."
@@ -19,11 +19,9 @@ def two(seen):
 
 
 def told(check, **observations):
-    """What a student is told by a check."""
+    """What a check says, with the case at which it failed; "None" where it passes."""
     error = error_of(check, observations)
-    return _verdict(
-        Check("test", "Title", None, 1.0, "q1", ()), error, list(observations.values()), None
-    ).message
+    return "".join(f"{case.name}: " for case in cases_in_use()) + str(error)
 
 
 def in_a_loop(probe):
@@ -69,7 +67,7 @@ def in_a_helper(probe):
 )
 def test_a_failure_is_told_with_its_case(check, seen, message):
     """The case that a loop looked at stands before the message, once, whatever helpers there are."""
-    assert (told(check, probe=two(seen)) or "None").startswith(str(message))
+    assert told(check, probe=two(seen)).startswith(str(message))
 
 
 def test_cases_of_several_probes():
@@ -96,7 +94,7 @@ def test_both_sides_of_an_entry():
 def test_an_error_where_one_is_expected_is_a_fact():
     """A case that is expected to raise may be looked at."""
     assert Case("refused", STOPPED, STOPPED).seen is STOPPED
-    with pytest.raises(StoppedError, match=OF_ERROR):
+    with pytest.raises(FailedCheckError, match=OF_ERROR):
         _ = Case("refused", STOPPED, 1).seen
 
 
@@ -109,8 +107,16 @@ def test_what_has_no_cases_is_the_authors_mistake():
 def test_nested_cases_are_told_from_the_outer_one():
     """A loop in a loop names both cases."""
     nested = Observation("nested", {"outer": {"inner": 2}}, {"outer": {"inner": 1}})
-    with pytest.raises(AssertionError) as caught:
+    forget_cases()
+    with pytest.raises(AssertionError):
         for outer in cases(nested):
             for inner in cases(outer):
                 assert inner.seen == inner.expected, "no"
-    assert names_of(caught.value.__traceback__) == "outer: inner: "
+    assert [case.name for case in cases_in_use()] == ["outer", "inner"]
+
+
+def test_numbered_cases_are_of_one_kind():
+    """Who fails at another step made the same mistake; who fails in another named case may not have."""
+    numbered = cases(Observation("one", [1, 2], [3, 4]), each="Step")
+    assert {case.kind for case in numbered} == {"Step"}
+    assert [case.kind for case in cases(two({"first": 1, "second": 2}))] == ["first", "second"]

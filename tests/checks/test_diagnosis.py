@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.checks.diagnosis import diagnose, tells_of_error, tells_of_stop, without_line
-from grader.results.statistics import count_messages
+from grader.checks.diagnosis import diagnose, finding_of
+from grader.checks.finding import Place
 from grader.sandbox.facts import Raised
 
 OVERWRITTEN = (
@@ -288,32 +288,29 @@ def test_the_line_is_quoted(function, line, told):
 
 
 @pytest.mark.parametrize(
-    "raised",
+    ("raised", "stopped", "place"),
     [
-        replace(error("no"), function="train", line="loss.backward()"),
-        replace(error("no"), function="", line="loss.backward()"),
-        replace(error("no"), function="train", line=""),
-        replace(error("no"), function="", line="", where=""),
-        replace(error("no"), types=("MemoryError",), function="", line=""),
+        (replace(error("no"), function="train", line="y.sum()"), True, Place(3, 5, "train", "y.sum()")),
+        (replace(error("no"), function="", line=""), True, Place(3, 5, "", "")),
+        (replace(error("no"), function="", line="", where=""), False, None),
+        (replace(error("no"), types=("MemoryError",), where=""), True, None),
     ],
 )
-@pytest.mark.parametrize("author", ["", "The loss of (2, 3) cannot go back: "])
-def test_the_words_of_a_diagnosis_are_known_again(raised, author):
-    """Also where an author wrote it into a sentence; the same words about something else are not."""
-    told = f"{author}{diagnose(raised)}"
-    assert tells_of_error(told)
-    assert tells_of_stop(told) == ("could not be used" not in told)
-    assert (without_line(told, "") != told) == bool(raised.line)
-    assert not tells_of_error("The loop in `train` stopped with the first step, and your code stopped there.")
+def test_a_finding_says_whether_and_where_code_stopped(raised, stopped, place):
+    """An error over what the code returned is no stop of the code; the line is a field of its own."""
+    found = finding_of(raised, "raised", "The loss cannot go back.\n\nWhy?")
+    assert (found.stopped, found.place, found.error) == (stopped, place, raised.type)
+    assert found.sentence == f"The loss cannot go back: {diagnose(raised)}"
+    assert found.hint == "Why?"
 
 
-def test_whose_line_it_was_makes_no_other_diagnosis():
-    """In a report those who were told the same of another line of theirs are counted together."""
+def test_whose_line_it_was_makes_no_other_mistake():
+    """Those who were told the same of another line of theirs made the same mistake."""
     ada = replace(error("no"), function="train", line="loss.backward()")
     ben = replace(error("no"), function="", line="total.backward()", where="cell 12, line 5")
-    told = [f"I{diagnose(one)[1:]}" for one in (ada, ben)]
-    assert [found.number for found in count_messages([(message, 1) for message in told])] == [2]
-    assert len(count_messages([(told[0], 1), (told[0].replace("no.", "yes."), 1)])) == 2
+    other = replace(ada, types=("ValueError", "Exception"))
+    groups = [finding_of(raised, "unobserved").group for raised in (ada, ben, other)]
+    assert groups[0] == groups[1] != groups[2]
 
 
 _OF_ZERO = "'NoneType' object has no attribute 'zero_'"

@@ -5,7 +5,7 @@ from observing import look
 from test_check import tensor
 
 from grader import assert_gradients
-from grader.checks.check import WithoutHintError
+from grader.checks.finding import FailedCheckError
 from grader.checks.observation import Observation
 
 TOLD = """
@@ -176,7 +176,7 @@ def test_all_digits_of_a_double(tell):
     probe = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
     rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", probe)
     assert_gradients(rounded, tell(RIGHT, probe), of="it")
-    with pytest.raises(WithoutHintError, match="it is right to the digits of a float32"):
+    with pytest.raises(FailedCheckError, match="it is right to the digits of a float32"):
         assert_gradients(rounded, tell(RIGHT, probe), of="it", all_digits=True)
 
 
@@ -199,10 +199,10 @@ def test_a_gradient_of_another_shape_is_told_with_both(tell, right):
     unsummed = tell("return None", "return {'w1': torch.ones(2, 3, 2), 'w2': torch.ones(2, 2)}")
     expected = tell("return None", "return {'w1': 2 * torch.ones(3, 2), 'w2': torch.ones(2, 4)}")
     told = "The gradient of y with respect to w1 has the shape (2, 3, 2), and w1 has (3, 2): it is"
-    with pytest.raises(WithoutHintError) as caught:
+    with pytest.raises(FailedCheckError) as caught:
         assert_gradients(unsummed, expected, of="y", because={"shape": "Sum it."})
     assert str(caught.value) == f"{told} right once it is summed over dimension 0. Sum it."
-    with pytest.raises(WithoutHintError, match=r"w2 has the shape \(2, 2\), and w2 has \(2, 4\)\.$"):
+    with pytest.raises(FailedCheckError, match=r"w2 has the shape \(2, 2\), and w2 has \(2, 4\)\.$"):
         assert_gradients(unsummed, expected, of="y", only=["w2"])
     with pytest.raises(AssertionError, match=r"^The gradient of y with respect to w2 is wrong"):
         assert_gradients({"w2": [1.0]}, expected, of="y", only=["w2"])
@@ -231,7 +231,7 @@ def test_a_hint_for_what_is_not_finite_is_kept(tell, right):
     for because, is_kept in (({"nan": "Look.\n\nWhere is a root?"}, True), ({}, False)):
         with pytest.raises(AssertionError) as caught:
             assert_gradients(answer, right, of="it", because=because)
-        assert isinstance(caught.value, WithoutHintError) is not is_kept
+        assert (caught.value.finding.hint == "Where is a root?") is is_kept
         assert str(caught.value).endswith("Look.\n\nWhere is a root?") is is_kept
 
 

@@ -102,7 +102,7 @@ OTHER = [
 @pytest.mark.parametrize(("seen", "expected", "message"), OTHER)
 def test_another_form_is_named(seen, expected, message):
     """Where a value is of another kind than the reference's, its place and both kinds are told."""
-    assert other_form(seen, expected) == message
+    assert other_form(seen, expected).group == message
     assert complaint(seen, expected) == sentence(message)
 
 
@@ -176,7 +176,9 @@ STRICT = [
 @pytest.mark.parametrize(("seen", "expected", "message"), STRICT)
 def test_why_a_check_may_have_stumbled(seen, expected, message):
     """Looked at strictly, None, an error and another length are differences too, and are told."""
-    assert Observation("probe", seen, expected).mismatch == sentence(message)
+    mismatch = Observation("probe", seen, expected).mismatch
+    assert mismatch.sentence == sentence(message)
+    assert mismatch.is_none == (" is None" in message)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def told(zygote):
         cells = ["import copy, torch\nfrom torch import nn", f"def f(model, w, opt, batches):\n    {body}"]
         seen = look(zygote, cells, f=GIVEN)["f"]
         assert seen["failed"] is None
-        return [*changes(seen["kept"], but=but)]
+        return [found.sentence for found in changes(seen["kept"], ["*"], but)]
 
     return sentences
 
@@ -125,9 +125,9 @@ def test_only_a_part_is_looked_at_where_only_names_it(zygote):
     """With `only`, other parts of the same things are not told, and `but` takes away from it."""
     deed = "def f(model, w, opt, batches): model.body.weight.grad += 1; model.norm.train(); w.data += 1"
     kept = look(zygote, deed, f=GIVEN)["f"]["kept"]
-    (told,) = changes(kept, only=["model.*:grad"])
-    assert "The values of model.body.weight.grad were changed" in told
-    assert [*changes(kept, only=["w", "model"], but=["model", "w:value"])] == []
+    with pytest.raises(AssertionError, match=r"The values of model\.body\.weight\.grad were changed"):
+        assert_untouched(kept, only=["model.*:grad"])
+    assert_untouched(kept, only=["w", "model"], but=["model", "w:value"])
 
 
 def test_only_what_was_named_and_what_changed_leaves_the_worker(zygote):

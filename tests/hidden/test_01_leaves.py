@@ -6,10 +6,11 @@ from grader import (
     assert_changed,
     assert_close,
     assert_gradients,
+    assert_returned,
+    assert_runs,
     assert_untouched,
     blaming_changes,
     cases,
-    diagnose,
     is_close,
     picture,
     points,
@@ -181,9 +182,9 @@ def test_input_gradient_is_right(image_gradient):
     others = {f"that of output {n} alone": gradient for n, gradient in enumerate(right["alone"])}
     others["that of the model in eval mode"] = right["in eval"]["x"]
     because = {
-        "missing": "You returned None. If you read it from a .grad: that tensor is no leaf, or you did not "
-        "ask it in time to keep its gradient.\n\nOn which tensor did you call requires_grad_(), and from "
-        "which did you read .grad? .float() and .reshape() make new tensors.",
+        "missing": "\n\nIf you read it from a .grad: that tensor is no leaf, or you did not ask it in time "
+        "to keep its gradient. On which tensor did you call requires_grad_(), and from which did you read "
+        ".grad? .float() and .reshape() make new tensors.",
         "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new tensor.",
     }
     for case in cases(image_gradient["calls"]):
@@ -194,7 +195,7 @@ def test_input_gradient_is_right(image_gradient):
 def test_parameters_keep_their_gradients(image_gradient):
     """The .grad of the model's parameters is what it was."""
     first, kept = image_gradient.seen["calls"][""][0]["x"], image_gradient.seen["kept"]
-    assert first is not None, "You returned None; this check counts once a gradient comes back."
+    assert_returned(first, "You returned None; this check counts once a gradient comes back.")
     which = "Which leaves does backward() fill, and what did they hold before? torch.autograd.grad asks for"
     assert_untouched(kept, only=["model.*:grad"], hint=f"{which} exactly the gradients it returns.")
 
@@ -768,9 +769,10 @@ def test_the_temperature_is_trained(trained, trained_in_float32, far_from_the_be
     with blaming_the_model(trained):
         told = f"After a single step {message}\n\n{which}"
         assert_close(one["temperature"], first["temperature"], told, begins)
-    assert not raised(more, BaseException), (
-        f"A training of {steps} steps stops, and a training of a single step does not: {diagnose(more)}\n\n"
-        "Which result, computed before the second step, does the second backward still pass through?"
+    assert_runs(
+        more,
+        f"A training of {steps} steps stops, and a training of a single step does not\n\n"
+        "Which result, computed before the second step, does the second backward still pass through?",
     )
     maker, how = more["temperature"].grad_fn, "Which operation made it, and when was requires_grad set?"
     assert more["temperature"].is_leaf, f"The temperature is the result of {maker}, no leaf.\n\n{how}"

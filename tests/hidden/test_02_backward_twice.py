@@ -6,11 +6,11 @@ from grader import (
     assert_changed,
     assert_close,
     assert_gradients,
+    assert_runs,
     assert_untouched,
     assert_updates,
     blaming_changes,
     cases,
-    diagnose,
     is_close,
     picture,
     points,
@@ -126,7 +126,7 @@ ARRIVING = ["x:grad", "trunk.*:grad"]
 
 def gone(case):
     """What was seen of a case, if its call came to an end and something arrived in x.grad."""
-    assert not raised(case.seen, BaseException), f"Your function stops: {diagnose(case.seen)}"
+    assert_runs(case.seen, "Your function stops")
     nothing = (
         "x.grad is what it was before: nothing arrived there.\n\nFrom which tensor does your backward begin?"
     )
@@ -277,7 +277,7 @@ def measurements(measured_twice):
     """The cases, if something was measured: who does nothing is not praised for harming nobody."""
     for case in cases(measured_twice):
         result = case.seen["result"]
-        assert not raised(result, BaseException), f"Two measurements were not made: {diagnose(result)}"
+        assert_runs(result, "Two measurements were not made")
         assert any(result), "None of your numbers is positive: nothing was measured."
         yield case
 
@@ -295,7 +295,7 @@ def test_norms_are_of_one_loss_each(norms_returned):
         for call in ("first", "second"):
             norms, rights = case[call]
             where = "" if call == "first" else " in a second call with the list the other way round"
-            assert not raised(norms, BaseException), f"A second call stops: {diagnose(norms)}"
+            assert_runs(norms, "A second call stops")
             assert isinstance(norms, list), f"A {type(norms).__name__} came back, not a list."
             assert len(norms) == len(rights), f"{len(norms)} numbers came back for {len(rights)} losses."
             others = {f"the norm of losses[{place}]": right for place, right in enumerate(rights)}
@@ -421,7 +421,7 @@ def test_losses_before_their_updates(losses_returned):
     for case in cases(losses_returned):
         for call, where in (("first", ""), ("second", " in a second call")):
             losses, rights = case[call]
-            assert not raised(losses, BaseException), f"A second call stops: {diagnose(losses)}"
+            assert_runs(losses, "A second call stops")
             assert len(losses) == len(rights), f"{len(losses)} losses came back."
             others = {"the first loss": rights[0], "the second loss": rights[1]}
             if call == "first":
@@ -622,7 +622,7 @@ def test_image_follows_the_losses(optimised):
     """
     seen, expected = optimised
     number = len(seen["images"]) + 1
-    assert seen["stopped"] is None, f"Iteration {number} stopped: {diagnose(seen['stopped'])}"
+    assert_runs(seen["stopped"], f"Iteration {number} stopped")
     for case in cases((seen["images"], expected["images"]), each="Iteration"):
         assert_close(*case, "The image is not where the gradient of the sum of the losses leads.")
 
@@ -864,23 +864,19 @@ def test_all_kinds_of_parameters(by_mode):
 
 @points(1)
 def test_added_to_old_gradients(on_top):
-    """What is in .grad beforehand stays part of it.
-
-    Who else may be accumulating there? Which lines of yours work on .grad itself?
-    """
+    """What is in .grad beforehand stays part of it."""
     assert on_top.seen["arrived"], "No gradient arrives at any parameter."
-    told = ".grad is not what it held before the call, plus what the same call brings to an empty .grad."
+    told = (
+        ".grad is not what it held before the call, plus what the same call brings to an empty .grad.\n\n"
+        "Who else may be accumulating there? Which lines of yours work on .grad itself?"
+    )
     with blaming_changes(on_top.seen["kept"], only=[*SWITCHES, "*:hooks"]):
         assert_close(*on_top["left"], told)
 
 
 @points(1)
 def test_at_most_micro_samples(memory):
-    """Nothing is saved for backward of more than micro samples at a time.
-
-    When does autograd let go of what it saved? How many backward passes has your code done when the last
-    micro-batch enters the model?
-    """
+    """Nothing is saved for backward of more than micro samples at a time."""
     seen, micro = memory.seen, memory.expected["micro"]
     assert seen["arrived"], "No gradient arrives at the first weight."
     assert seen["rows"] <= micro, (
@@ -888,7 +884,8 @@ def test_at_most_micro_samples(memory):
     )
     assert seen["samples"] < micro + 0.5, (
         f"With micro={micro}, what backward needs of {seen['samples']:.0f} samples was held at the same time"
-        f" (the batch has {memory.expected['number']})."
+        f" (the batch has {memory.expected['number']}).\n\nWhen does autograd let go of what it saved? How "
+        "many backward passes has your code done when the last micro-batch enters the model?"
     )
 
 
@@ -1230,7 +1227,7 @@ def test_model_and_modes_stay(validated_silently):
     """The model, the data and the modes of torch are as they were."""
     seen, hint = validated_silently.seen, "What did you switch or write, and is it as it was before?"
     done = seen["done"]
-    assert not raised(done, BaseException), f"No number came back: {diagnose(done)}"
+    assert_runs(done, "No number came back")
     assert done, "The result is not positive: no loss was measured."
     assert_untouched(seen["kept"], hint=hint)
     assert_untouched(seen["while switched off"], case="Called while gradients are switched off", hint=hint)
@@ -1356,12 +1353,9 @@ def counted(student):
 
 
 def test_the_teacher_is_asked_and_not_taught(teacher_asked):
-    """The training goes through all epochs; the teacher is asked once for each batch, and nothing reaches it.
-
-    What does the model need of the teacher: numbers, or also how they were computed?
-    """
+    """The training goes through all epochs; the teacher is asked once a batch, and nothing reaches it."""
     seen, number = teacher_asked.seen, teacher_asked.expected["batches"]
-    assert seen["stopped"] is None, f"The training stops: {diagnose(seen['stopped'])}"
+    assert_runs(seen["stopped"], "The training stops")
     assert_changed(seen["kept"], "The weights of the model have not moved.", only=["model.*:value"])
     assert_untouched(
         seen["kept"],
@@ -1386,10 +1380,7 @@ def test_each_step_has_the_gradient_of_its_batch(distilled):
 
 
 def test_the_history_holds_numbers(histories, counted):
-    """A Python float for each epoch comes back, and no graphs pile up.
-
-    What does your running sum add up, how much does each piece count in it, and what does it refer to?
-    """
+    """A Python float for each epoch comes back, and no graphs pile up."""
     for case in cases(histories):
         history, rights = case["history"]
         assert isinstance(history, list), f"A {type(history).__name__} came back, not a list."
@@ -1409,7 +1400,8 @@ def test_the_history_holds_numbers(histories, counted):
         "\n\nWhat do you keep of a piece when the next enters?"
     )
     assert not seen["after"], (
-        f"Graphs of the model's calls that are still alive after the training: {seen['after']}."
+        f"Graphs of the model's calls that are still alive after the training: {seen['after']}.\n\n"
+        "What does your running sum add up, how much does each piece count in it, and what does it refer to?"
     )
 
 

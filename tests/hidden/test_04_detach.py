@@ -5,15 +5,14 @@ from inside import count, sizes, with_gaps
 from grader import (
     assert_close,
     assert_gradients,
+    assert_runs,
     assert_untouched,
     blaming_changes,
     cases,
-    diagnose,
     is_close,
     picture,
     points,
     probe,
-    raised,
 )
 from grader.inside import (
     F,
@@ -370,7 +369,7 @@ def assert_answers(answers, hint):
     """Every case is answered, and rightly."""
     for case in cases(answers):
         told, right = case["told"]
-        assert not raised(told, BaseException), f"What you returned is no bool: {diagnose(told)}"
+        assert_runs(told, "What you returned is no bool")
         wrong = {
             True: "You answer True. But backward needs mid: after a write to it, out.sum().backward() fails.",
             False: "You answer False. But whatever is written to mid, out.sum().backward() works as before.",
@@ -534,7 +533,7 @@ def test_nothing_of_the_loss_of_d_enters_the_generator(what_arrives):
     With which label does the loss of G go back? Through which tensor does the loss of D know the generator?
     """
     call = what_arrives.seen["call"]
-    assert not raised(call, BaseException), f"The step stops: {diagnose(call)}"
+    assert_runs(call, "The step stops")
     seen, expected = arrived(what_arrives.seen["calls"]), arrived(what_arrives.expected["calls"])
     nothing = "No gradient came back to G(z).\n\nWhich of the two losses needs the history of the fakes?"
     assert seen is not None, nothing
@@ -546,7 +545,7 @@ def test_nothing_of_the_loss_of_d_enters_the_generator(what_arrives):
 def assert_taught(case, network, hint, calls=None):
     """The optimizer of a network made a step in each call, with the gradient of its own loss in the first."""
     for number, call in enumerate(case.seen["calls"], 1):
-        assert not raised(call, BaseException), f"Call {number} of your function stops: {diagnose(call)}"
+        assert_runs(call, f"Call {number} of your function stops")
     seen, expected = case[f"of {network}"]
     made, rounds = len(seen["steps"]), len(case.expected["calls"])
     times = "once" if made == 1 else f"{made} times"
@@ -1030,7 +1029,7 @@ def trainings_that_end(probe, *names):
     for case in cases(probe):
         if not names or any(name in case.name for name in names):
             told = case.seen["told"]
-            assert not raised(told, BaseException), f"Your function stops: {diagnose(told)}"
+            assert_runs(told, "Your function stops")
             yield case
 
 

@@ -5,13 +5,17 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from factories import told
 
+from grader.checks.diagnosis import finding_of
+from grader.checks.observation import finding_without_facts
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.sandbox.evidence import Failure, NoFacts, no_facts
+from grader.sandbox.evidence import Failure, no_facts
+from grader.sandbox.facts import Raised
 from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
@@ -179,10 +183,13 @@ def test_a_diagnosis_is_told_once():
         assert places == sorted(places)
 
 
-STOPPED = "In train (code cell 3): `loss.backward()` stopped with RuntimeError: no."
-UNUSABLE = "What your code returned could not be used as the exercise says: RuntimeError: no."
-UNREACHED = no_facts(Failure.TOO_LATE)
-KILLED = no_facts(Failure.KILLED)
+RAISED = Raised(
+    ("RuntimeError", "Exception"), "no", "cell 3, line 5", function="train", line="loss.backward()"
+)
+STOPPED = finding_of(RAISED, "unobserved")
+UNUSABLE = finding_of(replace(RAISED, where="", line=""), "raised")  # it follows from what was returned
+UNREACHED = finding_without_facts(no_facts(Failure.TOO_LATE))
+KILLED = finding_without_facts(no_facts(Failure.KILLED))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +198,7 @@ KILLED = no_facts(Failure.KILLED)
         (["a", "b"], [("a", 0, 0), ("b", 0, 0)]),
         (["a", "b", "b"], [("b", 1, 0), ("a", 0, 0)]),
         (["a", "b", "b", STOPPED], [(STOPPED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
-        (["a", UNUSABLE], [("a", 0, 0), (UNUSABLE, 0, 0)]),  # it follows from what was returned
+        (["a", UNUSABLE], [("a", 0, 0), (UNUSABLE, 0, 0)]),
         (["a", "b", "b", KILLED], [(KILLED, 0, 0), ("b", 1, 0), ("a", 0, 0)]),
         ([UNREACHED, "a", UNREACHED, STOPPED], [(STOPPED, 0, 2), ("a", 0, 0)]),
         ([UNREACHED, UNREACHED], [(UNREACHED, 1, 0)]),
@@ -200,14 +207,9 @@ KILLED = no_facts(Failure.KILLED)
 )
 def test_the_root_cause_comes_first(messages, order):
     """What stopped comes first, then what most were told; what was not reached belongs to the first."""
-    checks = [
-        check(id=f"test_{number}", message=message.reason, failure=message.failure)
-        if isinstance(message, NoFacts)
-        else check(id=f"test_{number}", message=message)
-        for number, message in enumerate(messages)
-    ]
+    checks = [check(id=f"test_{number}", **told(message)) for number, message in enumerate(messages)]
     found = diagnoses_of([*checks, check(outcome="passed", message=None)])
-    order = [(first.reason if isinstance(first, NoFacts) else first, *numbers) for first, *numbers in order]
+    order = [(told(first)["message"], *numbers) for first, *numbers in order]
     assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 

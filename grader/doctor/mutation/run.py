@@ -17,7 +17,7 @@ from grader.doctor.known_answers import REFERENCE, Answer, answers_of
 from grader.doctor.mutation.mutants import mutants, normalised_source, possible_edits, without_name
 from grader.doctor.mutation.survivors import Equal, Origin, Survivor, read_equals
 from grader.errors import GraderError
-from grader.grading.judge import MAX_BATCH, judge
+from grader.grading.judge import judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
 from grader.notebooks.reader import cells_of
@@ -34,6 +34,9 @@ _MAX_TRIES = 3  # of a mutant that had too little of the machine
 #: Called with a stem, how many observations are done (at first none), and of how many. The survivors of the
 #: first seed are observed again with the other seeds.
 MutantProgress = Callable[[str, int, int], None]
+
+
+_MAX_BATCH = 64  # mutants that are judged together
 
 
 @dataclass
@@ -165,7 +168,7 @@ class _Tester:
         with ThreadPoolExecutor(self._jobs) as pool:
             evidence = pool.map(lambda candidate: self._observed(candidate, seed), candidates)
             observed = zip(candidates, evidence, strict=True)
-            while batch := list(islice(observed, MAX_BATCH)):
+            while batch := list(islice(observed, _MAX_BATCH)):
                 numbered = {str(number): seen for number, (_, seen) in enumerate(batch)}
                 verdicts = judge(self._rubric, numbered, reference)
                 for number, (candidate, _) in enumerate(batch):

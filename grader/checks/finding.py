@@ -1,0 +1,104 @@
+"""A finding: what a check has found wrong, as data, made where it is known and read by its fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from grader.sandbox.evidence import OUT_OF_TIME, Failure
+
+#: What there is to say of a check that did not pass:
+#:
+#: - ``wrong``: facts are not as they should be;
+#: - ``form``: what came back has another form, so that it cannot be judged;
+#: - ``raised``: ``attempt`` caught an error where none should be;
+#: - ``unobserved``: there are no facts, because the probe stopped with an error, or by a `Failure`;
+#: - ``unanswered``: the function is missing, or still as it was handed out;
+#: - ``broken``: the check did not come to a verdict.
+Kind = Literal["wrong", "form", "raised", "unobserved", "unanswered", "broken"]
+
+MAX_TEXT = 1_000  # characters of a message, and of a hint
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a notebook's code.
+
+    Attributes:
+        cell: the number of the code cell, from 1.
+        line: of the cell, from 1.
+        function: the function around it; empty where there is none.
+        text: the line itself, as its student wrote it.
+    """
+
+    cell: int
+    line: int
+    function: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check has found.
+
+    Attributes:
+        sentence: the diagnosis, which a student reads.
+        hint: what helps, which a student reads below it.
+        takes_hint: whether the hint of the check's docstring fits where there is no other.
+        case: when it was found, as in ``With an empty batch``.
+        group: what is the same in the findings of all who made the same mistake, whatever their numbers are.
+        stopped: whether the student's code stopped, or was stopped, before it was done.
+        place: where it stopped; None where that is in no cell.
+        error: the class of the error that was raised; empty if there was none.
+        failure: why nothing was observed.
+        is_none: whether the trouble is a None, which a missing return may explain.
+    """
+
+    kind: Kind
+    sentence: str
+    hint: str | None = None
+    takes_hint: bool = False
+    case: str = ""
+    group: str = ""
+    stopped: bool = False
+    place: Place | None = None
+    error: str = ""
+    failure: Failure | None = None
+    is_none: bool = False
+
+    @property
+    def message(self) -> str:
+        """The diagnosis with its case before it, cut where it is too long."""
+        return (f"{self.case}: {self.sentence}" if self.case else self.sentence)[:MAX_TEXT]
+
+    @property
+    def ending(self) -> str:
+        """How the code ended before there was anything to judge; empty where a check judged something.
+
+        The class of an error, ``timeout`` where its time ran out, or ``fault``.
+        """
+        if self.kind != "unobserved":
+            return ""
+        return self.error or ("timeout" if self.failure in OUT_OF_TIME else "fault")
+
+
+class FailedCheckError(AssertionError):
+    """A check's failure, with its finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__("\n\n".join(filter(None, (finding.message, finding.hint))))
+        self.finding = finding
+
+
+def diagnosis_and_hint(text: str) -> tuple[str, str | None]:
+    """An author's text as its first paragraph, the diagnosis, and all behind it, the hint."""
+    diagnosis, _, hint = text.partition("\n\n")
+    return diagnosis, hint or None
+
+
+def wrong(
+    text: str, *, group: str = "", takes_hint: bool = True, kind: Kind = "wrong", is_none: bool = False
+) -> FailedCheckError:
+    """A failure in an author's words; its hint is theirs or, where it `takes_hint`, the docstring's."""
+    diagnosis, hint = diagnosis_and_hint(text)
+    return FailedCheckError(Finding(kind, diagnosis, hint, takes_hint, group=group, is_none=is_none))
