@@ -11,7 +11,7 @@ from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
 import grader
-from grader import diagnose, raised
+from grader import assert_runs, raised
 from grader.course.build import build
 from grader.course.course import Course
 from grader.course.probe_source import VOCABULARY
@@ -122,12 +122,14 @@ def _named(body, name):
     return next(node for node in body if getattr(node, "name", None) == name)
 
 
-def test_the_clause_that_the_page_quotes_is_that_of_diagnose(page):
-    """The example of what `diagnose` says is what it says."""
+def test_the_sentence_that_the_page_quotes_is_that_of_assert_runs(page):
+    """The example of what `assert_runs` tells is what it tells."""
     text = "a leaf Variable that requires grad is being used in an in-place operation."
     types = ("RuntimeError", "Exception", "BaseException")
     error = Raised(types, text, "cell 2, line 3", function="safe_root", line="x.sqrt_()")
-    assert f'"{diagnose(error)}"' in " ".join(page.split())
+    with pytest.raises(AssertionError) as caught:
+        assert_runs(error, "The second call is not answered")
+    assert f'"{caught.value}"' in " ".join(page.split())
     assert raised(error, Exception)
     assert raised(error, RuntimeError, "in-place operation")
 

@@ -111,9 +111,9 @@ def test_everything_is_read(course, tmp_path):
     assert rubric.path == tmp_path / "hidden" / "test_01_tiny.py"
     assert rubric.questions == QUESTIONS
     assert rubric.checks == (
-        Check("test_double", "It is twice as much", "Print it.", 2.5, "q1", ("doubled",), last_line=32),
-        Check("test_leaf", "It is a leaf", None, 1.0, "q2", ("made",), last_line=37),
-        Check("test_both", "Both agree", None, 1.0, "q1", ("gradient", "doubled"), last_line=46),
+        Check("test_double", "It is twice as much", "Print it.", 2.5, "q1", ("doubled",)),
+        Check("test_leaf", "It is a leaf", None, 1.0, "q2", ("made",)),
+        Check("test_both", "Both agree", None, 1.0, "q1", ("gradient", "doubled")),
     )
     assert list(rubric.probes) == ["doubled", "gradient", "made"]
     assert rubric.asks == {"doubled": "q1", "gradient": "q1", "made": "q2"}

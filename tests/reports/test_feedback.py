@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from factories import told
+from factories import told as told_of
 
 from grader.checks.diagnosis import finding_of
 from grader.checks.observation import finding_without_facts
@@ -207,9 +207,9 @@ KILLED = finding_without_facts(no_facts(Failure.KILLED))
 )
 def test_the_root_cause_comes_first(messages, order):
     """What stopped comes first, then what most were told; what was not reached belongs to the first."""
-    checks = [check(id=f"test_{number}", **told(message)) for number, message in enumerate(messages)]
+    checks = [check(id=f"test_{number}", **told_of(message)) for number, message in enumerate(messages)]
     found = diagnoses_of([*checks, check(outcome="passed", message=None)])
-    order = [(told(first)["message"], *numbers) for first, *numbers in order]
+    order = [(told_of(first)["message"], *numbers) for first, *numbers in order]
     assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 

@@ -152,7 +152,7 @@ def compare(seen, expected):
     """What a check may do with facts: it gives a verdict, whatever they are."""
     seen, expected = (Evidence(probes={"p": answer}).outcome("p") for answer in (seen, expected))
     observation = Observation("p", seen, expected)
-    assert observation.mismatch is None or observation.mismatch.isprintable()
+    assert observation.mismatch is None or observation.mismatch.message.isprintable()
     with suppress(AssertionError):
         helpers(observation.seen, observation.expected)
 
