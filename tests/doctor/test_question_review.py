@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from grader.checks.check import Check
+from grader.checks.finding import Finding
 from grader.course.assignment import Place, Question
 from grader.course.rubric import read_rubric
 from grader.doctor.question_review import fixed_probes, stub_complaints, unchanging_probes
@@ -96,10 +97,9 @@ def test_only_a_probe_that_cannot_draw_is_told(rubric):
     assert list(fixed_probes(rubric.probes, same, evidence(**dict.fromkeys(rubric.probes, 2)))) == []
 
 
-def judged(*outcomes, stopped=None):
-    return {
-        c.id: Verdict(outcome, "Told.", stopped=stopped) for c, outcome in zip(CHECKS, outcomes, strict=True)
-    }
+def judged(*outcomes, error=""):
+    finding = Finding("unobserved" if error else "wrong", "Told.", error=error)
+    return {c.id: Verdict(outcome, finding) for c, outcome in zip(CHECKS, outcomes, strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def judged(*outcomes, stopped=None):
             ["01_tiny.py, line 7, q1: the stub answers the question already: it pas"],
         ),
         (
-            judged("failed", "failed", stopped="NameError"),
+            judged("failed", "failed", error="NameError"),
             ["01_tiny.py, line 7, q1: the stub does not run: Told."],
         ),
         (judged("failed", "passed"), []),
         (judged("failed", "failed"), []),
-        (judged("failed", "failed", stopped="RuntimeError"), []),
+        (judged("failed", "failed", error="RuntimeError"), []),
     ],
 )
 def test_a_stub_runs_and_is_wrong(verdicts, said):

@@ -27,8 +27,8 @@ def earns(*pairs, partial_credit=0.5, free=(), by_check=False):
     """
     checks = [check(number, points) for number, (points, _) in enumerate(pairs)]
     outcomes = {f"test_{number}": outcome for number, (_, outcome) in enumerate(pairs)}
-    verdicts = {name: Verdict(said, None) for name, said in outcomes.items() if said}
-    on_stubs = {f"test_{number}": Verdict("passed", None) for number in free}
+    verdicts = {name: Verdict(said) for name, said in outcomes.items() if said}
+    on_stubs = {f"test_{number}": Verdict("passed") for number in free}
     credit = PartialCredit.of(partial_credit, checks, on_stubs)
     return (earned_by_check if by_check else earned)(checks, verdicts, credit)
 
@@ -151,10 +151,10 @@ def test_passing_one_more_check_never_costs(pairs, data):
 @pytest.mark.parametrize(
     ("verdicts", "answer"),
     [
-        ({"test_1": Verdict("passed", None)}, True),
-        ({"test_1": Verdict("failed", "no")}, False),
-        ({"test_1": Verdict("error", "no")}, False),
-        ({"test_2": Verdict("passed", None)}, False),
+        ({"test_1": Verdict("passed")}, True),
+        ({"test_1": Verdict("failed")}, False),
+        ({"test_1": Verdict("error")}, False),
+        ({"test_2": Verdict("passed")}, False),
         ({}, False),
     ],
 )
