@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.notebooks.files import read_file
-from grader.notebooks.reader import Notebook, parse_notebook
+from grader.notebooks.reader import Notebook, json_of, notebook_in
 from grader.text import utf8_text
 
 
@@ -28,11 +27,9 @@ class Document:
     """A notebook as it lies on the disk."""
 
     path: Path
-    text: str | None  # its JSON, exactly; None where its bytes are not in its encoding
-    encoding: str
+    content: bytes  # of the file
     notebook: Notebook  # its code cells, and the assignment it claims
-    cells: tuple[DocumentCell, ...]  # all its cells; none in the old format 3
-    is_old: bool  # whether it has format 3, in which cells lie on worksheets
+    cells: tuple[DocumentCell, ...]  # all its cells; none in the old format 3, where they lie on worksheets
     tests: Mapping[str, str]  # the public checks in its metadata, by the question's id
 
 
@@ -43,17 +40,11 @@ def read_document(path: Path) -> Document:
         NotebookError: it cannot be read or is no notebook.
     """
     file = read_file(path)
-    notebook = parse_notebook(file)
-    encoding = json.detect_encoding(file.content)
-    try:
-        text = file.content.decode(encoding)
-    except UnicodeDecodeError:
-        text = None
-    document = json.loads(text if text is not None else file.content.decode(encoding, "replace"))
-    raw = document.get("cells")  # an object, or `parse_notebook` had refused it
-    is_old = not isinstance(raw, list)
-    cells = () if is_old else tuple(_cells(raw, notebook))
-    return Document(path, text, encoding, notebook, cells, is_old, _tests(document))
+    document = json_of(file)
+    notebook = notebook_in(document, file)
+    raw = document.get("cells")  # an object, or `notebook_in` had refused it
+    cells = tuple(_cells(raw, notebook)) if isinstance(raw, list) else ()
+    return Document(path, file.content, notebook, cells, _tests(document))
 
 
 def _cells(raw: list[Any], notebook: Notebook) -> Iterator[DocumentCell]:

@@ -84,23 +84,32 @@ def parse_notebook(file: NotebookFile) -> Notebook:
         NotebookError: the file is no notebook or exceeds a cap.
     """
     try:
-        document = _parse(_decode(file), file.name)
-        sources = _read_sources(_find_cells(document, file.name), file.name)
+        return notebook_in(json_of(file), file)
     except NotebookError as error:
         error.sha256 = file.sha256
         raise
+
+
+def notebook_in(document: Any, file: NotebookFile) -> Notebook:
+    """The notebook that the JSON value of a file describes.
+
+    Raises:
+        NotebookError: it has no list of cells, or exceeds a cap.
+    """
+    sources = _read_sources(_find_cells(document, file.name), file.name)
     return Notebook(file.sha256, cells_of(sources), _claimed_assignment(document))
 
 
-def _decode(file: NotebookFile) -> str:
-    encoding = json.detect_encoding(file.content)
+def json_of(file: NotebookFile) -> Any:
+    """The JSON value of a file, with bounded effort.
+
+    Raises:
+        NotebookError: it holds another kind of text, or exceeds a cap.
+    """
+    name, encoding = file.name, json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
-        raise NotebookError(f"{file.name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
-    return file.content.decode(encoding, "replace")
-
-
-def _parse(text: str, name: str) -> Any:
-    """The value that the JSON text stands for, with bounded effort."""
+        raise NotebookError(f"{name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
+    text = file.content.decode(encoding, "replace")
     if not text or text.isspace():
         raise NotebookError(
             f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ class Reset:
     stub: DocumentCell  # the cell that comes back
     cell: DocumentCell | None  # the cell that it replaces; None where it has to be inserted
     others: tuple[int, ...]  # numbers of code cells that define the same name and stay
-    index: int  # of the cell among all cells
+    content: bytes  # of the notebook's file afterwards
 
     @property
     def is_needed(self) -> bool:
@@ -52,23 +51,38 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     Raises:
         GraderError: the notebook as handed out is not near, or this one cannot be changed safely.
     """
-    if notebook.handed_out is None or question.stub is None:
+    stub, document = question.stub, notebook.document
+    if notebook.handed_out is None or stub is None:
         raise GraderError(
             f"how {question.id} of {notebook.name} was handed out is not known here: put the notebook you"
             " were given into a folder .handout beside yours, then reset again."
         )
-    document = notebook.document
-    if document.text is None or document.is_old:
+    encoding = json.detect_encoding(document.content)
+    try:
+        text = document.content.decode(encoding)
+    except UnicodeDecodeError:  # bytes of other cells would change, too
+        text = "{}"
+    content = json.loads(text)
+    cells = content.get("cells")
+    if not isinstance(cells, list):
         raise GraderError(
             f"{notebook.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
             " again."
         )
     defining = [cell for cell in document.cells if cell.number and defines(cell.source, question.function)]
-    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == question.stub.id]
+    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == stub.id]
     cell = next(iter(of_the_id), None) or next(reversed(defining), None)
+    lines = stub.source.strip("\n").splitlines(keepends=True)
+    if cell is None:
+        new: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+        if stub.id and any(other.id for other in document.cells):
+            new["id"] = stub.id
+        cells.insert(_place(document, notebook.handed_out, stub), {**new, "source": lines})
+    else:
+        is_text = isinstance(cells[cell.index].get("source"), str)
+        cells[cell.index]["source"] = "".join(lines) if is_text else lines
     others = tuple(other.number for other in defining if other != cell)
-    index = cell.index if cell else _index(document, notebook.handed_out, question.stub)
-    return Reset(question, question.stub, cell, others, index)
+    return Reset(question, stub, cell, others, _laid_out_as(text, content).encode(encoding))
 
 
 def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
@@ -80,11 +94,10 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
         GraderError: a file cannot be written, or another program has just saved the notebook.
     """
     document = notebook.document
-    changed = _changed(document, reset)
     try:
         kept = _keep(document.path, reset)
         with atomic_path(document.path) as new:
-            new.write_bytes(changed.encode(document.encoding))
+            new.write_bytes(reset.content)
             shutil.copymode(document.path, new)
             if read_document(document.path).notebook.sha256 != document.notebook.sha256:
                 raise GraderError(
@@ -96,20 +109,13 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     return kept
 
 
-def _changed(document: Document, reset: Reset) -> str:
-    """The notebook's JSON with that cell changed."""
-    text = document.text or ""
-    content = json.loads(text)
-    lines = reset.stub.source.strip("\n").splitlines(keepends=True)
-    if reset.cell is None:
-        cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-        if reset.stub.id and any(other.id for other in document.cells):
-            cell["id"] = reset.stub.id
-        content["cells"].insert(reset.index, {**cell, "source": lines})
-    else:
-        cell = content["cells"][reset.cell.index]
-        cell["source"] = "".join(lines) if isinstance(cell.get("source"), str) else lines
-    return _laid_out_as(text, content)
+def _place(document: Document, handed_out: Document, stub: DocumentCell) -> int:
+    """Where a cell that is gone belongs: below the nearest cell that stood above it and is still there."""
+    for before in reversed(handed_out.cells[: stub.index]):
+        for cell in document.cells:
+            if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
+                return cell.index + 1
+    return len(document.cells)
 
 
 def _laid_out_as(text: str, content: Any) -> str:
@@ -129,28 +135,13 @@ def _keep(path: Path, reset: Reset) -> Path | None:
     if reset.cell is None or not reset.cell.source.strip():
         return None
     content = (reset.cell.source.rstrip("\n") + "\n").encode()
-    for candidate in _names(path, reset.question.id):
-        try:
-            with candidate.open("xb") as file:
-                file.write(content)
-        except FileExistsError:
-            if candidate.is_file() and candidate.read_bytes() == content:
-                return candidate
-        else:
-            return candidate
-    raise AssertionError("names never end")
-
-
-def _names(path: Path, question: str) -> Iterator[Path]:
-    for number in count(1):
-        again = f"-{number}" if number > 1 else ""
-        yield path.with_name(file_name(f"{path.stem}.{question}.before-reset{again}.py"))
-
-
-def _index(document: Document, handed_out: Document, stub: DocumentCell) -> int:
-    """Where a cell that is gone belongs: below the nearest cell that stood above it and is still there."""
-    for before in reversed(handed_out.cells[: stub.index]):
-        for cell in document.cells:
-            if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
-                return cell.index + 1
-    return len(document.cells)
+    number = 1
+    while True:
+        ending = ".py" if number == 1 else f"-{number}.py"
+        kept = path.with_name(file_name(f"{path.stem}.{reset.question.id}.before-reset{ending}"))
+        with suppress(FileExistsError), kept.open("xb") as file:
+            file.write(content)
+            return kept
+        if kept.is_file() and kept.read_bytes() == content:
+            return kept
+        number += 1
