@@ -6,21 +6,17 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grader.errors import BrokenRunError
 from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.student.process import Position, RunnerEnded, RunnerProcess
-from grader.text import utf8_text, without_controls
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
 _GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
-_MOST_LINES = 20
-_MOST_CHARACTERS = 500  # in a line that a public test says
-_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
 
 
 @dataclass(frozen=True)
@@ -33,23 +29,6 @@ class Failure:
     code: str = ""  # that line
     said: bool = False  # by a public test, not by Python
     kind: str = ""  # of the exception, where there was one
-
-    @classmethod
-    def from_event(cls, event: dict[str, Any]) -> Failure:
-        """The failure that an event of the runner tells of."""
-        kind, text = str(event.get("kind", "")), str(event.get("text", ""))
-        said = event.get("said") is True
-        if kind and not said:
-            text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
-        cell = event.get("cell")
-        return cls(
-            _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
-            cell if isinstance(cell, int) else None,
-            int(event.get("line") or 0),
-            _bounded(str(event.get("code", "")), _MOST_OF_ERRORS),
-            said,
-            kind,
-        )
 
 
 @dataclass(frozen=True)
@@ -145,39 +124,34 @@ class RunLog:
         left = [question for question in questions if question.id not in self.statuses]
         if self.statuses and not left:
             return None
+        end = math.inf  # the first cell that is not run any more
+        if len(self.deadly) >= _MOST_DEADLY_CELLS:
+            end = self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
+        cells = [cell for cell in self.notebook.code if cell.number not in self.deadly and cell.number < end]
+        # Only what was handed out says how a stub looked.
+        stubs = {asked.id: asked.stub.source for asked in left if asked.stub and self.notebook.handed_out}
         return {
             "handed_out": self.notebook.demonstrations,
-            "cells": [
-                [cell.number, cell.source]
-                for cell in self.notebook.code
-                if cell.number not in self.deadly and cell.number < self._end()
-            ],
+            "cells": [[cell.number, cell.source] for cell in cells],
             "seconds": self.limit,
-            "questions": [self._asked(question) for question in left],
-        }
-
-    def _end(self) -> float:
-        """The first cell that is not run any more; 0 where cells before it ended their process, too."""
-        if len(self.deadly) < _MOST_DEADLY_CELLS:
-            return math.inf
-        return self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
-
-    def _asked(self, question: Question) -> dict[str, Any]:
-        """A question for the runner; only what was handed out says how its stub looked."""
-        return {
-            "id": question.id,
-            "function": question.function,
-            "stub": question.stub.source if question.stub and self.notebook.handed_out else "",
-            "source": question.check.source if question.check else "",
+            "questions": [
+                {
+                    "id": asked.id,
+                    "function": asked.function,
+                    "stub": stubs.get(asked.id, ""),
+                    "source": asked.check.source if asked.check else "",
+                }
+                for asked in left
+            ],
         }
 
     def note(self, event: dict[str, Any]) -> None:
         """Remember an event, see ``runner.py``."""
         match event:
             case {"cell": int(number), "failure": dict() as failure}:
-                self.cells[number] = self._read(failure)
+                self.cells[number] = Failure(**failure)
             case {"question": str(question), "test": int(), "failure": failure}:
-                self._end_test(question, self._read(failure) if failure else None)
+                self._end_test(question, Failure(**failure) if failure else None)
             case {"question": str(question), "status": str(status)}:
                 self.statuses[question] = status
             case _:
@@ -185,14 +159,15 @@ class RunLog:
 
     def note_end(self, ended: RunnerEnded) -> None:
         """Blame what ran when the process ended."""
-        text = f"took longer than {self.limit:g} s" if ended.is_late else str(ended)
+        how = f"took longer than {self.limit:g} s" if ended.is_late else str(ended)
         match self._running:
             case {"question": str(question), "test": int()}:
-                self._end_test(question, self._at(Failure(text), ended.position))
+                self._end_test(question, self._failure(how, ended.position))
             case {"cell": int(number)} if number not in self.deadly:
                 self.deadly.append(number)
-                failure = Failure(f"{text}, so it was left out", number)
-                self.cells[number] = self._at(failure, ended.position)
+                self.cells[number] = self._failure(
+                    f"{how}, so it was left out", ended.position or (number, 0)
+                )
             case _:
                 raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
 
@@ -200,19 +175,13 @@ class RunLog:
         self.tests[question].append(failure)
         self.seconds[question] += time.monotonic() - self._begun
 
-    def _read(self, event: dict[str, Any]) -> Failure:
-        failure = Failure.from_event(event)
-        late = f"took longer than {self.limit:g} s, and was stopped"
-        return replace(failure, text=late) if event.get("late") is True else failure
-
-    def _at(self, failure: Failure, position: Position | None) -> Failure:
-        """The same failure, at a line of a cell where that is known."""
-        cells = self.notebook.code
-        if position is None or not 0 < position[0] <= len(cells):
-            return failure
+    def _failure(self, text: str, position: Position | None) -> Failure:
+        """A failure at a line of a cell, where that is known."""
+        if position is None or not 0 < position[0] <= len(self.notebook.code):
+            return Failure(text)
         number, line = position
-        lines = cells[number - 1].source.splitlines()
-        return replace(failure, cell=number, line=line, code="".join(lines[line - 1 : line]).strip())
+        lines = ["", *self.notebook.code[number - 1].source.splitlines()]
+        return Failure(text, number, line, "".join(lines[line : line + 1]).strip())
 
     def report(self, question: Question) -> QuestionReport:
         """What is known of a question in the end; a test that ended the process is its last."""
@@ -225,14 +194,3 @@ class RunLog:
         tests = tuple((test.title, failure) for test, failure in zip(question.check.tests, run, strict=False))
         passes = len(tests) == len(question.check.tests) and not any(run)
         return QuestionReport(question, "passes" if passes else "fails", tests, self.seconds[question.id])
-
-
-def _bounded(text: str, longest: int) -> str:
-    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
-    lines = without_controls(utf8_text(text)).splitlines()
-    more = ["..."] if len(lines) > _MOST_LINES else []
-    return "\n".join([_cut(line, longest) for line in lines[:_MOST_LINES]] + more)
-
-
-def _cut(line: str, longest: int) -> str:
-    return line if len(line) <= longest else f"{line[:longest]} ..."

@@ -30,7 +30,14 @@ _BOOT = (
     "import sys; root = sys.argv.pop(); sys.path.insert(0, root); from grader.student import runner;"
     " sys.path.remove(root); runner.main()"
 )
-
+_NO_TORCH = (
+    f"your notebook cannot be run by {sys.executable}: {{why}}. Install what the course needs,"
+    f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
+)
+_NO_START = (
+    "the Python that should run your notebook did not start: it {how}."
+    f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
+)
 
 Position = tuple[int, int]
 """The number of a code cell, and a line in it; both counted from 1."""
@@ -63,12 +70,14 @@ class RunnerProcess:
         self._is_over = False
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
             [sys.executable, "-P", "-c", _BOOT, str(events), str(self._watchdog), _ROOT],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE,  # it ends when this is closed
             stdout=None if shows else subprocess.DEVNULL,
             stderr=None if shows else subprocess.DEVNULL,
             cwd=empty,
             env=_environment(),
-            **_own_group(),
+            # A group of its own: Ctrl-C goes to us alone, and what it starts ends with it.
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
         )
 
     def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
@@ -78,13 +87,16 @@ class RunnerProcess:
             RunnerEnded: the process ended early, or took too long.
             GraderError: torch is missing, or Python does not start.
         """
-        self._ask(request)
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it is gone, as is found below
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
         limit, since, is_ready = _START_SECONDS, time.monotonic(), False
         while True:
             is_running = self._process.poll() is None  # asked first, so that its last events are read
             for event in self._new_events():
                 if "unusable" in event:
-                    raise _no_torch(event["unusable"])
+                    raise GraderError(_NO_TORCH.format(why=event["unusable"]))
                 if "done" in event:
                     return
                 limit, since, is_ready = seconds, time.monotonic(), True
@@ -92,7 +104,8 @@ class RunnerProcess:
                     yield event
             is_late = time.monotonic() - since > limit
             if not is_ready and (is_late or not is_running):
-                raise _no_start(self._process.returncode)
+                how = "took too long" if is_running else _how_it_ended(self._process.returncode)
+                raise BrokenRunError(_NO_START.format(how=how))
             if not is_running:
                 raise RunnerEnded(_how_it_ended(self._process.returncode))
             if is_late:
@@ -108,10 +121,7 @@ class RunnerProcess:
             return
         self.kill()
         self._is_over = True
-        self._process.wait()
-        if self._process.stdin:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
+        self._process.communicate()  # closes its standard input, and waits
         self._events.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -125,14 +135,6 @@ class RunnerProcess:
             else:
                 self._process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _ask(self, request: dict[str, Any]) -> None:
-        """Send the request; the process ends when its standard input is closed."""
-        if self._process.stdin is None:
-            raise BrokenRunError("the process that runs the notebook cannot be spoken to: run it again.")
-        with contextlib.suppress(OSError):  # it is gone; `run` will say so
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
 
     def _position(self) -> Position | None:
         """The innermost line of the notebook when the watchdog looked last."""
@@ -161,13 +163,6 @@ def _environment() -> dict[str, str]:
     return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
 
 
-def _own_group() -> dict[str, Any]:
-    """A process group of its own: Ctrl-C goes to us alone, and what it starts ends with it."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
-
-
 def _how_it_ended(status: int) -> str:
     """Words that follow "it", from the status of a process."""
     if status >= 0:
@@ -176,21 +171,6 @@ def _how_it_ended(status: int) -> str:
         return f"ended Python ({signal.Signals(-status).name})"
     except ValueError:
         return f"ended Python (signal {-status})"
-
-
-def _no_start(status: int | None) -> BrokenRunError:
-    how = "took too long" if status is None else _how_it_ended(status)
-    return BrokenRunError(
-        f"the Python that should run your notebook did not start: it {how}."
-        f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
-    )
-
-
-def _no_torch(why: str) -> GraderError:
-    return GraderError(
-        f"your notebook cannot be run by {sys.executable}: {why}. Install what the course needs,"
-        f" with `{sys.executable} -m pip install -r requirements.txt`, or use the Python which has it."
-    )
 
 
 class RunnerPool:

@@ -3,7 +3,7 @@
 It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "questions": [{"id", "function", "stub", "source"}, ...]}``.
 Events go, as lines of JSON, into a file that the notebook does not know, so that no output of a cell is taken
-for an event:
+for an event; a failure has the fields of ``check.Failure``:
 
 ``{"ready": true}``                  torch is imported; ``{"unusable": text}`` where it cannot be
 ``{"cell": n}``                      cell n begins
@@ -26,75 +26,57 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def main() -> None:
     """Run a request; ``argv`` names the file for events and the file for the watchdog."""
-    events = _Events(Path(sys.argv[1]))
+    write = _events(Path(sys.argv[1]))
     request = _keep_stdin()
-    _provide_alarm()
+    if not hasattr(signal, "setitimer"):  # as on Windows: the names that the worker's cells import
+        vars(signal).update(setitimer=lambda *_: None, ITIMER_REAL=0, SIGALRM=signal.SIGTERM)
     try:
         cells = importlib.import_module("grader.student.runner_cells")  # noqa: TID251 - in a process of its own
     except ImportError as error:
-        events.write({"unusable": str(error)})
+        write({"unusable": str(error)})
         os._exit(1)
-    events.write({"ready": True})
-    line = _line(request)
-    folder = Path(sys.argv[1]).parent
-    if not line:
-        _end_with(request, folder)
-    threading.Thread(target=_end_with, args=(request, folder), daemon=True).start()
-    with Path(sys.argv[2]).open("w", encoding="utf-8") as watchdog:
-        cells.run(json.loads(line), events.write, watchdog)
-    events.write({"done": True})
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(0)  # threads that a notebook left behind are not waited for
+    write({"ready": True})
+    line = request.readline()  # empty where the command that started this is gone
+    lifeline = threading.Thread(target=_end_with, args=(request,), daemon=True)
+    lifeline.start()
+    if line:
+        with Path(sys.argv[2]).open("w", encoding="utf-8") as watchdog:
+            cells.run(json.loads(line), write, watchdog)
+        write({"done": True})
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(0)  # threads that a notebook left behind are not waited for
+    lifeline.join()
 
 
-class _Events:
-    """The file of events; a forked copy of this process writes nothing."""
+def _events(path: Path) -> Callable[[dict[str, Any]], None]:
+    """A function that writes an event; a forked copy of this process writes nothing."""
+    file, owner = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)), os.getpid()
 
-    def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._file = os.open(path, flags, 0o600)
-        self._owner = os.getpid()
+    def write(event: dict[str, Any]) -> None:
+        if os.getpid() == owner:
+            os.write(file, json.dumps(event).encode() + b"\n")
 
-    def write(self, event: dict[str, Any]) -> None:
-        if os.getpid() == self._owner:
-            os.write(self._file, json.dumps(event).encode() + b"\n")
+    return write
 
 
-def _provide_alarm() -> None:
-    """Give the names that the worker's cells import to a system without alarms, such as Windows."""
-    if not hasattr(signal, "setitimer"):
-        vars(signal).update(setitimer=lambda *_: None, ITIMER_REAL=0, SIGALRM=signal.SIGTERM)
-
-
-def _keep_stdin() -> int:
+def _keep_stdin() -> BinaryIO:
     """Keep standard input for the request; the notebook gets an empty one, so that `input()` cannot wait."""
-    request = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    request = os.fdopen(os.dup(0), "rb")
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - it is no path on Windows
+        os.dup2(nothing.fileno(), 0)
     return request
 
 
-def _line(descriptor: int) -> bytes:
-    """The first line; empty where the command that started this is gone."""
-    pieces: list[bytes] = []
-    while piece := os.read(descriptor, 1 << 16):
-        pieces.append(piece)
-        if piece.endswith(b"\n"):
-            return b"".join(pieces)
-    return b""
-
-
-def _end_with(descriptor: int, folder: Path) -> None:
+def _end_with(request: BinaryIO) -> None:
     """End, and remove this process's folder, when the command that holds the other end ends."""
-    while os.read(descriptor, 1 << 16):
-        pass
-    shutil.rmtree(folder, ignore_errors=True)
+    request.read()
+    shutil.rmtree(Path(sys.argv[1]).parent, ignore_errors=True)
     os._exit(1)

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
+import torch
+
 from grader.checks.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
@@ -17,69 +19,51 @@ from grader.sandbox.worker.cells import CellTimeout, Notebook
 from grader.sandbox.worker.errors import describe_error, rebound
 from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.names import answer_status, cell_of
+from grader.text import utf8_text, without_controls
 
-Write = Callable[[dict[str, Any]], None]
-Watch = Callable[[], None]
+_MOST_LINES = 20
+_MOST_CHARACTERS = 500  # in a line that a public test says
+_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
 
 
-def run(request: dict[str, Any], write: Write, watchdog: IO[str]) -> None:
+def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchdog: IO[str]) -> None:
     """Run the cells of a request, then the public tests of its questions, see ``runner.py``.
 
     The file `watchdog` gets the line at which a cell or a test is when its time is up.
     """
-
-    def watch() -> None:
-        faulthandler.dump_traceback_later(request["seconds"], file=watchdog)
-
+    seconds = request["seconds"]
     lazy_imports.install()
     notebook = Notebook()
     install(notebook)
     notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
         write({"cell": number})
-        watch()
-        error = notebook.run(number, source, request["seconds"])
+        faulthandler.dump_traceback_later(seconds, file=watchdog)
+        error = notebook.run(number, source, seconds)
         faulthandler.cancel_dump_traceback_later()
-        if error is not None:
+        if isinstance(error, CellTimeout):
+            late = f"took longer than {seconds:g} s, and was stopped"
+            write({"cell": number, "failure": {**_failure(error, "", notebook), "text": late}})
+        elif error is not None:
             write({"cell": number, "failure": _failure(error, f"<cell {number}>", notebook)})
     notebook.bindings.put_back()
     _offer_otter()
     for question in request["questions"]:
-        status = _status(question, notebook)
-        write({"question": question["id"], "status": status})
-        if status == "answered" and question["source"]:
-            _test(question, notebook, write, watch)
+        identity, status = question["id"], _status(question, notebook)
+        write({"question": identity, "status": status})
+        file = f"<public check of {identity}>"
+        for number, test in enumerate(_tests(question["source"], file) if status == "answered" else ()):
+            write({"question": identity, "test": number})
+            faulthandler.dump_traceback_later(seconds, file=watchdog)
+            failure = _run_test(test, file, notebook)
             faulthandler.cancel_dump_traceback_later()
+            write({"question": identity, "test": number, "failure": failure})
 
 
 def _status(question: dict[str, Any], notebook: Notebook) -> str:
     if question["stub"]:
         return answer_status(question["stub"], question["function"], notebook.names, notebook.sources)
     return "answered" if question["function"] in notebook.names else "missing"
-
-
-def _test(question: dict[str, Any], notebook: Notebook, write: Write, watch: Watch) -> None:
-    """Run the tests of one question, each watched, from the modes of a fresh notebook on.
-
-    Between tests nothing is put back, as in Jupyter: the next test sees that a function left gradients off.
-    """
-    identity, source = question["id"], question["source"]
-    file = f"<public check of {identity}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"__name__": "public check"}
-    exec(compile(source, file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
-    tests = [value for value in names.values() if isinstance(value, OtterTest)]
-    _put_modes_back()
-    for number, test in enumerate(tests):
-        write({"question": identity, "test": number})
-        watch()
-        failure = None
-        try:
-            with warnings.catch_warnings():
-                test.run(notebook.names)
-        except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
-            failure = _failure(error, file, notebook)
-        write({"question": identity, "test": number, "failure": failure})
 
 
 class OtterTest:
@@ -105,18 +89,33 @@ def _offer_otter() -> None:
     sys.modules["otter.test_files"] = module
 
 
-def _put_modes_back() -> None:
-    import torch  # noqa: PLC0415 - the notebook's own, whatever it did to it
+def _tests(source: str, file: str) -> list[OtterTest]:
+    """The tests of a public check, in the modes of a fresh notebook.
 
+    Between tests nothing is put back, as in Jupyter: the next test sees that a function left gradients off.
+    """
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "public check"}
+    exec(compile(source, file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
+    return [value for value in names.values() if isinstance(value, OtterTest)]
+
+
+def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
+    """What went wrong in a test from this file; None where it passed."""
+    try:
+        with warnings.catch_warnings():
+            test.run(notebook.names)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
+        return _failure(error, file, notebook)
+    return None
 
 
 def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
-    """An exception as a student has to know it.
+    """An exception as a student has to know it, in the fields of ``check.Failure``.
 
-    ``late``: time was up. ``said``: the text is from the test in the file ``own``. ``cell``, ``line`` and
-    ``code``: the nearest line of the notebook, or None, 0 and "".
+    What an assert in the file ``own`` says is a test's text; the place is the nearest line of the notebook.
     """
     description = describe_error(error)
     kind, text = description["types"][0], description["text"]
@@ -125,17 +124,27 @@ def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, An
     file, line = _line_of_notebook(error)
     if isinstance(error, SyntaxError) and error.filename == own:
         file, line, text = own, error.lineno or 0, error.msg
+    deepest, number = (_lines(error) or [("", 0)])[-1]
     if isinstance(error, AssertionError) and not text:
-        text = linecache.getline(*_deepest(error)).strip()
+        text = linecache.getline(deepest, number).strip()
+    said = isinstance(error, AssertionError) and deepest == own
+    if not said:
+        text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
     return {
-        "kind": kind,
-        "text": text,
-        "late": isinstance(error, CellTimeout),
-        "said": isinstance(error, AssertionError) and _deepest(error)[0] == own,
+        "text": _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
         "cell": cell_of(file),
         "line": line,
-        "code": linecache.getline(file, line).strip()[:200],
+        "code": _bounded(linecache.getline(file, line).strip(), _MOST_OF_ERRORS),
+        "said": said,
+        "kind": kind,
     }
+
+
+def _bounded(text: str, longest: int) -> str:
+    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
+    lines = without_controls(utf8_text(text)).splitlines()
+    shown = [line if len(line) <= longest else f"{line[:longest]} ..." for line in lines[:_MOST_LINES]]
+    return "\n".join([*shown, "..."] if len(lines) > _MOST_LINES else shown)
 
 
 def _line_of_notebook(error: BaseException | None) -> tuple[str, int]:
@@ -146,10 +155,6 @@ def _line_of_notebook(error: BaseException | None) -> tuple[str, int]:
             return lines[-1]
         error = error.__cause__ or error.__context__
     return "", 0
-
-
-def _deepest(error: BaseException) -> tuple[str, int]:
-    return (_lines(error) or [("", 0)])[-1]
 
 
 def _lines(error: BaseException) -> list[tuple[str, int]]:
