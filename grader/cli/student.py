@@ -57,8 +57,7 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 def _check(path: str, question: str | None, seconds: float, *, shows: bool) -> NotebookReport:
     from grader.student.check import check as check_notebook
     from grader.student.display import working
-    from grader.student.find import find_notebook
-    from grader.student.notebook import open_notebook
+    from grader.student.notebook import find_notebook, open_notebook
     from grader.student.process import RunnerPool
 
     notebook = open_notebook(find_notebook(path))
@@ -77,9 +76,8 @@ def hint(path: str, question: str, number: int) -> None:
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
-    from grader.student.find import find_notebook
     from grader.student.hints import find_hint
-    from grader.student.notebook import argument_of
+    from grader.student.notebook import argument_of, find_notebook
     from grader.text import terminal_text
 
     found = find_notebook(path)
@@ -116,20 +114,9 @@ def status(folder: Path, seconds: float) -> None:
     Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
     notebook. The points are those of the public checks; the graded ones look more closely.
     """
-    from grader.student.display import console, print_table, working
-    from grader.student.find import notebooks_in
-    from grader.student.folder import check_all
-    from grader.student.process import RunnerPool
-    from grader.text import terminal_text
+    from grader.student.folder import show_status
 
-    stems = notebooks_in(folder)
-    with RunnerPool() as pool, working("starting") as show:
-
-        def about_to(number: int, path: Path) -> None:
-            show(f"checking {terminal_text(path.name)} ({number} of {len(stems)})")
-
-        found = check_all(list(stems), seconds, pool, about_to)
-    print_table(console(), found, stems)
+    show_status(folder, seconds)
 
 
 @click.command()
@@ -142,8 +129,7 @@ def reset(path: str, question: str, yes: bool) -> None:
     Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
     file beside the notebook.
     """
-    from grader.student.find import find_notebook
-    from grader.student.notebook import open_notebook
+    from grader.student.notebook import find_notebook, open_notebook
     from grader.student.reset import carry_out, plan
     from grader.text import terminal_text
 

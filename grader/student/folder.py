@@ -1,8 +1,8 @@
-"""Checks the notebooks of a folder: for `status` all of them, for `watch` each whenever it is saved."""
+"""The notebooks of a folder: `status` checks all of them, `watch` each whenever it is saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,31 +13,29 @@ from rich.text import Text
 from grader.errors import GraderError
 from grader.notebooks.files import is_notebook
 from grader.student.check import NotebookReport, check
-from grader.student.display import console, mark, print_report, working
-from grader.student.find import notebooks_in
-from grader.student.notebook import assignment_of, open_notebook
+from grader.student.display import console, mark, print_report, print_table, working
+from grader.student.notebook import assignment_of, notebooks_in, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
 from grader.text import terminal_text
 
 
-def check_all(
-    paths: Sequence[Path], seconds: float, pool: RunnerPool, about_to: Callable[[int, Path], None]
-) -> dict[Path, NotebookReport | GraderError]:
-    """The report on each notebook, or why there is none; a notebook that cannot be read costs only itself.
+def show_status(folder: Path, seconds: float) -> None:
+    """Check all notebooks of a folder and print a table; one that cannot be read costs only itself.
 
-    A cell, or a test, may take so many seconds. `about_to` is called before each notebook with its number,
-    counted from 1, and its path.
+    A cell, or a test, may take so many seconds.
     """
+    stems = notebooks_in(folder)
     found: dict[Path, NotebookReport | GraderError] = {}
-    for number, path in enumerate(paths, 1):
-        about_to(number, path)
-        try:
-            notebook = open_notebook(path)
-            start = partial(_start, pool, is_last=number == len(paths))
-            found[path] = check(notebook, notebook.questions, seconds, start)
-        except GraderError as error:
-            found[path] = error
-    return found
+    with RunnerPool() as pool, working("starting") as show:
+        for number, path in enumerate(stems, 1):
+            show(f"checking {terminal_text(path.name)} ({number} of {len(stems)})")
+            try:
+                notebook = open_notebook(path)
+                start = partial(_start, pool, is_last=number == len(stems))
+                found[path] = check(notebook, notebook.questions, seconds, start)
+            except GraderError as error:
+                found[path] = error
+    print_table(console(), found, stems)
 
 
 def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:

@@ -18,8 +18,8 @@ from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked,
 from grader.cli import main
 from grader.errors import GraderError
 from grader.student.display import print_table
-from grader.student.find import notebooks_in
 from grader.student.folder import Watcher
+from grader.student.notebook import notebooks_in
 from grader.student.process import RunnerPool
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,9 +14,8 @@ from grader.course.course import Course
 from grader.course.public_check import otter_test, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.document import read_document
-from grader.student.find import find_notebook
 from grader.student.hints import hints_to
-from grader.student.notebook import open_notebook, questions_of
+from grader.student.notebook import find_notebook, open_notebook, questions_of
 
 COURSE = Course.find(Path(__file__).parent)
 

@@ -27,12 +27,13 @@ from grader.integrations.export.github import (
 from grader.scores import format_points
 from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import failure_lines
-from grader.student.find import find_notebook, notebooks_in
 from grader.student.notebook import (
     NOTEBOOKS,
     Question,
     StudentNotebook,
+    find_notebook,
     notebook_as_handed_out,
+    notebooks_in,
     open_notebook,
 )
 from grader.student.process import RunnerPool
