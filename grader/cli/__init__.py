@@ -18,10 +18,6 @@ from grader.cli.student import check, hint, reset, status, watch
 from grader.errors import GraderError
 from grader.version import __version__
 
-# The modules of the extra `instructor`; students do not install them.
-_INSTRUCTORS = {"PIL", "jupytext", "matplotlib", "msgspec", "nbformat", "resvg_py", "yaml"}
-
-
 #: Audiences and their commands, in the order of `--help`: students come first.
 _SECTIONS = {
     "While you work on a notebook": (check, hint, watch, status, reset),
@@ -50,11 +46,11 @@ class _Commands(click.Group):
             ctx.exit(error.exit_status)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing not in _INSTRUCTORS:
-                raise
+            if missing in {"", "grader", *sys.stdlib_module_names}:
+                raise  # that is our mistake
             click.echo(
-                f"grader: this command is for instructors and needs {missing}, which is not installed here:"
-                " run pip install '.[instructor]' in the folder of the course",
+                f"grader: this command needs {missing}, which is not installed here: run"
+                " pip install '.[instructor]' in the folder of the course",
                 err=True,
             )
             ctx.exit(GraderError.exit_status)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.instructor import assignment_option, jobs_option
-from grader.errors import CourseError, GraderError, ProtectionError
+from grader.errors import ProtectionError
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -214,13 +214,8 @@ def _selected(
     from grader.doctor.mutation.run import stems_with_answer
 
     stems: Sequence[str] = course.select(assignments)
-    try:
-        stems = stems if question is None else course.stems_asking(stems, question)
-        return stems if answer is None else stems_with_answer(course, stems, answer)
-    except CourseError:
-        raise
-    except GraderError as error:
-        raise click.BadParameter(str(error)) from None
+    stems = stems if question is None else course.stems_asking(stems, question)
+    return stems if answer is None else stems_with_answer(course, stems, answer)
 
 
 def _examine_cage() -> None:

@@ -12,7 +12,6 @@ from grader.errors import GraderError
 from grader.sandbox.plan import TimeLimits
 
 if TYPE_CHECKING:
-    from grader.student.check import NotebookReport
     from grader.student.reset import Reset
 
 _notebook = click.argument("path", metavar="NOTEBOOK")
@@ -46,24 +45,19 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
         raise SystemExit(check_for_github(path, question, seconds))
     if path is None:
         raise click.UsageError("Missing argument 'NOTEBOOK'.")
-    from grader.student.display import console, print_report
-
-    report = _check(path, question, seconds, shows=verbose)
-    print_report(console(), report)
-    if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
-        raise SystemExit(1)
-
-
-def _check(path: str, question: str | None, seconds: float, *, shows: bool) -> NotebookReport:
     from grader.student.check import check as check_notebook
-    from grader.student.display import working
+    from grader.student.display import console, print_report, working
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.process import RunnerPool
 
     notebook = open_notebook(find_notebook(path))
     questions = (notebook.question(question),) if question else notebook.questions
-    with RunnerPool(shows=shows) as pool, nullcontext() if shows else working(f"checking {notebook.name}"):
-        return check_notebook(notebook, questions, seconds, pool.take)
+    shown = nullcontext() if verbose else working(f"checking {notebook.name}")
+    with RunnerPool(shows=verbose) as pool, shown:
+        report = check_notebook(notebook, questions, seconds, pool.take)
+    print_report(console(), report)
+    if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
+        raise SystemExit(1)
 
 
 @click.command()
