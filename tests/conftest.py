@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
-from observing import SECRET
+from observing import COMPILED, SECRET
 from tiny_class import TinyClass
 
 from grader.course import pictures
@@ -51,7 +51,8 @@ def zygote():
     """The one process of the whole test run that workers are forked from; its surroundings hold a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
-        with Zygote(preload=modules_to_preload(["torch.func.jvp"])) as started:
+        preload = modules_to_preload(["torch.func.jvp"])
+        with Zygote(preload=preload, handed_out=[COMPILED], stubs=["def f(): ..."]) as started:
             yield started
 
 

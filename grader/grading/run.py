@@ -46,7 +46,7 @@ def grade(
     handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)
     roster = read_roster(submissions, {submission.student for submission in handed_in})
     selected = _selected(handed_in, course, submissions, options)
-    with store, _open_executor(_settings(selected, options), options) as executor:
+    with store, _open_executor(_settings(course, selected, options), options) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s.examined() for s in plan.stale if s.error is None]
@@ -94,9 +94,13 @@ def _selected(
     return selected
 
 
-def _settings(selected: Sequence[Submission], options: Options) -> Settings:
+def _settings(course: Course, selected: Sequence[Submission], options: Options) -> Settings:
     """What workers are started with."""
+    stems = sorted({submission.assignment for submission in selected if submission.assignment})
+    assignments = [course.assignment(stem) for stem in stems]
     return {
+        "handed_out": tuple(cell for assignment in assignments for cell in assignment.handed_out),
+        "stubs": tuple(q.stub for assignment in assignments for q in assignment.questions),
         "preload": tuple(sorted({module for submission in selected for module in submission.preload})),
         "sandbox": options.sandbox,
         "cpu_seconds": int(options.limits.notebook) + 60,

@@ -57,6 +57,8 @@ class Zygote:
         preload: modules to import before the first fork, besides those every worker has.
         sandbox: False forgoes all protection, and every result says so.
         cpu_seconds: CPU time after which the kernel ends a worker.
+        handed_out, stubs: cells and stubs that students got, compiled there once instead of in every worker.
+            A worker can read them, so nothing else of the course may be among them.
 
     Raises:
         ProtectionError: the cage cannot be had, or an attack of the preflight got through.
@@ -64,12 +66,24 @@ class Zygote:
     """
 
     def __init__(
-        self, *, preload: Collection[str] = (), sandbox: bool = True, cpu_seconds: int = 600
+        self,
+        *,
+        preload: Collection[str] = (),
+        sandbox: bool = True,
+        cpu_seconds: int = 600,
+        handed_out: Collection[str] = (),
+        stubs: Collection[str] = (),
     ) -> None:
         _require_linux()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
+        settings = {
+            "preload": sorted(preload),
+            "sandbox": sandbox,
+            "cpu_seconds": cpu_seconds,
+            "handed_out": list(handed_out),
+            "stubs": list(stubs),
+        }
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
                 [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno())],

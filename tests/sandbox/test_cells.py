@@ -1,7 +1,7 @@
 """A notebook's cells mean in a worker what they mean in Jupyter, and cost nothing but themselves."""
 
 import pytest
-from observing import QUICK, look
+from observing import COMPILED, QUICK, look
 
 from grader.notebooks.reader import Cell
 from grader.reports.feedback import failed_cells
@@ -252,6 +252,18 @@ def test_a_cell_knows_its_source(zygote):
     """Tools that read the source of a function find it, below a cell's magic too."""
     cell = "%%time\nimport inspect\ndef g():\n    return 7\ndef f():\n    return inspect.getsource(g)"
     assert answer_of(zygote, cell) == "def g():\n    return 7\n"
+
+
+@pytest.mark.parametrize("above", ["", "from __future__ import annotations"])
+def test_a_cell_that_was_compiled_before_is_like_any_other(zygote, above):
+    """A cell that the zygote knows has its own number, lines and source, and obeys the cells above it."""
+    known, unknown = (
+        look(zygote, [above, "1 / 0", cell], f="student.f()", g="student.g(1)")
+        for cell in (COMPILED, f"{COMPILED}# as no zygote knows it\n")
+    )
+    assert known["f"].error.where == "cell 3, line 3"
+    assert known["g"] == (bool(above), "def f():\n    return [1 / 0 for _ in range(2)]\n")
+    assert [known["f"], known["g"], known.raised] == [unknown["f"], unknown["g"], unknown.raised]
 
 
 # Names

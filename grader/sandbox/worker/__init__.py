@@ -1,6 +1,7 @@
 """Everything that shares a process with students' code. Imports nothing else of the package.
 
-The zygote (``sandbox/zygote.py``) is started once per run and imports torch. Over a control socket it
+The zygote (``sandbox/zygote.py``) is started once per run, imports torch and compiles, without running them,
+the cells of the course that students got: nothing else of the course is ever in it. Over a control socket it
 gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
 ``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the cage and then
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,

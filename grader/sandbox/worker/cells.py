@@ -17,9 +17,9 @@ import re
 import signal
 import time
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -51,6 +51,32 @@ def _compiled(piece: str | ast.Module, file: str, flags: int) -> types.CodeType:
     return code
 
 
+class _Known(NamedTuple):
+    """A cell of the course: as Python, its code, and what that does as a text."""
+
+    python: str
+    code: types.CodeType
+    does: str
+
+
+_course: dict[str, _Known] = {}  # by source
+
+
+def compile_course(handed_out: Iterable[str]) -> None:
+    """In the zygote: compile cells that students got, once for all workers. Nothing of them runs."""
+    for source in handed_out:
+        with suppress(SyntaxError, RecursionError, ValueError):
+            python = _as_python(source)
+            code = _compiled(python, "<cell>", _FLAGS)
+            _course[source] = _Known(python, code, text_of(code))
+
+
+def _in_file(code: types.CodeType, file: str) -> types.CodeType:
+    """The same code, as if it had been compiled from another file."""
+    inner = (_in_file(part, file) if isinstance(part, types.CodeType) else part for part in code.co_consts)
+    return code.replace(co_filename=file, co_consts=tuple(inner))
+
+
 class CellTimeout(BaseException):
     """The cell took longer than a cell may."""
 
@@ -77,13 +103,10 @@ class Notebook:
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
 
-    def begin(self, handed_out: Iterable[str]) -> None:
+    def begin(self, handed_out: Collection[str]) -> None:
         """Before the first cell: the sources of the cells that were handed out besides stubs."""
-        texts = []
-        for source in handed_out:
-            with suppress(SyntaxError, RecursionError, ValueError):
-                texts.append(text_of(_compiled(_as_python(source), "<cell>", _FLAGS)))
-        self.bindings.begin(texts)
+        compile_course(source for source in handed_out if source not in _course)
+        self.bindings.begin(_course[source].does for source in handed_out if source in _course)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run a cell; returns what it raised, or None. When time is up, it raises CellTimeout in the cell."""
@@ -100,12 +123,14 @@ class Notebook:
 
     def execute(self, source: str, file: str) -> None:
         """Transform, compile and run a piece of notebook source."""
-        text = _as_python(source)
+        known = _course.get(source) if self._flags == _FLAGS else None
+        text = _as_python(source) if known is None else known.python
         self.sources[file] = text
         remember_source(file, text)
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
-        code = _compiled(text, file, self._flags)
-        self.bindings.run(code, text_of(code), lambda: self._run(code, text, file))
+        code = _compiled(text, file, self._flags) if known is None else _in_file(known.code, file)
+        does = text_of(code) if known is None else known.does
+        self.bindings.run(code, does, lambda: self._run(code, text, file))
 
     def _run(self, code: types.CodeType, piece: str | ast.Module, file: str) -> None:
         """Run a piece of a cell; raises the first error of what it could not run."""

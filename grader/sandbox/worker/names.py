@@ -14,6 +14,7 @@ import dis
 import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -167,7 +168,7 @@ def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sourc
         return "missing"
     value = names[name]
     try:
-        asked, used = _parsed_stub(stub)
+        asked, used = parse_stub(stub)
         if type(value) is types.FunctionType and _names_in(value.__code__) not in used:
             return "answered"  # without a look at its text, which takes much longer
         definitions = _definitions_of(value, sources)
@@ -180,7 +181,8 @@ def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sourc
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _parsed_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
+@cache  # filled in the zygote, for all workers
+def parse_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
     """The syntax of a stub, and the names that a function uses, with and without postponed annotations."""
     definition = ast.parse(stub).body[0]
     modules = (compile(stub, "<stub>", "exec", flags, dont_inherit=True) for flags in (0, POSTPONED))

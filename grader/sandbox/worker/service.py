@@ -11,7 +11,7 @@ import signal
 import struct
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import (
@@ -29,7 +29,7 @@ from . import (
     torch_state,
 )
 from .confinement import Sandbox
-from .names import answer_status
+from .names import answer_status, parse_stub
 from .student_namespace import StudentNamespace
 
 _builtins = dict(vars(builtins))
@@ -48,8 +48,15 @@ _notebook = cells.Notebook()  # every worker's own, once it is forked
 _modules: list[str] = []  # what is imported of this package
 
 
-def prepare() -> None:
-    """In the zygote, before the first fork: what is the same for all workers."""
+def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
+    """In the zygote, before the first fork: what is the same for all workers.
+
+    Args:
+        handed_out: sources of the course's cells that students got, stubs among them.
+    """
+    cells.compile_course(handed_out)
+    for stub in stubs:
+        parse_stub(stub)
     probe_api.begin_probe(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
