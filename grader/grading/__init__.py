@@ -1,14 +1,14 @@
 """From submissions to results.
 
 ``run.grade`` shows all steps. What it needs to know of runs before is in `run_plan.py`, what it asks workers
-in `class_observer.py`, and what follows from the evidence in `run_steps.py`.
+in `class_observer.py`, and how the evidence is judged in `judge.py` and `scoring.py`.
 
 * A run that has ended is over. Feedback may tell a student the inputs of a probe, so the next run draws a
   new seed for the notebooks it observes; evidence of earlier seeds stays, and is judged by the reference of
   its own seed.
 * A course among the submissions is refused. Its checks would be imported, unconfined.
-* A check is an item of pytest's for a batch of 64 notebooks: an item for each notebook cost ten times what a
-  check does.
+* pytest collects a check file once; then its checks are called, as functions, over one notebook after the
+  other. A session for each batch of notebooks cost as much as the checks themselves.
 * Cells are read for flags here, where nothing of theirs has run: by a table (`flags.py`) and a reader
   (`dotted_paths.py`). The worker tells only what happens. A syntax tree takes a thousand times its source,
   so 128 KiB of a notebook are parsed and 32 KiB of a cell; what is longer or does not parse is searched as

@@ -6,22 +6,31 @@ run that was stopped goes on where it was. What a run needs to know of the run b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
+from grader.grading.judge import Verdict, judge
 from grader.grading.roster import read_roster
-from grader.grading.run_plan import Options, plan_run, recognised
-from grader.grading.run_steps import RunSteps
+from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
+from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST
+from grader.reports.class_report import report_html
+from grader.reports.feedback import write_feedback
 from grader.reports.progress import ProgressCallback, ProgressReporter
 from grader.reports.terminal import RunSummary
+from grader.results.changes import record_changes
+from grader.results.gradebook import gradebook
+from grader.results.model import Result
 from grader.results.store import ResultsStore
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor, LocalExecutor, Settings
-from grader.text import did_you_mean
+from grader.text import did_you_mean, printable, some
 
 __all__ = ["Options", "grade"]
 
@@ -148,3 +157,136 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
                 f"{out} lies in what `release` wrote for students, and results hold what they must not see:"
                 " choose another --out"
             )
+
+
+_STUBS = ""  # a name that no submission has
+_MOST_NAMED = 5
+
+
+class RunSteps:
+    """The steps of ``grade`` behind observing, and what they share."""
+
+    def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
+        self._plan, self._observer, self._results = plan, observer, results
+        self._settings, self._store = plan.course.settings, plan.store
+        self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
+
+    def judge(
+        self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]]
+    ) -> tuple[dict[tuple[str, str], dict[str, Verdict]], PartialCredit]:
+        """The verdicts on a batch, by student and name, and the rule of partial credit."""
+        rubric, names = self._plan.rubrics[stem], {f"{s.student}/{s.name}": s.key for s, _ in batch}
+        evidence = dict(zip(names, (seen for _, seen in batch), strict=True))
+        evidence[_STUBS] = self._observer.stubs(stem, seed)
+        verdicts = judge(rubric, evidence, self._observer.reference(stem, seed))
+        credit = PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts[_STUBS])
+        for name in names:
+            for cause in {str(verdict.cause) for verdict in verdicts[name].values() if verdict.cause}:
+                self._broken[cause].append(name)
+        return {key: verdicts[name] for name, key in names.items()}, credit
+
+    def score(
+        self,
+        submission: Submission,
+        evidence: Evidence,
+        verdicts: Mapping[str, Verdict],
+        credit: PartialCredit,
+    ) -> Result:
+        """The result of a submission that was judged."""
+        rubric, provenance = self._plan.rubrics[submission.assignment or ""], self._plan.provenance
+        return graded(submission, rubric, evidence, verdicts, provenance(submission, _now()), credit)
+
+    def fail(self, submission: Submission) -> Result:
+        """The result of a submission that cannot be read."""
+        rubric = self._plan.rubrics.get(submission.assignment or "")
+        error = submission.error or "This notebook cannot be read."
+        return failed(submission, error, self._plan.provenance(submission, _now()), rubric)
+
+    def write(
+        self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
+    ) -> None:
+        """Write feedback, then the result: a result that is there means that its feedback is too."""
+        self._write_feedback(result, evidence, seed)
+        self._store.write_result(result)
+        self._results[submission.key] = self._store.shared(result)
+
+    def write_old_feedback_anew(self) -> None:
+        """Write the pages of results that stay as they are, because other things are shown now."""
+        for submission in self._plan.old_feedback:
+            if submission.error is not None:
+                self._write_feedback(self._results[submission.key])
+        observed = [submission for submission in self._plan.old_feedback if submission.error is None]
+        for submission, seed, evidence in self._observer.observe(observed):  # from the store
+            self._write_feedback(self._results[submission.key], evidence, seed)
+
+    def _write_feedback(self, result: Result, evidence: Evidence | None = None, seed: int = 0) -> None:
+        rubric = reference = None
+        if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
+            rubric = self._plan.rubrics[result.assignment or ""]
+            reference = self._observer.reference(result.assignment or "", seed)
+        write_feedback(self._store, result, self._settings.feedback, evidence, rubric, reference)
+
+    def write_class(
+        self, submissions: Path, handed_in: Sequence[Submission], roster: Sequence[str]
+    ) -> RunSummary:
+        """Write the gradebook, the history of changes and the report, over all that was handed in."""
+        plan, store = self._plan, self._store
+        results = [self._results[s.key] for s in handed_in if s.key in self._results]
+        absent = _absent_students(handed_in, roster)
+        points = {stem: plan.course.points(stem) for stem in {stem for _, stem in absent}}
+        book = gradebook(results, absent, points)
+        same_class = plan.before.get("submissions") == str(submissions.resolve())
+        changes, unknown = record_changes(store, book, same_class=same_class)
+        notes = [self._note_of_others(submissions, len(results)), unknown, *self._notes_of_broken()]
+        summary = RunSummary(
+            results=results,
+            absent=absent,
+            protection=plan.protection.name,
+            fresh=len(plan.stale) - plan.again,
+            again=plan.again,
+            without=_without_notebook(handed_in, submissions),
+            note=" ".join(filter(None, notes)) or None,
+            changes=changes,
+            unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
+            points=points,
+        )
+        store.write(store.path / "gradebook.csv", book)
+        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, points))
+        return summary
+
+    def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
+        """A sentence where results of other submissions are stored besides those that are shown."""
+        folder, path = self._plan.before.get("submissions"), self._store.path
+        others = self._store.count_results() - graded_now
+        if not isinstance(folder, str) or Path(folder).resolve() == submissions.resolve() or others <= 0:
+            return None
+        results = "one result" if others == 1 else f"{others} results"
+        return (
+            f"Before, {folder} was graded into {path}: {results} of that stay in"
+            f" {path / 'submissions'}, but not in this gradebook and report."
+        )
+
+    def _notes_of_broken(self) -> Iterator[str]:
+        for cause, names in self._broken.items():
+            listed = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
+            yield f"A check broke, and could not be judged for {listed}: {printable(cause)}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _without_notebook(handed_in: Sequence[Submission], submissions: Path) -> list[str]:
+    """Folders of students that hold no notebook: perhaps other files were handed in."""
+    present = {submission.relative.partition("/")[0] for submission in handed_in}
+    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
+    names = (printable(name) for name in folders if not name.startswith((".", "__")))
+    return sorted(name for name in names if name not in present)
+
+
+def _absent_students(handed_in: Sequence[Submission], roster: Sequence[str]) -> list[tuple[str, str]]:
+    """Students of the roster, each with an assignment that others handed in."""
+    present = {(submission.student, submission.assignment) for submission in handed_in}
+    stems = sorted({submission.assignment for submission in handed_in if submission.assignment})
+    expected = ((student, stem) for student in roster for stem in stems)
+    return [pair for pair in expected if pair not in present]

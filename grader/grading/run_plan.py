@@ -1,4 +1,9 @@
-"""What a run has to do, found by comparing what was handed in with what runs before have stored."""
+"""What a run has to do, found by comparing what was handed in with what runs before have stored.
+
+Evidence is known by a fingerprint of all that decides about it: a notebook, its assignment's probes, the seed
+of the inputs, the limits, the packages and what confines the worker. While they are the same, the same would
+be observed.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,16 @@ import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
-from grader.grading.evidence_store import EvidenceStore
+from grader.course.rubric import Rubric
 from grader.grading.submission import Key, Submission
 from grader.results.model import Provenance, Result
-from grader.results.store import ResultsStore
+from grader.results.store import ResultsStore, StoredEvidence
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
@@ -45,76 +52,128 @@ class Options:
     scheduler: str | None = None
 
 
+class EvidenceStore:
+    """What a results folder knows of submissions, references and stubs.
+
+    Args:
+        rubrics: by assignment, what is asked.
+        environment: names and versions of what else evidence depends on.
+        protection: the name of what confines the workers.
+        seed: of the inputs of this run.
+        earlier_seeds: of runs before, the newest first.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - all that evidence depends on
+        self,
+        course: Course,
+        rubrics: Mapping[str, Rubric],
+        store: ResultsStore,
+        limits: TimeLimits,
+        environment: Sequence[str],
+        protection: str,
+        seed: int,
+        earlier_seeds: Sequence[int],
+    ) -> None:
+        self._course, self._rubrics, self._store = course, rubrics, store
+        self._limits, self._environment, self._protection = limits, list(environment), protection
+        self.seed, self._seeds = seed, [seed, *earlier_seeds]
+        self._questions, self._base = cache(self._hash_of_questions), cache(self._hash_of_asked)
+
+    def seeds(self, waiting: Collection[Submission]) -> list[int]:
+        """The seeds of all evidence, the newest first, once these submissions are observed.
+
+        The seed of this run is among them only where a submission is observed with it.
+        """
+        earlier = self._seeds[1:]
+        return self._seeds if not earlier or not all(map(self.is_current, waiting)) else earlier
+
+    def is_current(self, submission: Submission) -> bool:
+        """Whether the stored evidence of a submission is what would be observed now."""
+        return submission.error is not None or self.known_seed(submission) is not None
+
+    def known_seed(self, submission: Submission) -> int | None:
+        """The seed of a submission's stored evidence, if the same would be observed with it now."""
+        stored = self._store.fingerprint_of_evidence(*submission.key)
+        return next((seed for seed in self._seeds if stored == self._fingerprint(submission, seed)), None)
+
+    def seed_of(self, submission: Submission) -> int:
+        """The seed of the inputs by which a submission will be judged."""
+        known = self.known_seed(submission)
+        return self.seed if known is None else known
+
+    def evidence(self, submission: Submission) -> tuple[int, Evidence] | None:
+        """The seed of a submission's stored evidence, and the evidence; None where it is not current."""
+        seed = self.known_seed(submission)
+        stored = None if seed is None else self._store.evidence(*submission.key)
+        return None if seed is None or stored is None else (seed, stored.evidence)
+
+    def write(self, submission: Submission, evidence: Evidence) -> None:
+        """Store what was observed of a submission on the inputs of this run."""
+        fingerprint = self._fingerprint(submission, self.seed)
+        reference = self.reference_fingerprint(submission.assignment or "", self.seed)
+        self._store.write_evidence(
+            *submission.key, StoredEvidence(fingerprint, evidence, self.seed, reference)
+        )
+
+    def expected(self, kind: str, stem: str, seed: int) -> Evidence | None:
+        """Stored evidence of the course's own notebooks; see ``ResultsStore.expected``."""
+        return self._store.expected(kind, stem, self.reference_fingerprint(stem, seed))
+
+    def write_expected(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
+        """Store evidence of such a notebook."""
+        self._store.write_expected(kind, stem, self.reference_fingerprint(stem, seed), evidence)
+
+    def reference_fingerprint(self, stem: str, seed: int) -> str:
+        """A hash of what decides about a reference's evidence."""
+        return _sha256(["reference", self._questions(stem, seed, True), self._environment, self._protection])
+
+    def _fingerprint(self, submission: Submission, seed: int) -> str:
+        base = self._base(submission.assignment or "", seed)
+        return hashlib.sha256(f"{base} {submission.sha256}".encode()).hexdigest()
+
+    def _hash_of_asked(self, stem: str, seed: int) -> str:
+        """A hash of what decides about the evidence of a whole class, but for the notebooks."""
+        asked = [vars(self._limits), self._questions(stem, seed, False)]
+        return _sha256([asked, self._environment, self._protection])
+
+    def _hash_of_questions(self, stem: str, seed: int, oracle: bool) -> str:
+        cells = self._course.assignment(stem).reference if oracle else ()
+        return _sha256([cells, asdict(self._rubrics[stem].plan(seed, oracle=oracle))])
+
+
+def _sha256(parts: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """What is graded anew, by which checks, with what seed and in what confinement.
 
-    Args:
-        selected: the submissions that the run is about.
-        results: all that are stored.
-        environment: what else evidence depends on, as the executor tells it.
-        protection: what confines the workers.
-
     Attributes:
+        before: what ``run.json`` says of the run before.
+        protection: what confines the workers.
         evidence: what runs before have observed, and where new evidence goes.
+        checks_sha256: by assignment, a hash of all that decides its verdicts.
         stale: the submissions without a result that grading would give again.
         again: how many of these only have to be judged: they have a result, and its evidence holds.
         old_feedback: the other submissions, if their feedback shows what the course showed before.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - all that a run is about
-        self,
-        course: Course,
-        store: ResultsStore,
-        before: Mapping[str, Any],
-        selected: Sequence[Submission],
-        results: Results,
-        options: Options,
-        environment: Sequence[str],
-        protection: Protection,
-    ) -> None:
-        self.course, self.store, self.before, self.protection = course, store, before, protection
-        self.limits = options.limits
-        stems = sorted({submission.assignment for submission in selected if submission.assignment})
-        self.rubrics = {stem: course.rubric(stem) for stem in stems}
-        self._checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
-        self._feedback = asdict(course.settings.feedback)
-        seeds = [] if options.force else _seeds(before)
-        # Students who have read feedback may know the inputs and hand in again: a run that has ended is over.
-        seed = seeds[0] if seeds and not before.get("finished") else secrets.randbits(63)
-        earlier = [other for other in seeds if other != seed]
-        self.evidence = EvidenceStore(
-            course, self.rubrics, store, options.limits, environment, protection.name, seed, earlier
-        )
-        self.stale = [s for s in selected if options.force or not self._is_current(s, results)]
-        self.again = sum(
-            s.error is None and s.key in results and self.evidence.is_current(s) for s in self.stale
-        )
-        stale = {submission.key for submission in self.stale}
-        is_old = bool(before) and before.get("feedback") != self._feedback
-        self.old_feedback = [s for s in selected if s.key not in stale] if is_old else []
+    course: Course
+    store: ResultsStore
+    before: Mapping[str, Any]
+    rubrics: Mapping[str, Rubric]
+    limits: TimeLimits
+    protection: Protection
+    evidence: EvidenceStore
+    checks_sha256: Mapping[str, str]
+    stale: Sequence[Submission]
+    again: int
+    old_feedback: Sequence[Submission]
 
-    def _is_current(self, submission: Submission, results: Results) -> bool:
-        """Whether the stored result is what grading would give again."""
-        result = results.get(submission.key)
-        if result is None or not self.store.has_feedback(*submission.key):
-            return False
-        return (
-            replace(result.provenance, graded_at=None) == self.provenance(submission)
-            and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
-            and (submission.error is None or result.error == submission.error)
-            and self.evidence.is_current(submission)
-        )
-
-    def provenance(self, submission: Submission, graded_at: str | None = None) -> Provenance:
+    def provenance(self, submission: Submission, graded_at: str) -> Provenance:
         """With what a submission is graded, and when."""
-        return Provenance(
-            submission.sha256,
-            self._checks_sha256.get(submission.assignment or ""),
-            __version__,
-            self.protection.torch,
-            self.protection.name,
-            graded_at,
-        )
+        return replace(_provenance(submission, self.checks_sha256, self.protection), graded_at=graded_at)
 
     def record(self, submissions: Path) -> dict[str, Any]:
         """What ``run.json`` says while the run goes on."""
@@ -129,13 +188,13 @@ class RunPlan:
             "protection": self.protection.name,
             "limits": asdict(self.limits),
             # Until all feedback was written anew, the run does not say what feedback shows.
-            "feedback": None if self.old_feedback else self._feedback,
+            "feedback": None if self.old_feedback else asdict(self.course.settings.feedback),
             "recognised_by": _recognition(self.course),
         }
 
     def final_record(self, record: Mapping[str, Any], *, shows_all: bool) -> dict[str, Any]:
         """What ``run.json`` says in the end: what feedback shows only where all submissions were selected."""
-        shown = self._feedback if shows_all else record["feedback"]
+        shown = asdict(self.course.settings.feedback) if shows_all else record["feedback"]
         return {**record, "finished": True, "feedback": shown}
 
 
@@ -148,20 +207,91 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     options: Options,
     executor: Executor,
 ) -> RunPlan:
-    """Plan a run; its arguments are those of ``RunPlan``.
+    """Plan a run.
 
     Workers are started only where something has to be observed; until then it is assumed that they would be
     confined as in the run before.
+
+    Args:
+        before: what ``run.json`` says of the run before.
+        selected: the submissions that the run is about.
+        results: all that are stored.
     """
     environment = executor.environment_fingerprint
+
+    def plan(protection: Protection) -> RunPlan:
+        return _plan(course, store, before, selected, results, options, environment, protection)
+
     assumed = _protection_before(before, options, environment) or executor.start()
-    plan = RunPlan(course, store, before, selected, results, options, environment, assumed)
-    if all(map(plan.evidence.is_current, plan.stale)):
-        return plan
+    planned = plan(assumed)
+    if all(map(planned.evidence.is_current, planned.stale)):
+        return planned
     now = executor.start()  # something has to be observed: from now on this confines it
-    if (now.name, now.torch) == (assumed.name, assumed.torch):
-        return plan
-    return RunPlan(course, store, before, selected, results, options, environment, now)
+    return planned if (now.name, now.torch) == (assumed.name, assumed.torch) else plan(now)
+
+
+def _plan(  # noqa: PLR0913, PLR0917 - all that a run is about
+    course: Course,
+    store: ResultsStore,
+    before: Mapping[str, Any],
+    selected: Sequence[Submission],
+    results: Results,
+    options: Options,
+    environment: Sequence[str],
+    protection: Protection,
+) -> RunPlan:
+    stems = sorted({submission.assignment for submission in selected if submission.assignment})
+    rubrics = {stem: course.rubric(stem) for stem in stems}
+    checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
+    seeds = [] if options.force else _seeds(before)
+    # Students who have read feedback may know the inputs and hand in again: a run that has ended is over.
+    seed = seeds[0] if seeds and not before.get("finished") else secrets.randbits(63)
+    earlier = [other for other in seeds if other != seed]
+    evidence = EvidenceStore(
+        course, rubrics, store, options.limits, environment, protection.name, seed, earlier
+    )
+
+    def is_current(submission: Submission) -> bool:
+        """Whether the stored result is what grading would give again."""
+        result = results.get(submission.key)
+        return (
+            result is not None
+            and store.has_feedback(*submission.key)
+            and replace(result.provenance, graded_at=None)
+            == _provenance(submission, checks_sha256, protection)
+            and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
+            and (submission.error is None or result.error == submission.error)
+            and evidence.is_current(submission)
+        )
+
+    stale = [s for s in selected if options.force or not is_current(s)]
+    keys = {submission.key for submission in stale}
+    shows_other = bool(before) and before.get("feedback") != asdict(course.settings.feedback)
+    return RunPlan(
+        course,
+        store,
+        before,
+        rubrics,
+        options.limits,
+        protection,
+        evidence,
+        checks_sha256,
+        stale,
+        again=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
+        old_feedback=[s for s in selected if s.key not in keys] if shows_other else [],
+    )
+
+
+def _provenance(
+    submission: Submission, checks_sha256: Mapping[str, str], protection: Protection
+) -> Provenance:
+    return Provenance(
+        submission.sha256,
+        checks_sha256.get(submission.assignment or ""),
+        __version__,
+        protection.torch,
+        protection.name,
+    )
 
 
 def _protection_before(

@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.run_steps.record_changes", lambda *_, **__: 1 / 0)
+        patch.setattr("grader.grading.run.record_changes", lambda *_, **__: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()

@@ -13,7 +13,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import class_observer, run_steps
+from grader.grading import class_observer, run
 from grader.grading.run import Options, grade
 from grader.sandbox import executor
 from grader.sandbox.observer import observe
@@ -129,9 +129,9 @@ def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
         judged.append(len(names) - 1)  # without the stubs, which are judged beside every batch
         return judge(rubric, names, reference)
 
-    judge = run_steps.judge
+    judge = run.judge
     monkeypatch.setattr(executor, "observe", large)
-    monkeypatch.setattr(run_steps, "judge", counted)
+    monkeypatch.setattr(run, "judge", counted)
     assert scores_of(course, submissions) == [6.0] * 3
     assert [number for number in judged if number] == [1, 1, 1]
 
