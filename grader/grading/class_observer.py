@@ -86,51 +86,52 @@ class ClassObserver:
             self.stubs(stem, self._store.seed)
         self._progress.report(doing="grading")
         starved: list[Submission] = []
-        for submission, (seed, evidence) in self._observe_side_by_side(submissions):
+        for submission, seed, evidence in self._observe_side_by_side(submissions):
             if evidence.starved and self._executor.max_workers > 1:
                 starved.append(submission)
             else:
                 yield submission, seed, evidence
         for submission in starved:
             self._progress.report(doing="looking again, at one at a time")
-            yield submission, *self._evidence(submission, alone=True)
+            yield self._evidence(submission, alone=True)
 
     def _observe_side_by_side(
         self, submissions: Sequence[Submission]
-    ) -> Iterator[tuple[Submission, tuple[int, Evidence]]]:
+    ) -> Iterator[tuple[Submission, int, Evidence]]:
         """Evidence in the order in which it comes; few wait, so that memory stays small."""
         waiting = iter(submissions)
         pool = ThreadPoolExecutor(self._executor.max_workers)
         try:
-            futures: dict[Future[tuple[int, Evidence]], Submission] = {}
+            futures: set[Future[tuple[Submission, int, Evidence]]] = set()
             while True:
                 for submission in islice(waiting, max(0, self._executor.prefetch - len(futures))):
-                    futures[pool.submit(self._evidence, submission)] = submission
+                    futures.add(pool.submit(self._evidence, submission))
                 if not futures:
                     return
-                for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    yield futures.pop(future), future.result()
+                done, futures = wait(futures, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
         except BaseException:
             self._executor.cancel()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[int, Evidence]:
-        """The seed of a submission's inputs, and its evidence: known, or observed now."""
-        stored = self._store.evidence(submission)
-        if stored is not None:
-            return stored
+    def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[Submission, int, Evidence]:
+        """A submission with its traces, the seed of its inputs, and its evidence: known, or observed now."""
         seed = self._store.seed
         try:
-            cells = submission.read().cells
+            submission, cells = submission.read()
         except NotebookError:  # not kept, so that the next run looks at what is there then
-            return seed, Evidence(fault=_CHANGED)
+            return submission, seed, Evidence(fault=_CHANGED)
+        stored = self._store.evidence(submission)
+        if stored is not None:
+            return submission, *stored
         asked = self._rubrics[submission.assignment or ""].plan(seed)
         evidence = self._executor.observe(cells, asked, self._limits)
         if alone or self._executor.max_workers == 1 or not evidence.starved:
             self._store.write(submission, evidence)
-        return seed, evidence
+        return submission, seed, evidence
 
     def _once(self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""

@@ -58,7 +58,7 @@ def grade(
     with store, _open_executor(_settings(course, selected, options), options) as executor:
         plan = plan_run(course, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
-        readable = [s.examined() for s in plan.stale if s.error is None]
+        readable = [s for s in plan.stale if s.error is None]
         reporter = ProgressReporter(progress)
         observer = ClassObserver(plan, executor, reporter)
         observer.require_sound_checks(readable)  # before anything is written
@@ -213,10 +213,8 @@ class RunSteps:
     def write_old_feedback_anew(self) -> None:
         """Write the pages of results that stay as they are, because other things are shown now."""
         for submission in self._plan.old_feedback:
-            if submission.error is not None:
-                self._write_feedback(self._results[submission.key])
-        observed = [submission for submission in self._plan.old_feedback if submission.error is None]
-        for submission, seed, evidence in self._observer.observe(observed):  # from the store
+            known = self._plan.evidence.evidence(submission) if submission.error is None else None
+            seed, evidence = known or (0, None)
             self._write_feedback(self._results[submission.key], evidence, seed)
 
     def _write_feedback(self, result: Result, evidence: Evidence | None = None, seed: int = 0) -> None:
@@ -244,7 +242,7 @@ class RunSteps:
             protection=plan.protection.name,
             fresh=len(plan.stale) - plan.again,
             again=plan.again,
-            without=_without_notebook(handed_in, submissions),
+            without=_without_notebook(handed_in, submissions, store.path),
             note=" ".join(filter(None, notes)) or None,
             changes=changes,
             unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
@@ -276,12 +274,12 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _without_notebook(handed_in: Sequence[Submission], submissions: Path) -> list[str]:
-    """Folders of students that hold no notebook: perhaps other files were handed in."""
+def _without_notebook(handed_in: Sequence[Submission], submissions: Path, results: Path) -> list[str]:
+    """Folders of students in which nothing lies."""
+    folders = (path for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
+    names = {printable(path.name) for path in folders if path.resolve() != results.resolve()}
     present = {submission.relative.partition("/")[0] for submission in handed_in}
-    folders = (path.name for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
-    names = (printable(name) for name in folders if not name.startswith((".", "__")))
-    return sorted(name for name in names if name not in present)
+    return sorted(name for name in names - present if not name.startswith((".", "__")))
 
 
 def _absent_students(handed_in: Sequence[Submission], roster: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from grader.grading.flags import traces_in
-from grader.grading.preload import modules_to_preload, modules_to_preload_of_file
+from grader.grading.preload import modules_to_preload_of_file
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
-from grader.notebooks.reader import Notebook, parse_notebook, read_notebook, recognise
+from grader.notebooks.reader import Cell, parse_notebook, recognise
 from grader.sandbox.decoding import Notice
 from grader.text import distinct_file_name, file_name, some
 
@@ -37,7 +37,7 @@ class Submission:
         superseded: where older notebooks of the same student and assignment lie; without an assignment, all
             other notebooks of that student that have none.
         preload: modules that the zygote imports for it.
-        traces: what its text shows of the ways to deceive a grader; empty until it is examined.
+        traces: what its text shows of the ways to deceive a grader, once it has been read again.
     """
 
     student: str
@@ -56,27 +56,17 @@ class Submission:
         """The student and the name, which belong to no other submission."""
         return self.student, self.name
 
-    def examined(self) -> Submission:
-        """The same submission with the traces in its cells."""
-        try:
-            return replace(self, traces=traces_in(self.read().cells))
-        except NotebookError:  # observing it will say so
-            return self
-
-    def read(self) -> Notebook:
-        """Read the notebook again.
+    def read(self) -> tuple[Submission, tuple[Cell, ...]]:
+        """Read the notebook again: the same submission with the traces in its cells, and the cells.
 
         Raises:
             NotebookError: it has gone, or was changed since it was found.
         """
-        changed = f"{self.relative} was changed while the class was graded: grade again."
-        try:
-            notebook = read_notebook(self.path)
-        except NotebookError as error:
-            raise (NotebookError(changed) if error.sha256 else error) from error
-        if notebook.sha256 != self.sha256:
-            raise NotebookError(changed)
-        return notebook
+        file = read_file(self.path)
+        if file.sha256 != self.sha256:
+            raise NotebookError(f"{self.relative} was changed while the class was graded: grade again.")
+        cells = parse_notebook(file).cells
+        return replace(self, traces=traces_in(cells)), cells
 
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
@@ -155,37 +145,26 @@ def _read(
     item: FoundNotebook, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
 ) -> Submission:
     """Read what was found; a notebook of no known assignment gets a name of its own."""
-    sha256, assignment, error, preload = _recognise(item, functions, known)
+    sha256 = assignment = None
+    error, preload = item.problem, frozenset[str]()
+    if not item.problem:
+        try:
+            file = read_file(item.path)
+            sha256 = file.sha256
+            assignment = known.get((item.relative, sha256)) or recognise(
+                item.stem, parse_notebook(file), functions
+            )
+            preload = modules_to_preload_of_file(file.content)
+        except NotebookError as unreadable:
+            assignment, error = recognise(item.stem, None, functions), str(unreadable)
     if assignment is not None:
-        lies = item.path, item.relative
-        return Submission(student, assignment, assignment, *lies, sha256, error=error, preload=preload)
-    stems = ", ".join(functions)
-    unknown = (
-        f"{item.relative} is no assignment of this course ({stems}): name the file after the one it"
-        " answers and hand it in anew."
-    )
-    visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
-    name = distinct_file_name(visible, item.raw_relative, set(functions))
-    return Submission(student, None, name, item.path, item.relative, sha256, error=error or unknown)
-
-
-def _recognise(
-    item: FoundNotebook, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
-) -> tuple[str | None, str | None, str | None, frozenset[str]]:
-    """A file's hash, its assignment and why it cannot be graded, each or None, and what to preload."""
-    nothing = frozenset[str]()
-    if item.problem:
-        return None, None, item.problem, nothing
-    try:
-        file = read_file(item.path)
-    except NotebookError as error:
-        return None, recognise(item.stem, None, functions), str(error), nothing
-    before = known.get((item.relative, file.sha256))
-    if before is not None:
-        return file.sha256, before, None, modules_to_preload_of_file(file.content)
-    try:
-        notebook = parse_notebook(file)
-    except NotebookError as error:
-        return file.sha256, recognise(item.stem, None, functions), str(error), nothing
-    preload = modules_to_preload(cell.source for cell in notebook.cells)
-    return file.sha256, recognise(item.stem, notebook, functions), None, preload
+        name = assignment
+    else:
+        visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
+        name = distinct_file_name(visible, item.raw_relative, set(functions))
+        error = error or (
+            f"{item.relative} is no assignment of this course ({', '.join(functions)}): name the file after"
+            " the one it answers and hand it in anew."
+        )
+    lies = item.path, item.relative
+    return Submission(student, assignment, name, *lies, sha256, error=error, preload=preload)

@@ -224,7 +224,9 @@ def test_results_among_the_submissions_are_no_student(klass):
     """Where results go into the folder of the class, their folder is not taken for a student's."""
     klass.out = klass.submissions / "graded"
     klass.grade()
-    assert "0 new" in klass.grade().stdout
+    told = klass.grade().stdout
+    assert "0 new" in told
+    assert "No notebook in" not in told
     assert set(klass.scores()) == {"ada", "ben"}
 
 

@@ -80,7 +80,7 @@ def test_layout(folder):
     leaves = found[1]
     assert leaves.path == folder.path / "ada" / "01_leaves.ipynb"
     assert leaves.assignment == "01_leaves"
-    assert leaves.read().cells[0].source == "make_weight = 1"
+    assert leaves.read()[1][0].source == "make_weight = 1"
     assert leaves.error is None
     assert leaves.superseded == ()
 
@@ -224,11 +224,12 @@ def test_no_name_is_hidden(folder):
 
 
 def test_what_one_reading_tells(folder):
-    """What the class makes the zygote import is known at once, and what looks like a trick when examined."""
+    """What the class makes the zygote import is known at once, and traces of tricks with the cells."""
     folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))
     (found,) = folder.find()
     assert (found.preload, found.traces) == ({"pandas"}, ())
-    assert found.examined().traces == (("ctypes", 1),)
+    again, cells = found.read()
+    assert (again.traces, cells[0].source) == ((("ctypes", 1),), "import pandas, ctypes\nimport ctypes")
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -255,7 +256,7 @@ def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
     with pytest.raises(NotebookError, match=r"cannot be read .No such file"):
         found.read()
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
-    assert found.read().sha256 == found.sha256
+    assert found.read()[0] == found
 
 
 def test_unreadable_notebooks(folder):
