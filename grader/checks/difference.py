@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -108,12 +108,8 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
         return "its values are right"
     if number != right and (summed := _summed_over(seen, expected)):
         return f"it is right once it is summed over {summed}"
-    if 0 < number < right and seen.shape[1:] == expected.shape[1:]:
-        if pair.is_seen(expected.numbers[:number]):
-            return "it holds the first entries only"
-        if pair.is_seen(expected.numbers[-number:]):
-            return "it holds the last entries only"
-    return None
+    is_part = 0 < number < right and seen.shape[1:] == expected.shape[1:]
+    return "it holds the first entries only" if is_part and pair.is_seen(expected.numbers[:number]) else None
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
@@ -224,39 +220,23 @@ def _in_another_order(pair: Pair, _: Others) -> str | None:
     if len(pair.seen) == 1:
         return None
     rows = [pair.row(pair.expected, number) for number in range(pair.rows)]
-    entries = "entries" if len(pair.shape) == 1 else "rows"
-    if pair.rows > 1 and pair.is_seen(_flat(reversed(rows))):
-        return f"its {entries} are in reverse order"
-    if pair.rows > 2:
-        if pair.is_seen(_flat([rows[-1], *rows[:-1]])):
-            return f"its {entries} are moved by one"
-        if pair.is_seen(_flat([*rows[1:], rows[0]])):
-            return f"its {entries} are moved by one, the other way"
+    if pair.rows > 1 and pair.is_seen([number for row in reversed(rows) for number in row]):
+        return f"its {'entries' if len(pair.shape) == 1 else 'rows'} are in reverse order"
     if all(are_close(sorted(pair.seen), sorted(pair.expected), pair.tolerance)):
         return "it holds the right numbers, in another order"
     return None
 
 
-def _flat(rows: Iterable[Sequence[float]]) -> list[float]:
-    return [number for row in rows for number in row]
-
-
 def _same_everywhere(pair: Pair, _: Others) -> str | None:
-    """The same number, row or column throughout, which is not expected."""
+    """The same number or row throughout, which is not expected."""
     if len(pair.seen) < 3 or len(set(pair.expected)) == 1:
         return None
     if len(set(pair.seen)) == 1:
-        is_first = are_close(pair.seen[:1], pair.expected[:1], pair.tolerance)[0]
-        return "all its entries are the same number" + (", right for the first one only" if is_first else "")
-    if len(pair.shape) != 2:
-        return None
-    rows = [tuple(pair.row(pair.seen, number)) for number in range(pair.rows)]
-    expected = [tuple(pair.row(pair.expected, number)) for number in range(pair.rows)]
-    if len(rows) > 1 and len(set(rows)) == 1 < len(set(expected)):
-        is_first = all(are_close(rows[0], expected[0], pair.tolerance))
-        return "all its rows are the same" + (", right for the first one only" if is_first else "")
-    columns, wanted = set(zip(*rows, strict=True)), set(zip(*expected, strict=True))
-    return "all its columns are the same" if len(columns) == 1 < len(wanted) else None
+        return "all its entries are the same number"
+    rows, expected = (
+        {tuple(pair.row(side, number)) for number in range(pair.rows)} for side in (pair.seen, pair.expected)
+    )
+    return "all its rows are the same" if len(rows) == 1 < len(expected) else None
 
 
 def _cut_off(pair: Pair, _: Others) -> str | None:
@@ -277,14 +257,6 @@ def _wrong_alike(pair: Pair, _: Others) -> str | None:
     if all(are_close([-s], [e], pair.tolerance)[0] for s, e in pair.wrong):
         return f"{share} of the wrong sign"
     return None
-
-
-def _offset(pair: Pair, _: Others) -> str | None:
-    if len(pair.seen) < 2 or len(pair.wrong) < len(pair.seen):
-        return None
-    offset = pair.seen[0] - pair.expected[0]
-    is_shifted = pair.is_seen([e + offset for e in pair.expected])
-    return "it is off by the same amount everywhere" if is_shifted else None
 
 
 def _rounded(pair: Pair, _: Others) -> str | None:
@@ -331,7 +303,6 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _same_everywhere,
     _cut_off,
     _wrong_alike,
-    _offset,
     _rounded,
     _nearly,
     _up_to_here,
