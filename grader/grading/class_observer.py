@@ -46,11 +46,11 @@ class ClassObserver:
         Raises:
             CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
-        return self._once("reference", stem, seed, self._observe_reference)
+        return self._of_course("reference", stem, seed, self._observe_reference)
 
     def stubs(self, stem: str, seed: int) -> Evidence:
         """The evidence of the notebook as it is handed out, on the inputs of a seed."""
-        return self._once("stubs", stem, seed, self._observe_stubs)
+        return self._of_course("stubs", stem, seed, self._observe_stubs)
 
     def require_sound_checks(self, submissions: Sequence[Submission]) -> None:
         """Judge the references by which submissions will be judged.
@@ -59,8 +59,8 @@ class ClassObserver:
             CourseError: a check fails or breaks on a reference.
         """
         for stem, seed in sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions}):
-            ordinary = self._once("ordinary", stem, seed, self._observe_ordinary)
-            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), ordinary)
+            answers = self._of_course("without_oracles", stem, seed, self._observe_without_oracles)
+            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), answers)
 
     def observe_batches(self, submissions: Sequence[Submission]) -> Iterator[Batch]:
         """Submissions with their evidence, in batches that are judged together."""
@@ -133,7 +133,9 @@ class ClassObserver:
             self._store.write(submission, evidence)
         return submission, seed, evidence
 
-    def _once(self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]) -> Evidence:
+    def _of_course(
+        self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]
+    ) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
             stored = self._store.expected(kind, stem, seed)
@@ -162,7 +164,7 @@ class ClassObserver:
             self._store.write_expected("stubs", stem, seed, evidence)
         return evidence
 
-    def _observe_ordinary(self, stem: str, seed: int) -> Evidence:
+    def _observe_without_oracles(self, stem: str, seed: int) -> Evidence:
         """What probes with an oracle see of the reference itself; most assignments have none."""
         rubric = self._rubrics[stem]
         with_oracle = {probe.name for probe in rubric.probes.values() if probe.oracle}
@@ -172,21 +174,21 @@ class ClassObserver:
         probes = {f: tuple(p for p in group if p.name in with_oracle) for f, group in asked.probes.items()}
         cells = cells_of(self._course.assignment(stem).reference)
         evidence = self._executor.observe(cells, replace(asked, probes=probes), REFERENCE_LIMITS)
-        self._store.write_expected("ordinary", stem, seed, evidence)
+        self._store.write_expected("without_oracles", stem, seed, evidence)
         return evidence
 
 
-def _require_sound_checks(rubric: Rubric, expected: Evidence, ordinary: Evidence) -> None:
+def _require_sound_checks(rubric: Rubric, expected: Evidence, answers: Evidence) -> None:
     """Run every check over the reference.
 
     Args:
         expected: what is expected of submissions.
-        ordinary: what the probes that have an oracle see of the reference itself.
+        answers: what the probes that have an oracle see of the reference itself.
 
     Raises:
         CourseError: a check fails or breaks on the reference; the text says where, and why.
     """
-    seen = replace(expected, probes={**expected.probes, **ordinary.probes})
+    seen = replace(expected, probes={**expected.probes, **answers.probes})
     functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
