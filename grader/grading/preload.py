@@ -20,12 +20,11 @@ _PRELOADABLE = {
     "scipy": ("scipy",),
 }
 _IMPORT = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
-_BEGINS_A_LINE = re.compile(r'"|\\n')
+_NAMES_ONE = re.compile(rf"(?:import|from)[ \t]++({'|'.join(_PRELOADABLE)})\b".encode())
 #: What torch imports at the first derivative in forward mode: half a second of the two that a probe has.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
 _FORWARD_MODE_WORDS = ("jvp", "jacfwd", "hessian", "linearize", "forward_ad")
 _USES_FORWARD_MODE = re.compile("|".join(_FORWARD_MODE_WORDS))
-_TELLING = [word.encode() for word in (*_PRELOADABLE, *_FORWARD_MODE_WORDS)]
 
 
 def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
@@ -43,15 +42,14 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
 
 
 def modules_to_preload_of_file(content: bytes) -> frozenset[str]:
-    """The same for the file of a notebook that is not read as JSON: perhaps more than its code imports.
+    """The same for the file of a notebook that is not read as JSON: perhaps more, of what its text names.
 
-    In JSON a line of code begins behind a quotation mark or an escaped newline. To look for that takes 2 ms,
-    and most notebooks have none of the words that matter.
+    A module too many costs a class its import; to read the JSON would cost every notebook more.
     """
-    if not any(word in content for word in _TELLING):
-        return frozenset()
-    text = content.decode("utf-8", errors="ignore")
-    return modules_to_preload([_BEGINS_A_LINE.sub("\n", text)])
+    modules = set(_FORWARD_MODE) if any(word.encode() in content for word in _FORWARD_MODE_WORDS) else set()
+    if any(name.encode() in content for name in _PRELOADABLE):
+        modules.update(*(_PRELOADABLE[name.decode()] for name in _NAMES_ONE.findall(content)))
+    return frozenset(modules)
 
 
 def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
