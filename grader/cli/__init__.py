@@ -5,6 +5,7 @@ Each command imports what it needs when it runs, so that ``--help`` and a studen
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -58,6 +59,9 @@ class _Commands(click.Group):
 
 def run() -> None:
     """Run a command, and leave at once: to take every object apart and to join threads takes time."""
+    # Modules, notebooks and facts hold hardly any cycles. With the usual threshold of 700, looking for them
+    # took a sixth of what grading takes outside the workers, and 0.1 s of a start; memory stays the same.
+    gc.set_threshold(20_000, 20, 20)
     try:
         main(prog_name="grader")
     except SystemExit as end:
