@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from grader.graphs.model import Graph, Named, Node
+from grader.text import some
 
 Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "note"]
 Style = Literal["gradient", "constant", "memory"]
@@ -72,19 +73,21 @@ class _Composer:
             self._boxes.append(Box("note", (f"{len(graph.nodes)} nodes shown, not everything",)))
 
     def diagram(self) -> Diagram:
-        lines = [*self._gradients(), *self._consumed(), *self._shared()]
+        nodes = enumerate(self._graph.nodes)
+        gradients = [Line(index, after, "gradient") for index, node in nodes for after in node.next]
+        lines = [*gradients, *self._consumed(), *self._shared()]
         return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:MAX_LINES])
 
     def _node(self, index: int, node: Node) -> Box:
-        box = self._whole(index, node)
+        box = self._operation(index, node) if node.leaf is None else self._leaf(node)
         return replace(box, words=(*box.words, GOES_ON)) if node.goes_on else box
 
-    def _whole(self, index: int, node: Node) -> Box:
-        if node.leaf is not None:
-            named = None if node.named is None else self._graph.tensors[node.named]
-            if named is not None:
-                return _leaf(self._names(node.named or 0), named)
+    def _leaf(self, node: Node) -> Box:
+        if node.named is None:
             return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)), strong=1)
+        return _leaf(self._names(node.named), self._graph.tensors[node.named])
+
+    def _operation(self, index: int, node: Node) -> Box:
         made = [t for t in self._graph.tensors if t.made_by == index]
         names = _few([t.name for t in made])
         words = [*names, operation(node.op)]
@@ -92,8 +95,10 @@ class _Composer:
             words.append(f"retains grad, {_grad(any(t.grad for t in made))}")
         if node.is_freed:
             return Box("freed", (*words, "saved tensors freed"), len(names))
-        if node.stale is not None:
-            return Box("stale", (*words, *_stale_words(node)), len(names))
+        if (saved := node.stale) is not None:
+            versions = (f"{saved.name}: saved v{saved.then},", f"now v{saved.now}")
+            since = (f"{saved.name}: detached since",) if saved.state == "detached" else versions
+            return Box("stale", (*words, *since), len(names))
         return Box("result" if made else "op", tuple(words), len(names))
 
     def _names(self, index: int) -> tuple[str, ...]:
@@ -121,11 +126,6 @@ class _Composer:
         self._boxes.append(box)
         return len(self._boxes) - 1
 
-    def _gradients(self) -> Iterator[Line]:
-        for index, node in enumerate(self._graph.nodes):
-            for after in node.next:
-                yield Line(index, after, "gradient")
-
     def _consumed(self) -> Iterator[Line]:
         """From operations to the named tensors that they saved, or on whose memory they saved a tensor."""
         for index, node in enumerate(self._graph.nodes):
@@ -136,19 +136,15 @@ class _Composer:
 
     def _shared(self) -> Iterator[Line]:
         """Different tensors on the same memory: a cut where only one of them has a history."""
-        first: dict[int, int] = {}
-        by_history = sorted(
-            range(len(self._graph.tensors)), key=lambda index: self._graph.tensors[index].leaf
-        )
-        for index in by_history:
-            tensor = self._graph.tensors[index]
-            start = first.setdefault(tensor.storage, index)
-            first_box, box = self._of_tensor[start], self._of_tensor[index]
-            if first_box != box and not self._graph.is_view(self._graph.tensors[start], tensor):
-                cut = self._graph.cut(self._graph.tensors[start], tensor)
-                self._boxes.append(Box("note", (_CUTS[cut],)))
-                yield Line(first_box, len(self._boxes) - 1, "memory")
-                yield Line(len(self._boxes) - 1, box, "memory")
+        first: dict[int, tuple[int, Named]] = {}  # by their memory: its first tensor, with its box
+        for index, tensor in sorted(enumerate(self._graph.tensors), key=lambda pair: pair[1].leaf):
+            box = self._of_tensor[index]
+            first_box, start = first.setdefault(tensor.storage, (box, tensor))
+            if first_box != box and not self._graph.is_view(start, tensor):
+                note = len(self._boxes)
+                self._boxes.append(Box("note", (_CUTS[self._graph.cut(start, tensor)],)))
+                yield Line(first_box, note, "memory")
+                yield Line(note, box, "memory")
 
 
 def _leaf(names: tuple[str, ...], tensor: Named, *more: str) -> Box:
@@ -159,15 +155,5 @@ def _grad(is_there: bool) -> str:
     return ".grad set" if is_there else ".grad None"
 
 
-def _stale_words(node: Node) -> tuple[str, ...]:
-    saved = node.stale
-    assert saved is not None
-    if saved.state == "detached":
-        return (f"{saved.name}: detached since",)
-    return (f"{saved.name}: saved v{saved.then},", f"now v{saved.now}")
-
-
 def _few(names: list[str]) -> tuple[str, ...]:
-    names = list(dict.fromkeys(names))
-    more = len(names) - _NAMES_IN_A_BOX
-    return tuple(names) if more <= 0 else (*names[:_NAMES_IN_A_BOX], f"and {more} more")
+    return tuple(some(dict.fromkeys(names), _NAMES_IN_A_BOX))

@@ -40,7 +40,9 @@ def svg(diagram: Diagram, label: str) -> str:
     """The diagram as an ``<svg>`` element; `label` says in a sentence what it shows, for screen readers."""
     width, height, centres, ways = _layout(diagram)
     parts = [_line(line, way) for line, way in zip(diagram.lines, ways, strict=True)]
-    parts += [_box(box, centre) for box, centre in zip(diagram.boxes, centres, strict=True)]
+    for box, centre in zip(diagram.boxes, centres, strict=True):
+        words = "".join(_words(box, centre))
+        parts.append(f'<g class="xray-{box.kind}">{_outline(box.kind, centre, *_size(box))}{words}</g>')
     left, across, down = -_MARGIN, width + 2 * _MARGIN, height + 2 * _MARGIN
     least = across * _SMALLEST / _SIZE
     return (
@@ -138,12 +140,6 @@ def _tip(way: list[_Point]) -> str:
 
 def _at(point: _Point) -> str:
     return f"{point[0]:.1f},{point[1]:.1f}"
-
-
-def _box(box: Box, centre: _Point) -> str:
-    width, height = _size(box)
-    inside = _outline(box.kind, centre, width, height) + "".join(_words(box, centre))
-    return f'<g class="xray-{box.kind}">{inside}</g>'
 
 
 def _words(box: Box, centre: _Point) -> Iterator[str]:
