@@ -26,9 +26,9 @@ class Memory:
 
     def __init__(self, path: Path | None, *, forget: bool = False) -> None:
         self._path = path
-        self._values = {} if path is None or forget else _read(path)
+        self._stored = {} if path is None or forget else _read(path)
+        self._values = dict(self._stored)
         self._used: dict[str, Any] = {}
-        self._has_news = False
 
     def recall(self, key: str) -> Any | None:
         """The value of a fingerprint; None where there is none."""
@@ -39,25 +39,19 @@ class Memory:
     def remember(self, key: str, value: Any) -> None:
         """Keep a JSON value by its fingerprint."""
         self._values[key] = self._used[key] = value
-        self._has_news = True
-
-    @property
-    def has_news(self) -> bool:
-        """Whether a value was added."""
-        return self._has_news
 
     def save(self, *, everything: bool) -> None:
-        """Write the file.
+        """Write the file, unless it holds the same.
 
         Args:
             everything: whether the whole assignment was examined, so that values that were not used can go.
         """
-        if self._path is None:
+        kept = self._used if everything else self._values
+        if self._path is None or kept == self._stored:
             return
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True)
             (self._path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
-        kept = self._used if everything else self._values
         write_atomic(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
 

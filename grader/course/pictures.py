@@ -134,8 +134,7 @@ def drawing(root: Path) -> Iterator[Callable[[Assignment], LessonPictures]]:
     with ExitStack() as stack:
         zygote = cache(lambda: stack.enter_context(Zygote()))
         yield lambda assignment: _lesson_pictures(assignment, zygote, memory)
-    if memory.has_news:
-        memory.save(everything=False)
+    memory.save(everything=False)
 
 
 def _lesson_pictures(
