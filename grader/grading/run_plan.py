@@ -155,7 +155,7 @@ class RunPlan:
         evidence: what runs before have observed, and where new evidence goes.
         checks_sha256: by assignment, a hash of all that decides its verdicts.
         stale: the submissions without a result that grading would give again.
-        again: how many of these only have to be judged: they have a result, and its evidence holds.
+        known: how many of these only have to be judged: they have a result, and its evidence holds.
         old_feedback: the other submissions, if their feedback shows what the course showed before.
     """
 
@@ -168,7 +168,7 @@ class RunPlan:
     evidence: EvidenceStore
     checks_sha256: Mapping[str, str]
     stale: Sequence[Submission]
-    again: int
+    known: int
     old_feedback: Sequence[Submission]
 
     def provenance(self, submission: Submission, graded_at: str) -> Provenance:
@@ -277,7 +277,7 @@ def _plan(  # noqa: PLR0913, PLR0917 - all that a run is about
         evidence,
         checks_sha256,
         stale,
-        again=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
+        known=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
         old_feedback=[s for s in selected if s.key not in keys] if shows_other else [],
     )
 

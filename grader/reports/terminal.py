@@ -34,7 +34,7 @@ class RunSummary:
         fresh: how many results are new.
         without: folders without a notebook.
         note: what else the instructor should know, in a sentence.
-        again: how many were judged again from what had been observed before; they are not new.
+        judged_again: how many were judged again from what had been observed before; they are not new.
         unlisted: students who handed in and are not on the roster.
         points: what each question is worth, of the assignments that a student is absent from.
     """
@@ -46,7 +46,7 @@ class RunSummary:
     without: list[str]
     note: str | None = None
     changes: list[Change] = field(default_factory=list)
-    again: int = 0
+    judged_again: int = 0
     unlisted: list[str] = field(default_factory=list)
     points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ def print_class(run: RunSummary, out: Path) -> None:
 
 
 def _news(run: RunSummary) -> str:
-    again = f", {run.again} judged again" if run.again else ""
+    again = f", {run.judged_again} judged again" if run.judged_again else ""
     return f"{run.fresh} new{again}"
 
 
