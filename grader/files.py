@@ -28,18 +28,6 @@ def write_atomic(path: Path, content: bytes, *, unfinished: Path | None = None) 
         temporary.write_bytes(content)
 
 
-def write_exclusive(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet.
-
-    Raises:
-        FileExistsError: it is there; ``filename2`` is its path.
-        OSError: it cannot be written, and is not there.
-    """
-    with _temporary(path) as temporary:
-        temporary.write_bytes(content)
-        os.link(temporary, path)  # unlike a rename this refuses to replace anything
-
-
 @contextmanager
 def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
     """A temporary name; the file there replaces `path` at the end, unless an error is raised.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.instructor import assignment_option, jobs_option
+from grader.cli.instructor import assignment_option, jobs_option, tell_left_out
 from grader.errors import ProtectionError
 
 if TYPE_CHECKING:
@@ -32,25 +32,24 @@ _ALL = "all"  # answers are edited by --mutants
     " is a class.",
 )
 def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
-    """Begin an assignment: its master, hidden checks and known answers, with blanks to fill in.
+    """Begin an assignment: its master, hidden checks and known answers; what you have to write says TODO.
 
     Where the assignment is there already, each --question adds one to its files. The course is the one at or
     above the current folder. Nothing that is there is changed.
     """
-    from grader.course.author_file import blanks_in
-    from grader.course.scaffold import Scaffold, course_folder
+    from grader.course.author_file import todos_in
+    from grader.course.new import course_folder, is_begun, write_new
 
     root = course_folder()
-    scaffold = Scaffold.plan(root, stem, function, questions)
-    for path in scaffold.write():
+    wrote = "added to" if is_begun(root, stem) else "wrote"
+    for path in write_new(root, stem, [*([function] if function else []), *questions]):
         place = path.relative_to(root) if Path.cwd() == root else path
-        wrote = "wrote" if scaffold.is_new else "added to"
-        click.echo(f"{wrote} {place}: {len(blanks_in(path))} blanks")
+        click.echo(f"{wrote} {place}: {len(todos_in(path))} lines say TODO")
     click.echo(
         f"""
 What to do next:
-  1. Fill in every [FILL IN: ...], brackets included, in this order of files, a question at a time:
-     what is filled in works, whatever else is blank.
+  1. Put your text or code in the place of every TODO, in this order of files, a question at a time:
+     a question that says TODO nowhere works, whatever the others say.
   2. python -m grader try {stem} PROBE
      shows what a probe sees of your answer
   3. python -m grader doctor --accept --assignment {stem}
@@ -60,7 +59,7 @@ What to do next:
   5. python -m grader doctor --mutants reference --assignment {stem}
      shows mistakes in your answer that no check finds
   6. python -m grader build
-     writes assignments/{stem}.ipynb for students, once no blank is left
+     writes assignments/{stem}.ipynb for students, once nothing says TODO
 docs/authoring.md tells it as a story, with an example."""
     )
 
@@ -80,7 +79,7 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
     """Show the facts of some probes, the reference's beside those of known answers.
 
     As in: try 02_backward_twice both --answer retains. It works as soon as the question and the probe are
-    written, whatever else is blank. What a probe prints is shown, too. Of a picture it shows the sentence
+    written, whatever else says TODO. What a probe prints is shown, too. Of a picture it shows the sentence
     below it and the named tensors.
     """
     from grader.course.course import Course
@@ -231,18 +230,16 @@ def _examine_cage() -> None:
 def build() -> None:
     """Write the students' notebooks and their public checks from solutions/.
 
-    An assignment that still has blanks is left out: what was written of it before stays as it is.
+    An assignment that still says TODO is left out: what was written of it before stays as it is.
     """
-    from grader.course.author_file import blanks_of
     from grader.course.build import build as write
     from grader.course.course import Course
 
     course = Course.find()
-    whole = course.only_finished()
-    written = write(whole.assignments.values(), whole.root / "assignments", whole.all_points())
+    stems = course.finished_stems
+    points = {stem: course.points(stem) for stem in stems}
+    written = write(map(course.assignment, stems), course.root / "assignments", points)
     for path in written:
         click.echo(f"wrote {path.relative_to(course.root)}")
-    for stem in (stem for stem in course.stems if stem not in whole.stems):
-        blanks = blanks_of(course.root, stem)
-        click.echo(f"left out {stem}, which still has {len(blanks)} blanks: {blanks[0]}")
-    click.echo(f"{len(whole.stems)} assignment{'s are' if len(whole.stems) != 1 else ' is'} current.")
+    tell_left_out(course)
+    click.echo(f"{len(stems)} assignment{'s are' if len(stems) != 1 else ' is'} current.")

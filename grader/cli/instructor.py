@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from grader.sandbox.plan import TimeLimits
+
+if TYPE_CHECKING:
+    from grader.course.course import Course
 
 _SHOWN = 12  # lines of one kind
 _PATH = click.Path(path_type=Path)
@@ -160,9 +163,21 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
         scheduler=scheduler,
     )
     go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+    if not assignments:
+        tell_left_out(course)
     with class_progress(go_on) as progress:
         outcome = grade_class(course, submissions, out, options, progress)
     print_class(outcome, out)
+
+
+def tell_left_out(course: Course) -> None:
+    """Say which assignments are left out because they are not finished, and where that stands."""
+    from grader.course.author_file import todos_of
+
+    for stem in (stem for stem in course.stems if stem not in course.finished_stems):
+        first, *others = todos_of(course.root, stem)
+        more = f", and {len(others)} more" if others else ""
+        click.echo(f"left out {stem}, which still says TODO: {first}{more}", err=True)
 
 
 @click.command()
@@ -190,7 +205,7 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from grader.reports.explain import Explanation
     from grader.text import terminal_text
 
-    regraded = regrade(Course.find().finished(), results, student, stem)
+    regraded = regrade(Course.find().without_unfinished(), results, student, stem)
     console = Console(emoji=False)
     for line in Explanation(regraded, question).lines():
         console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
@@ -233,7 +248,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     from grader.text import terminal_text
 
     require_fitting_options(form, stem, gradebook, column)
-    course = Course.find().finished([stem] if stem else [])
+    course = Course.find().without_unfinished([stem] if stem else [])
     done = Export(course, stem, results, out, gradebook, column)
     write_export(form, done)
     for note in done.notes:

@@ -1,8 +1,8 @@
 """What an author writes, read, checked and built: masters, hidden checks, probes, settings and new files.
 
-* A blank costs only its definition. It is a syntax error on purpose, so a file with blanks is parsed with
-  names in their place; a definition that has a blank, or needs such a definition, is left out before anything
-  is imported (`author_file.py`). Nothing that has a blank is published.
+* What has to be written says TODO, in valid Python (`author_file.py`): a question that says it is left out
+  as a whole, and an assignment that says it anywhere is not published. The word counts in code, in strings
+  and in a master's text, and not in comments: an author's remark takes no assignment from a class.
 * jupytext is imported only where a master is read (`master.py`): that takes half a second, and often the
   doctor remembers the cells.
 * Student notebooks say `otter.Notebook("NN_name.ipynb", tests_dir="tests/NN_name")`. With the name alone,

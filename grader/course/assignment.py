@@ -131,7 +131,11 @@ class Assignment:
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
 
-    def only(self, questions: Collection[str]) -> Assignment:
+    def cell_at(self, line: int) -> MasterCell:
+        """The cell that has a line of the master, counted from 1."""
+        return max((cell for cell in self.cells if cell.line <= line), key=lambda cell: cell.line)
+
+    def with_only(self, questions: Collection[str]) -> Assignment:
         """The assignment with some of its questions only, by their ids."""
         return replace(
             self,

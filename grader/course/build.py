@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.course.assignment import END_TASK, Assignment, MasterCell, Question
-from grader.course.author_file import blanks_of
+from grader.course.author_file import todos_of
 from grader.course.pictures import NO_PICTURES, LessonPictures, drawing
 from grader.course.public_check import otter_test
 from grader.errors import CourseError, GraderError
@@ -107,11 +107,11 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
     """The files that `build` would write differently, and files in `folder` that no master asks for.
 
-    Files of an assignment with blanks, built before it had them, may stay.
+    Files of an assignment that says TODO again may stay.
     """
     built = _files(assignments, folder, points)
     existing = [*folder.glob("*.ipynb"), *folder.glob("tests/*/*.py")]
-    stray = (path for path in existing if path not in built and not blanks_of(folder.parent, stem_of(path)))
+    stray = (path for path in existing if path not in built and not todos_of(folder.parent, stem_of(path)))
     return _changed(built) + sorted(stray)
 
 

@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from grader.checks.observation import Sides
-from grader.course.author_file import not_python, without_blanks
+from grader.course.author_file import not_python
 from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor
 from grader.text import did_you_mean, printable
@@ -97,7 +97,7 @@ def _is_public(name: str) -> bool:
 def _failed_operands(error: BaseException, entry: TracebackType) -> list[ast.expr]:
     try:
         text = Path(entry.tb_frame.f_code.co_filename).read_text(encoding="utf-8")
-        tree = ast.parse(without_blanks(text))
+        tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError):
         return []
     position = [*entry.tb_frame.f_code.co_positions()][entry.tb_lasti // 2]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from grader.course.assignment import Question
-from grader.course.author_file import filled_statements
+from grader.course.author_file import read_syntax
 from grader.course.probe_source import ProbeSource, decorator_name
 from grader.course.probes import PictureProbe, Probe
 from grader.errors import CourseError
@@ -21,12 +21,12 @@ _OF_AN_OBSERVATION = {"seen", "expected", "mismatch"}
 
 
 def read_check_file(path: Path) -> ast.Module:
-    """The syntax of a check file, without definitions that still have a blank.
+    """The syntax of a check file.
 
     Raises:
         CourseError: it cannot be read or has mistakes; the text names each with its line.
     """
-    tree = ast.Module(filled_statements(path), type_ignores=[])
+    tree = read_syntax(path)
     complaints = sorted({complaint for rule in _RULES for complaint in rule(tree)})
     if complaints:
         raise CourseError("\n".join(f"{path}, line {line}: {message}" for line, message in complaints))
@@ -37,7 +37,7 @@ def left_in(path: Path) -> list[str]:
     """A sentence for each ``print`` or ``breakpoint`` in a check file; CourseError if it cannot be read."""
     return [
         f"{path}, line {node.lineno}: {name} is left in, and nobody reads it: remove it"
-        for node in ast.walk(ast.Module(filled_statements(path), type_ignores=[]))
+        for node in ast.walk(read_syntax(path))
         for name in ("print", "breakpoint")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     ]

@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
-from grader.course.author_file import Blank, blanks_of, questions_left_out, require_finished
+from grader.course.author_file import require_finished, todos_in, todos_of
 from grader.course.master import read_assignment
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
@@ -26,10 +26,20 @@ from grader.version import __version__, code_hash
 
 @dataclass(frozen=True)
 class Course:
-    """A folder with ``solutions/`` and ``tests/hidden/``, perhaps a ``course.toml``; `stems` are in order."""
+    """A folder with ``solutions/`` and ``tests/hidden/``, perhaps a ``course.toml``.
+
+    Attributes:
+        root: the folder.
+        stems: of its assignments, in order.
+        counting: the ids of the questions that count, by stem; of an assignment that is not in it, all.
+    """
 
     root: Path
     stems: tuple[str, ...]
+    counting: Mapping[str, Collection[str]] = field(default_factory=dict)
+    # What a file says is read when it is first asked for; a part of the course has it from the whole.
+    _masters: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
+    _check_files: dict[str, Rubric] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def find(cls, start: Path | None = None) -> Course:
@@ -43,6 +53,11 @@ class Course:
             f"{here} is not inside a course: go to the folder that holds solutions/ and tests/hidden/"
         )
 
+    def with_only(self, stem: str, questions: Collection[str] | None = None) -> Course:
+        """The course with a single assignment and, if `questions` has ids, with these of its questions."""
+        counting = self.counting if questions is None else {stem: questions}
+        return replace(self, stems=(stem,), counting=counting)
+
     @property
     def assignments(self) -> dict[str, Assignment]:
         """All assignments by stem; CourseError where a master contradicts itself."""
@@ -50,75 +65,67 @@ class Course:
 
     def assignment(self, stem: str) -> Assignment:
         """What the master of an assignment says; CourseError where it contradicts itself."""
-        if stem not in self.known_assignments:
-            self.known_assignments[stem] = read_assignment(self.root / MASTER.format(stem))
-        return self.known_assignments[stem]
+        whole = self._whole_assignment(stem)
+        return whole.with_only(self.counting[stem]) if stem in self.counting else whole
 
-    @cached_property
-    def known_assignments(self) -> dict[str, Assignment]:
-        return {}
+    def _whole_assignment(self, stem: str) -> Assignment:
+        if stem not in self._masters:
+            self._masters[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self._masters[stem]
 
-    def only(self, stem: str, questions: Collection[str] | None = None) -> Course:
-        """The course with only this assignment and, if `questions` names ids, only these of its questions.
+    @property
+    def finished_stems(self) -> tuple[str, ...]:
+        """The assignments that say TODO nowhere."""
+        return tuple(stem for stem in self.stems if not todos_of(self.root, stem))
 
-        Its files are read, and a CourseError says what contradicts itself, only where `questions` is given.
-        """
-        reduced = replace(self, stems=(stem,))
-        if questions is not None:
-            assignment, rubric = reduced.assignment(stem), reduced.rubric(stem)
-            reduced.known_assignments[stem] = assignment.only(questions)
-            reduced.known_rubrics[stem] = rubric.only(questions)
-        return reduced
-
-    def only_finished(self) -> Course:
-        """The course without the assignments that still have blanks."""
-        stems = tuple(stem for stem in self.stems if not blanks_of(self.root, stem))
-        return self if stems == self.stems else replace(self, stems=stems)
-
-    def finished(self, wanted: Collection[str] = ()) -> Course:
-        """The course without unfinished assignments.
+    def without_unfinished(self, wanted: Collection[str] = ()) -> Course:
+        """The course with its finished assignments only.
 
         Raises:
-            CourseError: an assignment in `wanted` has blanks, or every assignment has.
+            CourseError: an assignment in `wanted` says TODO, or every assignment does.
         """
-        reduced = self.only_finished()
+        finished = self.finished_stems
         for stem in self.stems:
-            if stem in wanted or not reduced.stems:
+            if stem in wanted or not finished:
                 require_finished(self.root, stem)
-        return reduced
+        return replace(self, stems=finished)
 
-    def only_filled(self, stem: str) -> tuple[Course, list[Blank]]:
-        """The course with only this assignment and its questions that can be judged; and all its blanks.
+    def unwritten(self, stem: str) -> set[str]:
+        """The ids of the questions of which a cell, a probe, a picture or a check says TODO."""
+        assignment = self.assignment(stem)
+        lines = (todo.line for todo in todos_in(assignment.path))
+        asked = {assignment.cell_at(line).question or "" for line in lines} - {""}
+        return asked | self.rubric(stem).unwritten
 
-        Such a question has no blank in its cell of the master, and at least one hidden check without a blank.
-        Its other checks and its answers may have blanks; these are left out.
+    def written_part(self, stem: str) -> Course:
+        """The course with this assignment only, and those of its questions that say TODO nowhere.
 
         Raises:
-            CourseError: there is no such question, or what is filled in breaks a rule.
+            CourseError: there is no such question, or the assignment breaks a rule.
         """
-        blanks = blanks_of(self.root, stem)
-        if not blanks:
-            return self.only(stem), []
-        judged = {check.question for check in self.only(stem).rubric(stem).checks}
-        if not judged:
+        if stem in self.finished_stems:
+            return self.with_only(stem)
+        checked = {check.question for check in self.rubric(stem).checks}
+        written = checked - self.unwritten(stem)
+        if not written:
             require_finished(self.root, stem)
-        return self.only(stem, judged), blanks
+        return self.with_only(stem, written)
 
     def stems_asking(self, stems: Collection[str], question: str) -> list[str]:
         """Those of some assignments that have a question of this id.
 
         Raises:
-            GraderError: none has it, or its cell still has a blank; the text says which there are.
+            GraderError: none has it, or it still says TODO; the text says which there are.
         """
         ids = {stem: [q.id for q in self.assignment(stem).questions] for stem in stems}
         having = [stem for stem in stems if question in ids[stem]]
-        waiting = [stem for stem in stems if question in questions_left_out(self.assignment(stem).path)]
-        if waiting and not having:
-            raise GraderError(f"the cell of {question} in solutions/{waiting[0]}.py still has a blank")
         if not having:
             names = ", ".join(dict.fromkeys(name for group in ids.values() for name in group))
             raise GraderError(f"there is no question {question}; here are {names}")
-        return having
+        written = [s for s in having if s in self.finished_stems or question not in self.unwritten(s)]
+        if not written:
+            raise GraderError(f"{question} of {having[0]} still says TODO, in its master or its checks")
+        return written
 
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
@@ -131,12 +138,12 @@ class Course:
         return read_settings(self.root / FILE_NAME, self._questions)
 
     def _questions(self) -> dict[str, Collection[str] | None]:
-        """The ids of every master's questions; None if the master cannot be read."""
+        """The ids of every master's questions; None if it is not of this course, or cannot be read."""
         ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
-        with suppress(CourseError):
-            for stem, assignment in self.assignments.items():
-                left_out = questions_left_out(assignment.path)
-                ids[stem] = [*(q.id for q in assignment.questions if not q.is_end_task), *left_out]
+        for stem in self.stems:
+            with suppress(CourseError):
+                questions = self._whole_assignment(stem).questions
+                ids[stem] = [question.id for question in questions if not question.is_end_task]
         return ids
 
     def check_file(self, stem: str) -> Path:
@@ -149,15 +156,12 @@ class Course:
 
     def rubric(self, stem: str) -> Rubric:
         """The rubric of an assignment, with the points of the settings; CourseError for a broken rule."""
-        if stem not in self.known_rubrics:
-            assignment = self.assignment(stem)
+        if stem not in self._check_files:
+            assignment = self._whole_assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
-            self.known_rubrics[stem] = _with_points(rubric, self.settings.points.get(stem, {}))
-        return self.known_rubrics[stem]
-
-    @cached_property
-    def known_rubrics(self) -> dict[str, Rubric]:
-        return {}
+            self._check_files[stem] = _with_points(rubric, self.settings.points.get(stem, {}))
+        whole = self._check_files[stem]
+        return whole.with_only(self.counting[stem]) if stem in self.counting else whole
 
     def points(self, stem: str) -> dict[str, float]:
         """The points of every question of an assignment, by id, without the end task."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -27,14 +27,7 @@ from grader.course.assignment import (
     heading_of,
     name_of,
 )
-from grader.course.author_file import (
-    has_blank,
-    not_python,
-    questions_left_out,
-    read_text,
-    require_finished,
-    without_blanks,
-)
+from grader.course.author_file import not_python, read_text
 from grader.course.public_check import validate_check
 from grader.course.question_cell import read_question
 from grader.errors import CourseError
@@ -64,31 +57,23 @@ def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def read_assignment(path: Path) -> Assignment:
-    """Read a master, `solutions/NN_name.py`, without cells and questions whose code has a blank.
+    """Read a master, `solutions/NN_name.py`.
 
     Raises:
-        CourseError: the file cannot be read or contradicts itself, or every question has a blank.
+        CourseError: the file cannot be read or contradicts itself.
     """
     name = STEM.fullmatch(path.stem)
     if name is None:
         raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
-    cells, left_out = _read_cells(path), questions_left_out(path)
+    cells = _read_cells(path)
     title = _title(path, int(name["number"]), cells)
-    questions = tuple(_questions(path, cells, left_out))
-    if not questions:
-        require_finished(path.parent.parent, path.stem)
+    questions = tuple(_questions(path, cells))
     answers = {question.id: question.answer for question in questions}
     written = [
         replace(cell, source=answers[cell.question or ""]) if cell.role == "question" else cell
         for cell in cells
-        if cell.question not in left_out and not _is_blank(cell)
     ]
     return Assignment(path.stem, path, title, questions, tuple(written))
-
-
-def _is_blank(cell: MasterCell) -> bool:
-    """Whether a code cell has a blank; in prose a blank does no harm."""
-    return cell.role in {"code", "question", "check"} and has_blank(cell.source)
 
 
 def _read_cells(path: Path) -> list[MasterCell]:
@@ -118,7 +103,7 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> MasterCell:
     if raw["cell_type"] == "markdown":
         return _markdown_cell(path, source, tags, line)
     if not tags:
-        _require_python(path, line, without_blanks(source))
+        _require_python(path, line, source)
         return MasterCell("code", source, None, line)
     if tags == ["drawn"]:
         _require_drawing(path, line, source)
@@ -177,7 +162,7 @@ def _title(path: Path, number: int, cells: list[MasterCell]) -> str:
     return title["title"].strip()
 
 
-def _questions(path: Path, cells: list[MasterCell], left_out: Collection[str]) -> Iterator[Question]:
+def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
     by_question: dict[str, list[MasterCell]] = {}
     for cell in cells:
         if cell.question is not None:
@@ -191,9 +176,7 @@ def _questions(path: Path, cells: list[MasterCell], left_out: Collection[str]) -
         )
     first_users: dict[str, str] = {}
     for identity, question_cells in by_question.items():
-        if identity in left_out:
-            continue
-        question = _question(path, identity, [cell for cell in question_cells if not _is_blank(cell)])
+        question = _question(path, identity, question_cells)
         first = first_users.setdefault(question.function, identity)
         if first != identity:
             raise CourseError(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
-import linecache
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from types import FunctionType, ModuleType
 
 from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.course.assignment import Question
-from grader.course.author_file import blanks_in, filled_statements, is_whole, without_blanks
+from grader.course.author_file import todos_in, written_definitions
 from grader.course.cause import cause_of
 from grader.course.check_file import names_defined, question_of, read_check_file
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
@@ -36,6 +34,7 @@ class Rubric:
         asks: the id of each probe's question.
         shows: the id of each picture's question.
         handed_out: the code cells that students get besides stubs.
+        unwritten: the ids of questions of which a check, a probe or a picture says TODO.
     """
 
     stem: str
@@ -47,12 +46,13 @@ class Rubric:
     pictures: dict[str, PictureProbe] = field(default_factory=dict)
     shows: dict[str, str] = field(default_factory=dict)
     handed_out: tuple[str, ...] = ()
+    unwritten: frozenset[str] = frozenset()
 
     def checks_of(self, question: str) -> list[Check]:
         """The checks of a question, by its id."""
         return [check for check in self.checks if check.question == question]
 
-    def only(self, questions: Collection[str]) -> Rubric:
+    def with_only(self, questions: Collection[str]) -> Rubric:
         """The rubric of some questions only, by their ids."""
         asks = {name: question for name, question in self.asks.items() if question in questions}
         shows = {name: question for name, question in self.shows.items() if question in questions}
@@ -106,14 +106,14 @@ class Rubric:
 
 
 def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
-    """Read the check file of an assignment, without definitions that have a blank.
+    """Read the check file of an assignment.
 
     Raises:
         CourseError: the file is missing, does not import, or breaks a rule of checks and probes.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
-    read_check_file(path)
+    tree = read_check_file(path)
     module = import_checks(path)
     probes, pictures = probes_defined(module), pictures_defined(module)
     given = names_defined(handed_out, [question.function for question in questions])
@@ -123,9 +123,21 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     checks = tuple(_check(test, asks, path) for test in tests)
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
-    if not blanks_in(path):  # with a blank, a probe or question may still wait for its check
+    if not todos_in(path):  # else a probe or a question may still wait for its check
         _require_use(rubric)
-    return rubric
+        return rubric
+    written = {getattr(node, "name", "") for node in written_definitions(path, tree.body)}
+    return replace(rubric, unwritten=frozenset(_unwritten(rubric, written)))
+
+
+def _unwritten(rubric: Rubric, written: set[str]) -> Iterator[str]:
+    """The ids of the questions with a check, or a part of a probe or a picture, that is not written."""
+    yield from (check.question for check in rubric.checks if check.id not in written)
+    of_question = {**rubric.asks, **rubric.shows}
+    for probe in [*rubric.probes.values(), *rubric.pictures.values()]:
+        parts = (part.name for part in probe.parts(oracle=True) if part.path == str(rubric.path))
+        if not written.issuperset(parts):
+            yield of_question[probe.name]
 
 
 def _require_use(rubric: Rubric) -> None:
@@ -143,24 +155,7 @@ def _require_use(rubric: Rubric) -> None:
 def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module."""
     with importing(path):
-        if is_whole(path):
-            return importlib.import_module(path.stem)  # noqa: TID251 - the course's own check file
-        return sys.modules.get(path.stem) or import_statements(path, filled_statements(path))
-
-
-def import_statements(path: Path, statements: list[ast.stmt]) -> ModuleType:
-    """Import some of a check file's statements instead of all, under its name; raises their errors."""
-    module = sys.modules[path.stem] = ModuleType(path.stem)
-    module.__file__ = str(path)
-    # Let `inspect` find the sources of definitions: it parses the whole file for those of classes.
-    text, status = without_blanks(path.read_text(encoding="utf-8")), path.stat()
-    linecache.cache[str(path)] = status.st_size, status.st_mtime, text.splitlines(keepends=True), str(path)
-    try:
-        exec(compile(ast.Module(statements, type_ignores=[]), str(path), "exec"), vars(module))  # noqa: S102
-    except BaseException:
-        del sys.modules[path.stem]
-        raise
-    return module
+        return importlib.import_module(path.stem)  # noqa: TID251 - the course's own check file
 
 
 @contextmanager

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.course.author_file import filled_statements, questions_asked
+from grader.course.author_file import questions_asked, read_syntax, written_definitions
 from grader.errors import CourseError
 
 Named = ast.FunctionDef | ast.ClassDef
 
 
 def statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
-    """The statements of the file, without blanks and without those of questions that are left out.
+    """The statements of the file, without those that say TODO, and those of questions that are left out.
 
     `functions` has the function's name by the id of each question that stays.
 
     Raises:
         CourseError: two answers have the same name; an outcome knows its answer by the name alone.
     """
-    statements = filled_statements(path)
+    statements = written_definitions(path, read_syntax(path).body)
     users: dict[str, tuple[str | None, int]] = {}
     for node in statements:
         for name, line in _named(node):

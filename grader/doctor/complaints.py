@@ -30,7 +30,7 @@ class AssignmentReport:
         answers: the number of accepted and of wrong answers.
         public: (question, name) of each wrong answer that passes its public check.
         accepted: names of the wrong answers whose outcomes ``--accept`` changed or removed.
-        blanks: where blanks are; definitions with a blank were left out.
+        todos: the lines that say TODO; their questions and answers were left out.
     """
 
     stem: str
@@ -40,7 +40,7 @@ class AssignmentReport:
     answers: tuple[int, int] = (0, 0)
     public: list[tuple[str, str]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
-    blanks: list[str] = field(default_factory=list)
+    todos: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """The form in the doctor's memory."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER
-from grader.course.author_file import blanks_of
+from grader.course.author_file import todos_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
@@ -78,7 +78,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     is_whole = set(stems) == set(course.stems) and question is None
     if is_whole:
         yield from _unfinished(course)
-        course = course.finished()
+        course = course.without_unfinished()
         stems = course.stems
     with ExitStack() as stack:
         zygote = _LazyZygote(stack, course, stems)
@@ -94,11 +94,10 @@ def examine(  # noqa: PLR0913 - the options of the command
 
 
 def _unfinished(course: Course) -> Iterator[AssignmentReport]:
-    """A report for each assignment with blanks; its questions are examined only if it is named."""
+    """A report for each assignment that says TODO; its questions are examined only if it is named."""
     for stem in course.stems:
-        blanks = blanks_of(course.root, stem)
-        if blanks:
-            yield AssignmentReport(stem, blanks=[str(blank) for blank in blanks])
+        if todos := todos_of(course.root, stem):
+            yield AssignmentReport(stem, todos=[*map(str, todos)])
 
 
 def memory_folder(course: Course) -> Path:
@@ -203,8 +202,8 @@ class _Doctor:
         if stored is not None:
             return lambda: AssignmentReport.from_json(stored)
         self.start()
-        reduced, blanks = self.course.only_filled(stem)
-        is_whole = self.question is None and not blanks
+        reduced, todos = self.course.written_part(stem), todos_of(self.course.root, stem)
+        is_whole = self.question is None and not todos
         trials = Trials(reduced, stem, self.observers, self.seeds, memory)
         answers = answers_of(reduced, stem, self.question)
         untouched = trials.begin_untouched() if is_whole else list
@@ -215,7 +214,7 @@ class _Doctor:
             judged = [question() for question in begun]
             report = self._report(reduced, stem, answers, judged, outcomes, is_whole=is_whole)
             report.complaints += untouched()
-            report.blanks = [str(blank) for blank in blanks]
+            report.todos = [*map(str, todos)]
             is_certain = all(question.is_certain for question in judged)
             if is_certain and not report.complaints and not self.accept_outcomes:
                 memory.remember(key, report.to_json())

@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
-from grader.course.author_file import Statement, closure, needed, without_blanks
+from grader.course.author_file import Statement, closure, needed
 from grader.course.course import Course
 from grader.course.pictures import text_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
@@ -118,7 +118,7 @@ class HiddenTrial:
     @property
     def rubric(self) -> Rubric:
         """The checks, probes and pictures of this question."""
-        return self.course.rubric(self.stem).only([self.question.id])
+        return self.course.rubric(self.stem).with_only([self.question.id])
 
     def _decisive(self, reference: Sequence[str]) -> Iterator[Any]:
         """All that a verdict depends on, besides the answer."""
@@ -203,7 +203,7 @@ def needed_text(path: Path, names: Iterable[str]) -> str:
 @cache
 def _read(path: Path, _: int) -> tuple[list[Statement], list[str]]:
     text = path.read_text(encoding="utf-8")
-    return [*map(Statement.of, ast.parse(without_blanks(text)).body)], text.splitlines()
+    return [*map(Statement.of, ast.parse(text).body)], text.splitlines()
 
 
 @dataclass(frozen=True)

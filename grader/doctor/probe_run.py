@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import ast
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +12,11 @@ from pathlib import Path
 
 from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment
-from grader.course.author_file import Statement, blanks_in, filled_statements, needed, read_syntax
+from grader.course.author_file import todos_in
 from grader.course.check_file import names_defined, question_of
 from grader.course.course import Course
-from grader.course.probe_source import decorator_name
 from grader.course.probes import Probe, pictures_defined, probes_defined
-from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_statements, importing
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
 from grader.grading.preload import modules_of_answers
@@ -73,7 +70,7 @@ class _Notebook:
 def run_probes(
     course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
 ) -> Iterator[tuple[Probe, dict[str, Seen]]]:
-    """Run probes of an assignment, by name; definitions with blanks are left out.
+    """Run probes of an assignment, by name.
 
     `answers` are names of known answers, or ``stub``. Each probe has its outcomes by notebook; first is
     the expected one, of the oracle if there is one.
@@ -83,7 +80,7 @@ def run_probes(
         CourseError: a file of the assignment is wrong.
     """
     course.select([stem])
-    course = course.only(stem)
+    course = course.with_only(stem)
     rubric = _read_probes(course.assignments[stem], course.check_file(stem), probes)
     wanted = [rubric.probes[name] for name in probes]
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
@@ -157,50 +154,28 @@ def _answers(
             yield _Notebook(name, answer.cells, answer.question, partial(answer.in_file, path=path))
         else:
             ids = " or ".join(sorted(questions))
-            missing = (
-                f"{path} has no answer {terminal_text(name)} to {ids}; {did_you_mean(name, {*answers, STUB})}"
-            )
-            raise GraderError(_left_out(path, name) or missing)
+            written = " that says TODO nowhere" if todos_in(path) else ""
+            near = did_you_mean(name, {*answers, STUB})
+            raise GraderError(f"{path} has no answer {terminal_text(name)} to {ids}{written}; {near}")
 
 
 def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """A rubric with some probes and pictures only; other definitions may be blank, missing or wrong.
+    """A rubric with some probes and pictures only; checks and answers may be missing.
 
     Raises:
         GraderError: there is no such probe or picture; the text says which there are.
-        CourseError: the file cannot be read, or a wanted probe breaks a rule.
+        CourseError: the file cannot be read, or a probe breaks a rule.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its probes there")
-    statements = filled_statements(path)
-    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
-    defined = [f.name for f in functions if {*map(decorator_name, f.decorator_list)} & {"probe", "picture"}]
+    module = import_checks(path)
+    defined = {**probes_defined(module), **pictures_defined(module)}
     for name in names:
         if name not in defined:
-            missing = f"{path} has no probe or picture {terminal_text(name)}; {did_you_mean(name, defined)}"
-            raise GraderError(_left_out(path, name) or missing)
-    former = sys.modules.pop(path.stem, None)
-    try:
-        kept = [statement.node for statement in needed([*map(Statement.of, statements)], names)]
-        with importing(path):
-            module = import_statements(path, kept)
-            probes = {**probes_defined(module), **pictures_defined(module)}
-    finally:
-        sys.modules.pop(path.stem, None)  # other imports of the file need all of it
-        if former is not None:
-            sys.modules[path.stem] = former
+            raise GraderError(
+                f"{path} has no probe or picture {terminal_text(name)}; {did_you_mean(name, defined)}"
+            )
+    probes = {name: defined[name] for name in names}
     given = names_defined(assignment.demonstrations, [q.function for q in assignment.questions])
     asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
     return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
-
-
-def _left_out(path: Path, name: str) -> str | None:
-    """A sentence about a definition that a blank leaves out; None if the file has no such definition."""
-    definitions = [node for node in read_syntax(path).body if getattr(node, "name", None) == name]
-    if not definitions or name in {getattr(node, "name", None) for node in filled_statements(path)}:
-        return None
-    begin, end = definitions[0].lineno, definitions[0].end_lineno or 0
-    blanks = [blank for blank in blanks_in(path) if begin <= blank.line <= end]
-    waits = "it, or what it needs, waits for blanks to be filled in"
-    why = f"it still has a blank: {blanks[0]}" if blanks else waits
-    return f"{path}, line {begin}: {name} is left out, for {why}"

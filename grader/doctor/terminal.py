@@ -43,9 +43,9 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
         _print(
             console, f"  wrote what becomes of {len(report.accepted)} answers: {', '.join(report.accepted)}"
         )
-    if report.blanks:
-        more = f", and {len(report.blanks) - 1} more" if len(report.blanks) > 1 else ""
-        _print(console, f"  What has a blank was left out: {report.blanks[0]}{more}")
+    if report.todos:
+        more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
+        _print(console, f"  What says TODO was left out: {report.todos[0]}{more}")
 
 
 def _print(console: Console, text: str) -> None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +16,9 @@ import pytest
 
 from grader.checks.cases import cases_in_use, forget_cases
 from grader.checks.observation import Observation
-from grader.course.assignment import MASTER
-from grader.course.author_file import blanks_of, is_whole
 from grader.course.cause import available_facts
 from grader.course.course import Course, observe_reference
 from grader.course.probes import probes_defined
-from grader.course.rubric import import_checks
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.preload import modules_to_preload
@@ -75,7 +72,7 @@ class LiveSubjects:
     def of(self, check_file: Path) -> list[LiveSubject]:
         """The subjects of a check file."""
         stem = check_file.stem.removeprefix("test_")
-        course = Course.find(check_file.parent).only(stem)
+        course = Course.find(check_file.parent).with_only(stem)
         if not self._notebooks:
             cells = cells_of(course.assignment(stem).reference)
             return [LiveSubject("reference", cells, stem, course, self)]
@@ -104,7 +101,6 @@ class LiveSubjects:
 COLLECTS_ONLY = pytest.StashKey[bool]()
 """Set where the caller of pytest wants the checks themselves, for evidence of its own."""
 _LIVE = pytest.StashKey[LiveSubjects]()
-_LEFT_OUT = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -122,7 +118,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker of ``@points``, and read what ``--submission`` names."""
     config.addinivalue_line("markers", "points(number): what a hidden check is worth")
-    config.stash[_LEFT_OUT] = []
     try:
         config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
     except GraderError as error:
@@ -133,34 +128,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End the worker processes, if any were started."""
     if _LIVE in config.stash:
         config.stash[_LIVE].close()
-
-
-class _PartlyBlank(pytest.Module):
-    """A check file with blanks; only what has none is collected."""
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Import it without its blanks, before pytest would with them."""
-        try:
-            import_checks(self.path)
-        except CourseError as error:
-            raise self.CollectError(str(error)) from None
-        return super().collect()
-
-
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Collect what is filled in of a check file that is being written, and say what is left out."""
-    root, stem = module_path.parent.parent.parent, module_path.stem.removeprefix("test_")
-    if not (root / MASTER.format(stem)).is_file() or is_whole(module_path):
-        return None
-    blanks = blanks_of(root, stem)
-    parent.config.stash[_LEFT_OUT].append(f"{stem} still has {len(blanks)} blanks, left out: {blanks[0]}")
-    module: pytest.Module = _PartlyBlank.from_parent(parent, path=module_path)
-    return module
-
-
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Where the blanks are of what was left out."""
-    return config.stash[_LEFT_OUT]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -49,7 +49,7 @@ def grade(
     """
     _refuse_a_course_of_a_student(course, submissions)
     _refuse_what_others_read(submissions, out)
-    course = course.finished(options.assignments)
+    course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
     before, results = store.run(), store.results()
     handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)

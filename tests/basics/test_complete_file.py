@@ -1,10 +1,8 @@
 """Outside: a file is complete or as it was before, and nothing unfinished is left behind."""
 
-import os
-
 import pytest
 
-from grader.files import atomic_path, write_atomic, write_exclusive
+from grader.files import atomic_path, write_atomic
 
 
 def names(folder):
@@ -54,13 +52,3 @@ def test_a_link_under_the_temporary_name_is_not_followed(tmp_path):
     write_atomic(tmp_path / "a", b"content", unfinished=tmp_path / "temporary")
     assert (tmp_path / "stranger").read_text() == "precious"
     assert names(tmp_path) == ["a", "stranger"] and not (tmp_path / "a").is_symlink()
-
-
-def test_a_new_file_is_written_over_nothing(tmp_path):
-    """What is there stays, dangling links too."""
-    (tmp_path / "a").symlink_to("nowhere")
-    with pytest.raises(FileExistsError) as refused:
-        write_exclusive(tmp_path / "a", b"content")
-    assert os.fspath(refused.value.filename2) == str(tmp_path / "a")
-    write_exclusive(tmp_path / "b", b"content")
-    assert names(tmp_path) == ["a", "b"] and (tmp_path / "b").read_bytes() == b"content"

@@ -1,65 +1,23 @@
-"""A scaffold is a whole assignment but for its blanks, and says where they are."""
+"""A new assignment or question is whole but for what says TODO, and its names are free."""
 
 import re
 import shutil
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import RIGHT, write_course, write_notebook
+from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
 from grader.cli import main
-from grader.course.author_file import blanks_of
+from grader.course import new
 from grader.course.build import build
 from grader.course.course import Course
-from grader.course.new_question import drawn_inputs
-from grader.course.scaffold import Scaffold
+from grader.course.new import write_new
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
-from grader.grading.run import Options, grade
 
-STEM = "02_signs"
-
-#: What an author would write for each blank, by what the blank asks for.
-FILLED = {
-    "the title of the notebook": "Signs",
-    "the idea in a few sentences; students read them first": "A square forgets the sign.",
-    "the title of the question": "The square",
-    "return or do what, in a sentence; how is for students to find out": "return the square of x.",
-    "what to print and look at, so that the bug shows itself": "Print the square of -1.",
-    "what it takes and returns, with shapes; students read it": "The square of x, of any shape.",
-    "the right answer": "x * x",
-    "the same with the bug that people really write; it has to run": "x * x.abs()",
-    "what must hold for one small example; students read it": "A square is never negative.",
-    "what must hold of signs(x); it has to fail for the stub": "(signs(-x) > 0).all()",
-    "what was seen instead, and why it matters": "It is negative.",
-    "its subject, for whoever maintains them": "signs",
-    "what is looked at; only readers of this file see it": "A square.",
-    "what the picture shows, as a caption": "The graph of the square.",
-    "what must hold of the value, as a title": "It is the square.",
-    "a hint, best as a question": "What is the square of -1?",
-    "what is wrong with the value, said from what was seen": "It is no square.",
-    "what must hold of the gradient, as a title": "Its gradient is twice x.",
-    "whose gradient, as in: the loss": "the square",
-    "what stays as it is, as a title": "x stays as it is.",
-    "why this is right, too": "A power is a product.",
-    "a right answer, as different from the reference as can be": "x**2",
-    "what somebody believes who writes this": "The graph does not matter.",
-}
-#: The two wrong answers, which the scaffold asks for in the same words.
-BELIEVED = ["(x * x).detach()", "x + x.detach().mul_(2)"]
-
-
-def fill(root):
-    """Do the author's work: put something sensible in the place of every blank."""
-    wrong = iter(BELIEVED)
-
-    def written(match):
-        return next(wrong) if match[1] == "their answer" else FILLED[match[1]]
-
-    for path in [*root.rglob(f"{STEM}.py"), *root.rglob(f"test_{STEM}.py")]:
-        text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r"\[FILL IN: ([^]]+)\]", written, text), encoding="utf-8")
-
+TINY, STEM = "01_tiny", "02_signs"
+PLACES = ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py")
+CLOSING = "\n# %% [markdown]\n# ## What to take with you\n"
 
 TRAINS = """\
 opt.zero_grad()
@@ -84,234 +42,198 @@ def add(self, x):
 
     def value(self):
         return 0.0"""
-#: What stands in the scaffold of a step and of a class, and what is written there: equal texts one by one.
-OF_OBJECTS = [
-    ("return [FILL IN: the right answer]", TRAINS),
-    (
-        "[FILL IN: the same with the bug that people really write; it has to run]",
-        "((model(x) - y) ** 2).mean().item()",
-    ),
-    (
-        "[FILL IN: what must hold of fit(model, opt, x, y); it has to fail for the stub]",
-        "fit(model, opt, x, y) and model[0].weight.grad is not None",
-    ),
-    (
-        "return [FILL IN: a right answer, as different from the reference as can be]",
-        TRAINS.replace("loss.item()", "float(loss)"),
-    ),
-    ("[FILL IN: their answer]", "0.0"),
-    ("[FILL IN: their answer]", "x.zero_().sum().item()"),
-    ("([FILL IN: its base, such as nn.Module, or nothing])", ""),
-    ("[FILL IN: the right methods]", SUMS),
-    (
-        "# [FILL IN: the same with the bug that people really write; it has to run]",
-        "\n    # ".join(f"# {NEVER}".split("\n    ")),
-    ),
-    (
-        "assert [FILL IN: what must hold of an object; it has to fail for the stub]",
-        "one = Meter()\n    one.add(1.0)\n    assert one.value() == 1",
-    ),
-    (
-        "[FILL IN: what both will be given, drawn before they are made: a right class may draw, too]",
-        "numbers = torch.rand(2).tolist()",
-    ),
-    (
-        "[FILL IN: use both, with other of these for each]",
-        "one.add(numbers[0])\n    other.add(numbers[1])",
-    ),
-    ("[FILL IN: a method of one that gives numbers]", "one.value"),
-    ("[FILL IN: the same of other]", "other.value"),
-    ("([FILL IN: its base])", ""),
-    ("[FILL IN: methods as different from the reference as can be]", LISTS),
-    ("([FILL IN: its base])", ""),
-    ("[FILL IN: their methods]", NEVER),
-    ("[FILL IN: what stands in the reference]", "self.total += x"),
-    ("[FILL IN: what shall stand there]", "self.total = 2 * x"),
-]
-
-
-def fill_objects(root):
-    """Do the same; every other blank asks for prose."""
-    for place in ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"):
-        path = root / place.format("03_steps")
-        text = path.read_text(encoding="utf-8")
-        for blank, written in OF_OBJECTS:
-            text = text.replace(blank, written, 1)
-        path.write_text(re.sub(r"\[FILL IN: ([^]]+)\]", "Prose", text), encoding="utf-8")
+#: What an author would write for the code of three questions, in the order of the files' lines.
+WRITTEN = {
+    "signs:x": [
+        ("return TODO  # the right answer", "return x * x"),
+        ("TODO  # the same with the bug that people really write; it has to run", "x * x.abs()"),
+        ("assert TODO,", "assert (signs(-x) > 0).all(),"),
+        ("return TODO  # a right answer, as different from the reference as can be", "return x**2"),
+        ("TODO  # their answer", "(x * x).detach()"),
+        ("TODO  # their answer", "x + x.detach().mul_(2)"),
+    ],
+    "fit:opt,model,x,y": [
+        ("return TODO  # the right answer", TRAINS),
+        (
+            "TODO  # the same with the bug that people really write; it has to run",
+            "((model(x) - y) ** 2).mean().item()",
+        ),
+        ("assert TODO,", "assert fit(opt, model, x, y) and model[0].weight.grad is not None,"),
+        (
+            "return TODO  # a right answer, as different from the reference as can be",
+            TRAINS.replace("loss.item()", "float(loss)"),
+        ),
+        ("TODO  # their answer", "0.0"),
+        ("TODO  # their answer", "x.zero_().sum().item()"),
+    ],
+    "Meter:": [
+        ("TODO  # the right methods", SUMS),
+        (
+            "# TODO  # the same with the bug that people really write; it has to run",
+            "\n    # ".join(f"# {NEVER}".split("\n    ")),
+        ),
+        ("TODO  # make one, and use it", "one = Meter()\n    one.add(1.0)"),
+        ("assert TODO,", "assert one.value() == 1,"),
+        (
+            "TODO  # what both will be given, drawn before they are made: a right class may draw, too",
+            "numbers = torch.rand(2).tolist()",
+        ),
+        ("TODO  # use both, with other of these for each", "one.add(numbers[0])\n    other.add(numbers[1])"),
+        ('"one": attempt(TODO)', '"one": attempt(one.value)'),
+        ('"other": attempt(TODO)', '"other": attempt(other.value)'),
+        ("TODO  # methods as different from the reference as can be", LISTS),
+        ("TODO  # their methods", NEVER),
+        ("TODO: what stands in the reference", "self.total += x"),
+        ("TODO: what shall stand there", "self.total = 2 * x"),
+    ],
+}
+KILLS = {
+    "signs:x": {"test_signs_value": 1, "test_signs_gradient": 2, "test_signs_leaves_alone": 1},
+    "fit:opt,model,x,y": {"test_fit_result": 2, "test_fit_updates": 2, "test_fit_leaves_alone": 1},
+    "Meter:": {"test_Meter_value": 2, "test_Meter_objects_are_their_own": 2},
+}
 
 
 @pytest.fixture
 def root(tmp_path):
-    """A course of one assignment, and the scaffold of a second."""
-    root = write_course(tmp_path / "course")
-    Scaffold.plan(root, STEM).write()
-    return root
+    return write_course(tmp_path / "course")
 
 
-def test_it_agrees_with_itself_once_it_is_filled_in(root, shared_zygote):
-    """Nothing but the blanks is missing: the doctor has no complaint, and both checks catch something."""
-    fill(root)
+def texts(root, stem=TINY):
+    return [(root / place.format(stem)).read_text(encoding="utf-8") for place in PLACES]
+
+
+def fill(root, stem, written):
+    """Do the author's work: each piece of code at its place, and prose wherever else it says TODO."""
+    for place in PLACES:
+        path = root / place.format(stem)
+        text = path.read_text(encoding="utf-8")
+        for before, after in written:
+            text = text.replace(before, after, 1)
+        path.write_text(text.replace("TODO", "Prose"), encoding="utf-8")
+
+
+@pytest.mark.parametrize("question", WRITTEN)
+def test_it_agrees_with_itself_once_it_is_written(root, question, shared_zygote):
+    """A function, a step of an optimizer, a class: every check is of use, and nothing else is missing."""
+    write_new(root, STEM, [question])
+    fill(root, STEM, WRITTEN[question])
     course = Course.find(root)
-    assert course.stems == ("01_tiny", STEM)
+    assert course.finished_stems == (TINY, STEM)
     build(course.assignments.values(), root / "assignments", course.all_points())
-    found = list(doctor.examine(course, course.stems, jobs=2, seeds=(1, 2), accept_outcomes=True))
-    assert [complaint for one in found for complaint in one.complaints] == []
-    assert found[1].kills == {"test_signs_value": 1, "test_signs_gradient": 2, "test_signs_leaves_alone": 1}
-    assert list(course.rubric(STEM).pictures) == ["signs_graph"]
-
-
-def test_a_step_and_a_class_work_once_they_are_filled_in(root, shared_zygote):
-    """Names of parameters choose models, optimizers and data; the doctor finds every check to be of use."""
-    Scaffold.plan(root, "03_steps", None, ["fit:model,opt,x,y", "Meter:"]).write()
-    fill_objects(root)
-    course = Course.find(root)
-    found = next(doctor.examine(course, ["03_steps"], jobs=2, seeds=(1, 2), accept_outcomes=True))
+    found = next(doctor.examine(course, [STEM], jobs=2, seeds=(1, 2), accept_outcomes=True))
     assert [complaint for complaint in found.complaints if "public" not in complaint] == []
-    assert found.kills == {
-        "test_fit_result": 2,
-        "test_fit_updates": 2,
-        "test_fit_leaves_alone": 1,
-        "test_Meter_value": 2,
-        "test_Meter_objects_are_their_own": 2,
-    }
+    assert found.kills == KILLS[question]
 
 
-def test_each_optimizer_is_listened_to_by_its_name(root):
-    """A failure says whose step it is about; every module may change in what its optimizer learns."""
-    Scaffold.plan(root, "03_game", None, ["play:generator,critic,opt_g,opt_c,real,z"]).write()
-    checks = (root / "tests/hidden/test_03_game.py").read_text(encoding="utf-8")
-    compile(checks, "checks", "exec")
-    for name, module in (("opt_g", "generator"), ("opt_c", "critic")):
-        assert f"        updates({name}, {module}={module}) as made_by_{name},\n" in checks
-        assert f'"{name}": play_called["made_by_{name}"]' in checks
-        assert f'        "{module}.*:value", ' in checks
+def test_every_file_is_valid_python(root):
+    """An editor and ruff read what is still to be written like any other code."""
+    write_new(root, STEM, [*WRITTEN, "third:losses,weights,cell"])
+    for text in texts(root, STEM):
+        compile(text, "a file", "exec")
+
+
+def test_signatures_come_from_the_command(root):
+    """The names of a question's function and of what it takes stand in all places that have to agree."""
+    write_new(root, STEM, ["total:losses,weights", "step: model, opt", "third"])
+    master, checks, answers = texts(root, STEM)
+    for number, call in enumerate(["total(losses, weights)", "step(model, opt)", "third(x)"], start=1):
+        name, taken = call.removesuffix(")").split("(")
+        assert f'# %% tags=["question q{number}"]\ndef {call}:' in master
+        assert f"def test_an_example({name}):" in master
+        assert checks.count(f"student.{call}") == (1 if "opt" in call else 2)  # of steps there is no picture
+        assert answers.count(f'("q{number}"') == answers.count(f"({taken}):") == 3
+    assert "    weights = TODO  # weights, drawn at random\n" in checks
+    assert "    x = torch.randn(4, requires_grad=True)\n" in checks
+
+
+def test_a_question_is_added_and_nothing_is_changed(root):
+    """All that stood in the files still does; in the master the prose that closes it stays the last."""
+    (root / PLACES[0].format(TINY)).write_text(MASTER + CLOSING, encoding="utf-8")
+    write_new(root, TINY, ["third:x"])
+    master, checks, answers = texts(root)
+    assert master.startswith(MASTER)
+    assert master.endswith(CLOSING)
+    assert '# %% tags=["question q3"]\ndef third(x):' in master
+    assert checks.endswith('assert_untouched(third_called.seen["kept"])\n')
+    assert CHECKS.partition("\n\n\n")[2] in checks
+    assert "from grader.inside import gradients, graph, snap, torch, untouched\n" in checks
+    assert answers.startswith(ANSWERS)
+
+
+def test_all_files_are_written_or_none(root, monkeypatch):
+    """If the last file cannot be written, the others are as before, or not there."""
+    (root / "tests" / "answers" / "01_tiny.py").unlink()
+    before = {path: path.read_bytes() for path in root.rglob("*.py")}
+    shutil.rmtree(root / "tests" / "answers")
+    (root / "tests" / "answers").write_text("a file in the place of a folder", encoding="utf-8")
+    for stem in (TINY, STEM):
+        with pytest.raises(
+            BrokenRunError, match=r"tests/answers cannot be written \(File exists\).*was changed"
+        ):
+            write_new(root, stem, ["third"])
+        assert {path: path.read_bytes() for path in root.rglob("*.py")} == before
 
 
 @pytest.mark.parametrize(
-    ("parameters", "drawn"),
+    ("questions", "told"),
     [
-        (["x"], ["torch.randn(4, requires_grad=True)"]),
-        (["opt", "model"], ["nn.Sequential(", "torch.optim.SGD(model.parameters()"]),
-        (["model_g", "opt_d", "model_d"], ["nn.S", "nn.S", "torch.optim.SGD(model_d"]),
-        (["critic", "opt_g", "generator", "opt"], ["nn.S", "nn.S", "torch.optim.SGD(g", "torch.optim.SGD(c"]),
-        (["cell", "x", "h0", "steps"], ["nn.GRUCell(3, 4)", "torch.randn(5, 3)", "torch.randn", "torch.r"]),
-        (["losses", "lr"], ["[FILL IN: losses, drawn at random]", "0.1 + 0.5 * torch.rand(())"]),
+        (["third:"], "'' cannot be a parameter"),
+        (["third:a,a"], "two parameters have the same name"),
+        (["third:torch"], "'torch' cannot be a parameter"),
+        (["third:third"], "'third' cannot be a parameter"),
+        (["third:2"], "'2' cannot be a parameter"),
+        (["double:x"], "solutions/01_tiny.py defines double already"),
+        (["third", "third"], "two questions ask for third"),
+        (["class:x"], "'class' cannot be what students complete"),
+        (["list"], "'list' cannot be what students complete"),
+        (["torch"], "'torch' cannot be what students complete"),
     ],
-)  # fmt: skip
-def test_a_name_that_tells_has_a_builder(parameters, drawn):
-    """Modules before the optimizers that learn them; what no name tells stays a blank."""
-    found = list(drawn_inputs(parameters).values())
-    assert len(found) == len(drawn)
-    assert all(one.startswith(begin) for one, begin in zip(found, drawn, strict=True)), found
-
-
-def test_a_blank_is_named_with_its_file_and_line(root):
-    """Whoever builds or examines an unfinished course is told how many blanks there are, and where."""
-    blank = blanks_of(root, STEM)[0]
-    assert (
-        blank.path.read_text(encoding="utf-8").splitlines()[blank.line - 1]
-        == f"# # 2. [FILL IN: {blank.wanted}]"
-    )
-    with pytest.raises(CourseError) as told:
-        _ = Course.find(root).assignments
-    assert f"{STEM} still has 27 blanks" in str(told.value)
-    assert f"{root}/solutions/{STEM}.py, line 2: the title of the notebook" in str(told.value)
-    assert "and 24 more" in str(told.value)
-
-
-def test_the_last_blank_is_found_in_any_of_the_files(root):
-    """A master that is finished does not hide that the answers are not."""
-    fill(root)
-    answers = root / "tests" / "answers" / f"{STEM}.py"
-    answers.write_text(answers.read_text(encoding="utf-8").replace("x + x", "[FILL IN]"), encoding="utf-8")
-    assert Course.find(root).assignments[STEM].title == "Signs"
-    with pytest.raises(CourseError, match=rf"one blank.*\n.*tests/answers/{STEM}\.py, line \d+: "):
-        Course.find(root).finished([STEM])
-
-
-def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):
-    """An assignment that is being written stops nobody from grading; asking for it is refused."""
-    write_notebook(tmp_path / "class" / "ada" / "01_tiny.ipynb", RIGHT)
-    course, out = Course.find(root), tmp_path / "results"
-    outcome = grade(course, tmp_path / "class", out, Options(), lambda _: None)
-    assert [(row.student, row.score) for row in outcome.results] == [("ada", 6)]
-    with pytest.raises(CourseError, match="still has 27 blanks"):
-        grade(course, tmp_path / "class", out, Options(assignments=(STEM,)), lambda _: None)
-
-
-def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
-    """The doctor tells where the one being written has blanks, and examines the others."""
-    course = Course.find(root)
-    (alone,) = doctor.examine(course, ["01_tiny"], jobs=2, seeds=(1,))
-    assert (alone.stem, alone.complaints) == ("01_tiny", [])
-    unfinished, tiny, _ = doctor.examine(course, course.stems, jobs=2, seeds=(1,))
-    assert (unfinished.stem, len(unfinished.blanks)) == (STEM, 27)
-    assert (tiny.complaints, tiny.kills) == ([], alone.kills)
-    with pytest.raises(CourseError, match="still has 27 blanks"):
-        list(doctor.examine(course, [STEM], jobs=2, seeds=(1,)))
+)
+def test_a_question_that_cannot_be_is_refused(root, questions, told):
+    """The text says why, and nothing is written."""
+    before = texts(root)
+    with pytest.raises(GraderError) as refused:
+        write_new(root, TINY, questions)
+    assert told in str(refused.value)
+    assert texts(root) == before
 
 
 @pytest.mark.parametrize(
     ("stem", "told"),
     [
-        ("signs", "such as 03_signs"),
-        ("4_signs", "such as 04_signs"),
-        ("01-Leaves and more.py", "such as 03_leaves_and_more"),
-        ("../../04_away", "such as 04_away"),
-        ("04_\N{LATIN SMALL LETTER U WITH DIAERESIS}ber", "such as 04_uber"),
-        ("", "such as 03_name"),
-        ("04_signs\n", "such as 04_signs"),
-        ("04_" + "n" * 300, "such as 04_nnn"),
+        ("signs", "such as 08_branches"),
+        ("4_signs", "such as 08_branches"),
+        ("../../04_away", "such as 08_branches"),
+        ("04_\N{LATIN SMALL LETTER U WITH DIAERESIS}ber", "such as 08_branches"),
+        ("", "such as 08_branches"),
+        ("04_signs\n", "such as 08_branches"),
+        ("04_" + "n" * 300, "such as 08_branches"),
         (
             "01_other",
-            "the number 01 is taken by solutions/01_tiny.py; the next that is free is 03: new 03_other",
+            "the number 01 is taken by solutions/01_tiny.py; the next that is free is 08: new 08_other",
         ),
-        (STEM, f"the number 02 is taken by solutions/{STEM}.py"),
-        ("03_list", "--function list_of"),
-        ("03_class", "--function class_of"),
-        ("03_torch", "--function torch_of"),
-        ("03_double", "solutions/01_tiny.py defines double already"),
+        ("07_right", "taken by tests/hidden/test_07_left.py"),
+        ("03_list", "'list' cannot be what students complete"),
+        (TINY, "or add a question: new 01_tiny --question NAME:x"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused_with_another(root, stem, told):
-    """The text says which name would do, and nothing is written."""
+def test_a_name_that_cannot_be_is_refused(root, stem, told):
+    """The text says which number is free, and nothing is written; checks alone keep a number."""
+    (root / "tests" / "hidden" / "test_07_left.py").write_text("", encoding="utf-8")
     before = sorted(root.rglob("*"))
     with pytest.raises(GraderError) as refused:
-        Scaffold.plan(root, stem)
+        write_new(root, stem)
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
     assert sorted(root.rglob("*")) == before
 
 
-def test_a_number_is_taken_by_checks_alone(root):
-    """Files left behind by an assignment keep its number."""
-    (root / "tests" / "hidden" / "test_07_left.py").write_text("", encoding="utf-8")
-    with pytest.raises(GraderError, match=r"taken by tests/hidden/test_07_left\.py; .* new 08_right"):
-        Scaffold.plan(root, "07_right")
-
-
-def test_nothing_is_overwritten(tmp_path):
-    """A file that appears meanwhile stays as it is, and the scaffold leaves nothing of itself."""
-    root = write_course(tmp_path / "course")
-    planned = Scaffold.plan(root, STEM)
-    answers = root / "tests" / "answers" / f"{STEM}.py"
-    answers.write_text("mine", encoding="utf-8")
-    before = sorted(root.rglob("*"))
-    with pytest.raises(GraderError, match=r"answers/02_signs\.py is there already"):
-        planned.write()
-    assert answers.read_text(encoding="utf-8") == "mine"
-    assert sorted(root.rglob("*")) == before
-
-
-def test_a_course_that_cannot_be_written_to_keeps_nothing(tmp_path):
-    """All three files are written or none: what was begun is taken back, and the text names the obstacle."""
-    root = write_course(tmp_path / "course")
-    shutil.rmtree(root / "tests" / "answers")
-    (root / "tests" / "answers").write_text("a file in the place of a folder", encoding="utf-8")
-    before = sorted(root.rglob("*"))
-    with pytest.raises(BrokenRunError, match=r"tests/answers cannot be written \(File exists\)"):
-        Scaffold.plan(root, STEM).write()
-    assert sorted(root.rglob("*")) == before
+def test_to_a_file_that_is_no_python_nothing_is_added(root):
+    """The author is told its line."""
+    (root / PLACES[1].format(TINY)).write_text(CHECKS.replace("student.leaf(3)", "student.leaf(3"))
+    with pytest.raises(CourseError, match=r"test_01_tiny\.py, line \d+: this is not valid Python"):
+        write_new(root, TINY, ["third"])
 
 
 def test_the_command_begins_the_first_assignment_of_a_course(tmp_path, monkeypatch):
@@ -321,10 +243,23 @@ def test_the_command_begins_the_first_assignment_of_a_course(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path / "solutions")
     run = CliRunner().invoke(main, ["new", "01_first", "--function", "begin"])
     assert run.exit_code == 0
-    written = [tmp_path / "solutions/01_first.py", tmp_path / "tests/hidden/test_01_first.py"]
-    assert all(f"wrote {path}: 1" in run.output for path in written)
-    assert "def begin(x):" in written[0].read_text(encoding="utf-8")
+    for place in PLACES:
+        assert re.search(
+            rf"wrote {re.escape(str(tmp_path / place.format('01_first')))}: \d+ lines say TODO", run.output
+        )
+    assert "def begin(x):" in texts(tmp_path, "01_first")[0]
     assert "doctor --accept --assignment 01_first" in run.output
     again = CliRunner().invoke(main, ["new", "01_first"])
     assert again.exit_code == 2
     assert "the next that is free is 02: new 02_first" in again.output
+
+
+def test_the_words_of_the_templates_are_imported(root):
+    """Every name that is not defined in the new check file is a word it imports, or TODO."""
+    write_new(root, STEM, list(WRITTEN))
+    checks = texts(root, STEM)[1]
+    for module in ("grader", "grader.inside"):
+        (line,) = re.findall(rf"(?m)^from {re.escape(module)} import (.+)$", checks)
+        for word in line.split(", "):
+            assert len(re.findall(rf"\b{word}\b", checks)) > 1, f"{word} is imported, and not used"
+            assert word in new._IMPORTED[module]

@@ -1,4 +1,4 @@
-"""`try` shows an author the facts of a few probes, and works while the rest of the assignment is blank."""
+"""`try` shows an author the facts of a few probes, and works while the rest of the assignment says TODO."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tiny_course import write_course
 
 from grader.checks.comparison import assert_close
 from grader.cli import main
-from grader.course.scaffold import Scaffold
+from grader.course.new import write_new
 from grader.doctor.side_by_side import side_by_side
 from grader.reports.format_facts import entries_of
 from grader.sandbox.facts import Raised, Tensor
@@ -87,17 +87,14 @@ def test_the_stub_is_an_answer(root):
     )
 
 
-def test_the_rest_may_be_blank(root):
+def test_the_rest_may_be_unwritten(root):
     """Neither another question nor checks nor answers that are not written stand in the way."""
-    Scaffold.plan(root, STEM, None, ["third"]).write()
-    edit(root, CHECKS, '    assert made.seen.is_leaf, "This is not a leaf."', "    [FILL IN: a leaf]")
-    edit(root, CHECKS, '"This is not twice as much."', "[FILL IN: what is wrong]")
-    edit(root, ANSWERS, "return x * x", "return [FILL IN: squares]")
+    write_new(root, STEM, ["third"])
+    edit(root, CHECKS, '    assert made.seen.is_leaf, "This is not a leaf."', "    TODO")
+    edit(root, ANSWERS, "return x * x", "return TODO")
     assert tried("made", "--answer", "plain").startswith("made    result   reference <float32 (3,) 0 0 0, ")
-    line = edit(root, CHECKS, "[FILL IN: what is looked at;", "[FILL IN: what is looked at;")
-    told = refused("third_called")
-    assert f"third_called is left out, for it still has a blank: {root / CHECKS}, line {line}: what" in told
-    assert "squared is left out, for it still has a blank" in refused("doubled", "--answer", "squared")
+    assert "NameError: name 'TODO' is not defined (by way of `return TODO" in tried("third_called")
+    assert "has no answer squared to q1 that says TODO nowhere" in refused("doubled", "--answer", "squared")
 
 
 def test_what_a_probe_prints_is_shown(root):
@@ -325,9 +322,8 @@ def test_nobody_reads_hundreds_of_entries():
 
 
 def test_a_probe_is_tried_before_a_check_judges_it(root):
-    """Neither a missing check nor a mistake in another probe stands in the way."""
+    """A missing check does not stand in the way."""
     edit(root, CHECKS, "@points(2)\ndef test_double", "def unfinished")
-    edit(root, CHECKS, "return student.leaf(3)", "return student.leef(os.getcwd())")
     assert tried("doubled").startswith("doubled    result   <float32 (3,) ")
 
 

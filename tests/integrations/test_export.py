@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tiny_course import write_course
 
 from grader.cli import main
-from grader.course.scaffold import Scaffold
+from grader.course.new import write_new
 from grader.course.settings import Feedback
 from grader.integrations.collect import collect
 from grader.integrations.export import feedback_text, gradescope
@@ -509,13 +509,13 @@ def test_a_note_names_some_and_counts_the_others(desk, canvas):
 
 def test_the_finished_assignments_are_exported_meanwhile(desk):
     """One that is being written stops no export of the others; asked for, it is refused."""
-    Scaffold.plan(Path.cwd(), "02_signs").write()
+    write_new(Path.cwd(), "02_signs")
     for form in FORMATS:
         for stem in ([], ["01_tiny"]):
             ended = desk.export(form, *stem)
             assert ended.exit_code == 0, ended.output
     assert [name for name in desk.files() if name.endswith(".zip")] == ["01_tiny.zip"]
-    assert "02_signs still has" in desk.export("gradescope", "02_signs").stderr
+    assert "02_signs still says TODO" in desk.export("gradescope", "02_signs").stderr
 
 
 def spoil(**changes):

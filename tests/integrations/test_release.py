@@ -21,7 +21,7 @@ import grader.integrations.release
 from grader.cli import main
 from grader.course.build import build
 from grader.course.course import Course
-from grader.course.scaffold import Scaffold
+from grader.course.new import write_new
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.integrations.release import MANIFEST, release
@@ -527,7 +527,7 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is
 def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, one_wheel):
     """One that is being written stops no release of the others and is named; asked for, it is refused."""
     course = built(tmp_path / "course")
-    Scaffold.plan(course.root, "02_signs").write()
+    write_new(course.root, "02_signs")
     monkeypatch.chdir(course.root)
     for more in ([], ["--assignment", "01_tiny"]):
         said = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "out"), *more])
@@ -535,7 +535,7 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
         assert ("not written yet: 02_signs" in said.output) == (not more)
     assert not list((tmp_path / "out").rglob("*02_signs*"))
     refused = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "no"), "--assignment", "02_signs"])
-    assert refused.exit_code == 2 and "02_signs still has" in refused.output
+    assert refused.exit_code == 2 and "02_signs still says TODO" in refused.output
 
 
 # --- refused

@@ -65,7 +65,7 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
         GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
         CourseError: a file of the course is wrong.
     """
-    finished = course.finished(wanted)
+    finished = course.without_unfinished(wanted)
     unfinished = () if wanted else tuple(stem for stem in course.stems if stem not in finished.stems)
     stems = finished.select(wanted)
     _require_current(finished, stems)

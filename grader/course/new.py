@@ -1,0 +1,257 @@
+"""Begins an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
+
+What is drawn for a parameter is found by its name; what the names do not tell says TODO. A question whose
+name begins with a capital is a class; with a `model` and an `opt` it is about the steps of this optimizer.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
+from grader.course.author_file import read_syntax, read_text
+from grader.course.course import Course
+from grader.course.probe_source import PLACEHOLDERS
+from grader.errors import BrokenRunError, GraderError
+from grader.files import write_atomic
+from grader.text import terminal_text
+
+#: What is drawn for a parameter by its name; beside a `model`, what the second table has comes first.
+_DRAWN = {
+    "x": "torch.randn(4, requires_grad=True)",
+    "w": "torch.randn(3, requires_grad=True)",
+    "cell": "nn.GRUCell(3, 4)",
+    "lr": "0.1 + 0.5 * torch.rand(()).item()",
+    "steps": "torch.randint(2, 6, ()).item()",
+}
+_DRAWN_BESIDE_A_MODEL = {
+    "model": "nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))",
+    "opt": "torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)",
+    "x": "torch.randn(5, 3)",
+    "y": "torch.randn(5, 2)",
+}
+_NUMBERS = {"lr", "steps"}  # which have no gradient, and which nothing can change
+
+#: The beginnings of a file's templates: of its head, and of a question's part with its form behind it.
+_TEMPLATES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
+_FOLDER = Path(__file__).parents[1] / "templates"
+#: The words of the templates, by the module that they are imported from.
+_IMPORTED = {
+    "grader": {
+        *("assert_close", "assert_gradients", "assert_untouched", "assert_updates"),
+        *("picture", "points", "probe"),
+    },
+    "grader.inside": set(PLACEHOLDERS),
+    "grader.answers": {"accepted", "wrong", "wrong_edits"},
+}
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_TAKEN = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
+_MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
+_QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
+_LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
+
+
+@dataclass(frozen=True)
+class _NewQuestion:
+    """A question to be written: the function that students complete, and its parameters."""
+
+    function: str
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> _NewQuestion:
+        """From ``total:losses,weights``, or ``total`` for a function of ``x``; GraderError on a bad name."""
+        function, colon, listed = (part.strip() for part in text.partition(":"))
+        if _NAME.fullmatch(function) is None or keyword.iskeyword(function) or function in _TAKEN:
+            raise GraderError(
+                f"{terminal_text(function)!r} cannot be what students complete: choose a function's name"
+                " that Python and grader.inside have not, as in --function safe_root"
+            )
+        if colon and not listed and function[0].isupper():
+            return cls(function, ())
+        parameters = tuple(name.strip() for name in listed.split(",")) if colon else ("x",)
+        for name in parameters:
+            is_name = _NAME.fullmatch(name) is not None and not keyword.iskeyword(name)
+            if not is_name or name in {*PLACEHOLDERS, "student", "result", function}:
+                raise GraderError(
+                    f"{terminal_text(text)!r}: {terminal_text(name)!r} cannot be a parameter: write the"
+                    " function and what it takes, as in --question total:losses,weights"
+                )
+        if len(set(parameters)) < len(parameters):
+            raise GraderError(f"{terminal_text(text)!r}: two parameters have the same name")
+        return cls(function, parameters)
+
+    def part(self, kind: str, question: str) -> str:
+        """The question's part of a file: of MASTER, CHECKS or ANSWERS, for an id such as ``q2``."""
+        drawn = _DRAWN | (_DRAWN_BESIDE_A_MODEL if "model" in self.parameters else {})
+        in_order = sorted(self.parameters, key="opt".__eq__)  # an optimizer needs the model
+        draws = {name: drawn.get(name, f"TODO  # {name}, drawn at random") for name in in_order}
+        examples = {"x": "torch.tensor([1.0, 2.0], requires_grad=True)"} if "model" not in draws else {}
+        is_step = kind == CHECKS and {"model", "opt"} <= draws.keys()
+        form = "class" if self.function[0].isupper() else "step" if is_step else "question"
+        values = {
+            "question": question,
+            "function": self.function,
+            "parameters": ", ".join(self.parameters),
+            "named": ", ".join(f"{name}={name}" for name in self.parameters if name not in _NUMBERS),
+            "draws": _assignments(draws),
+            "examples": _assignments({name: examples.get(name, draw) for name, draw in draws.items()}),
+            "nn": "\n    from torch import nn" if {"model", "cell"} & draws.keys() else "",
+        }
+        return _filled(f"{_TEMPLATES[kind]}_{form}", values)
+
+
+def _assignments(values: Mapping[str, str]) -> str:
+    return "".join(f"    {name} = {value}\n" for name, value in values.items())
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return Template((_FOLDER / f"{template}.txt").read_text(encoding="utf-8")).substitute(values)
+
+
+def course_folder(start: Path | None = None) -> Path:
+    """The course's folder at or above a folder, also of a course without assignments."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "solutions").is_dir() and (folder / "tests" / "hidden").is_dir():
+            return folder
+    return Course.find(here).root
+
+
+def is_begun(root: Path, stem: str) -> bool:
+    """Whether an assignment has a master."""
+    return stem in {path.stem for path in (root / "solutions").glob("*.py")}
+
+
+def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
+    """Begin an assignment or, if it is begun, add questions to it; all its files are written or none.
+
+    Args:
+        root: the course's folder.
+        wanted: each a function and its parameters, such as ``total:losses,weights``; without any, a new
+            assignment has a function of ``x`` by its own name.
+
+    Raises:
+        GraderError: a name is malformed or taken; the text says what to do.
+        CourseError: a file cannot be read, so that nothing can be added to it.
+        BrokenRunError: a file cannot be written.
+    """
+    if not (wanted and is_begun(root, stem)):
+        _require_free(root, stem)
+    questions = [_NewQuestion.parse(text) for text in wanted or [stem[3:]]]
+    functions = [question.function for question in questions]
+    for function in functions:
+        _require_new_function(root, function)
+        if functions.count(function) > 1:
+            raise GraderError(f"two questions ask for {function}: give each a function of its own")
+    master = root / MASTER.format(stem)
+    begun = _QUESTION.findall(read_text(master)) if master.is_file() else []
+    first = 1 + max(map(int, begun), default=0)
+    texts: dict[Path, tuple[bytes | None, str]] = {}
+    for kind, template in _TEMPLATES.items():
+        path = root / kind.format(stem)
+        before = path.read_bytes() if path.is_file() else None
+        if before is not None and kind != MASTER:
+            read_syntax(path)  # where it is no Python, the author is told the line
+        head = {"stem": stem, "number": str(int(stem[:2]))}
+        text = _filled(template, head) if before is None else read_text(path)
+        for number, question in enumerate(questions, start=first):
+            text = _with_part(kind, text, question.part(kind, f"q{number}"))
+        texts[path] = before, text
+    return _write(texts)
+
+
+def _with_part(kind: str, text: str, part: str) -> str:
+    """The text of a file with a further question's part; in a master, before the prose that closes it."""
+    if kind == MASTER:
+        end = max((match.end() for match in _LAST_CELL.finditer(text)), default=len(text))
+        closing = text[end:]
+        return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
+    used = {node.id for node in ast.walk(ast.parse(part)) if isinstance(node, ast.Name)}
+    for module, words in _IMPORTED.items():
+        text = _with_import(text, module, used & words)
+    return f"{text.rstrip()}\n\n\n{part}"
+
+
+def _with_import(text: str, module: str, names: Collection[str]) -> str:
+    """The text with names imported from a module, behind its other imports or in the place of its own."""
+    body = ast.parse(text).body
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    own = [node for node in imports if isinstance(node, ast.ImportFrom) and node.module == module]
+    there = {ast.unparse(name) for node in own for name in node.names}
+    if there.issuperset(names):
+        return text
+    lines = text.splitlines(keepends=True)
+    statement = f"from {module} import {', '.join(sorted({*there, *names}))}\n"
+    if own:
+        lines[own[0].lineno - 1 : own[0].end_lineno] = [statement]
+    else:
+        above = imports[-1] if imports else body[0]  # the docstring
+        lines.insert(above.end_lineno or 0, statement)
+    return "".join(lines)
+
+
+def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
+    """Write new texts of files, each beside its content before, which is None for a new file."""
+    written: list[Path] = []
+    try:
+        for path, (_, text) in texts.items():
+            write_atomic(path, text.encode())
+            written.append(path)
+    except OSError as error:
+        for path in written:
+            before = texts[path][0]
+            with suppress(OSError):
+                path.unlink() if before is None else write_atomic(path, before)
+        raise BrokenRunError(
+            f"{error.filename} cannot be written ({error.strerror}): mend that, and try again; nothing was"
+            " changed"
+        ) from error
+    return written
+
+
+def _require_free(root: Path, stem: str) -> None:
+    """Refuse a new assignment whose name is malformed, or whose number is taken; the text has another."""
+    taken = {number: path for path, number in _numbered_files(root)}
+    numbers = [f"{number:02}" for number in range(1, 100)]
+    after = [number for number in numbers if number > max(taken, default="")]
+    free = next(iter([*after, *(number for number in numbers if number not in taken)]), "99")
+    name = STEM.fullmatch(stem)
+    if name is None or len(stem) > _MAX_NAME:
+        raise GraderError(
+            f"{terminal_text(stem)!r} names no assignment: write two digits, an underscore and a short name"
+            f" in lower case, such as {free}_branches"
+        )
+    if name["number"] in taken:
+        further = f"; or add a question: new {stem} --question NAME:x" if is_begun(root, stem) else ""
+        path = taken[name["number"]].relative_to(root)
+        raise GraderError(
+            f"the number {name['number']} is taken by {path}; the next that is free is {free}:"
+            f" new {free}_{name['name']}{further}"
+        )
+
+
+def _numbered_files(root: Path) -> Iterator[tuple[Path, str]]:
+    """The files of all assignments, each with its number, as in ``09``; masters last."""
+    for kind in (ANSWERS, CHECKS, MASTER):
+        for path in sorted(root.glob(kind.format("[0-9][0-9]_*"))):
+            yield path, path.stem.removeprefix("test_")[:2]
+
+
+def _require_new_function(root: Path, function: str) -> None:
+    """Notebooks that were renamed are recognised by their functions, so no two assignments share one."""
+    definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
+    for path in sorted((root / "solutions").glob("*.py")):
+        if definition.search(path.read_text(encoding="utf-8", errors="replace")):
+            raise GraderError(
+                f"{path.relative_to(root)} defines {function} already: name the new function with --function"
+            )
