@@ -84,7 +84,7 @@ def assert_runs(fact: object, message: str = "") -> None:
 
     Args:
         fact: what was seen; anything but an error is fine.
-        message: what failed, before the diagnosis of the error: "The second call fails". A hint may follow
+        message: what failed, before the diagnosis of the error: "The third step fails". A hint may follow
             behind a blank line.
 
     Raises:
