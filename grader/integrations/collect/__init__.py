@@ -1,7 +1,8 @@
 """What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
 
-A source is listed (`listing`). Each notebook gets an owner by the names that a system gave (`owners`,
-`lms_names`), each owner a folder (`students`), and each notebook a name in it (`layout`). Decisions:
+A source is listed (`source`); a function for its system says who handed in what, and when (`systems`); and
+`layout` puts each notebook into its student's folder, and writes down what it took from where and when
+(`record`). Decisions:
 
 * **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
   told: ``--prefix`` mends a wrong guess, and nothing would mend a class of ``leaves-ada`` and ``leaves-ben``.
@@ -13,21 +14,16 @@ A source is listed (`listing`). Each notebook gets an owner by the names that a 
 
 from __future__ import annotations
 
-import zipfile
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
-from grader.integrations.collect.layout import Changes, SubmissionsFolder, plan_targets
-from grader.integrations.collect.listing import list_folder, list_zip
-from grader.integrations.collect.owners import find_owners
-from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Attribution, Owner, Source
-from grader.integrations.collect.students import Record, student_folders
-from grader.text import some, terminal_text
+from grader.integrations.collect.layout import Changes, lay_out, plan_targets, student_folders
+from grader.integrations.collect.record import Record
+from grader.integrations.collect.source import REPOSITORY, Source, open_source
+from grader.integrations.collect.systems import list_submissions
 
 __all__ = ["Collected", "collect"]
 
@@ -56,35 +52,27 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
     """
-    _require_apart(path, folder)
-    with _listed(path) as source:
+    if path.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(path.resolve()):
+        raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
+    with open_source(path) as source:
         _require_notebooks(path, source)
-        attribution = find_owners(source, prefixes)
-        names: dict[Owner, set[str]] = defaultdict(set)
-        for notebook in attribution.notebooks:
-            names[notebook.owner].add(notebook.name)
-        with SubmissionsFolder(folder) as submissions:
-            students = student_folders(names, submissions.record)
-            if prefixes is None:
-                _require_new(attribution, students.folders, submissions.record)
-            targets, skipped = plan_targets(attribution.notebooks, students.folders)
-            if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
-                raise GraderError(
-                    f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?"
-                )
-            for target in targets:
-                submissions.put(target)
-    changes = submissions.changes
+        listing = list_submissions(source, prefixes)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GraderError(f"{folder} cannot be made ({error.strerror}): choose another --out.") from error
+        record = Record(folder)
+        folders, notes = student_folders(listing.notebooks, record)
+        targets, skipped = plan_targets(listing.notebooks, folders)
+        if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
+            raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
+        changes = lay_out(targets, folder, record)
     changes.skipped += skipped + source.skipped
-    laid_out = changes.written + changes.replaced + changes.unchanged
-    count = len({path.partition("/")[0] for path in laid_out})
-    notes = (*attribution.notes, *students.notes, *_note_of_a_roster(path, folder))
-    return Collected(count, changes, notes, tuple(attribution.empty))
-
-
-def _note_of_a_roster(path: Path, folder: Path) -> Iterator[str]:
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
-        yield f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}."
+        notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
+    laid_out = changes.written + changes.replaced + changes.unchanged
+    students = len({name.partition("/")[0] for name in laid_out})
+    return Collected(students, changes, (*listing.notes, *notes), tuple(listing.empty))
 
 
 def _require_notebooks(path: Path, source: Source) -> None:
@@ -95,47 +83,3 @@ def _require_notebooks(path: Path, source: Source) -> None:
     is_repository = any((path / name).exists() for name in REPOSITORY)
     if is_repository and any(len(file.parts) == 1 for file in source.files):
         raise GraderError(f"{path} is a single repository: name the folder that holds it, {path.parent}.")
-
-
-def _require_new(attribution: Attribution, folders: Mapping[Owner, str], record: Record) -> None:
-    """Refuse to add to students' folders what lies in a single folder, which a student may have filled."""
-    if not attribution.wrapper:
-        return
-    there = set(record.folders.values())
-    sources = {n.owner: (*attribution.wrapper, n.file.parts[0]) for n in attribution.notebooks}
-    taken = {
-        folders[owner]
-        for owner, source in sources.items()
-        if folders[owner] in there
-        and record.folder_of(owner) != folders[owner]
-        and not record.came_from(folders[owner], source)
-    }
-    if taken:
-        raise GraderError(
-            f"{terminal_text(', '.join(some(sorted(taken), MOST_NAMED)))}: there already, and only names that"
-            " a student may have chosen say whose these are. If they are theirs, collect with --prefix TEXT"
-            ' (--prefix "" takes folders\' names whole).'
-        )
-
-
-def _require_apart(path: Path, folder: Path) -> None:
-    source, target = path.resolve(), folder.resolve()
-    if source.is_relative_to(target) or target.is_relative_to(source):
-        raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
-
-
-@contextmanager
-def _listed(path: Path) -> Iterator[Source]:
-    if path.is_dir():
-        yield list_folder(path)
-    elif path.is_file() and zipfile.is_zipfile(path):
-        with list_zip(path) as source:
-            yield source
-    elif path.exists():
-        with path.open("rb") as file:
-            is_cut = file.read(2) == b"PK"
-        if is_cut:
-            raise GraderError(f"{path} looks like a zip that was cut off on its way: download it again.")
-        raise GraderError(f"{path} is neither a folder nor a zip: name what the system handed out.")
-    else:
-        raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")

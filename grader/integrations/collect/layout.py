@@ -1,7 +1,8 @@
 """The folder of submissions, to which each collecting adds; each file is complete or not there.
 
-A newer version replaces a notebook that is still what the record says. What a person changed or put here is
-kept. A cap keeps a student with many notebooks from costing the others.
+A student whom a system knows by an id keeps the folder of that id; others are known by their names. A newer
+version replaces a notebook that is still what the record says. What a person changed or put here is kept. A
+cap keeps a student with many notebooks from costing the others.
 """
 
 from __future__ import annotations
@@ -9,40 +10,104 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 from grader.errors import GraderError
-from grader.files import atomic_path
-from grader.integrations.collect.source import OwnedNotebook, Owner, Skipped, UnreadableError
-from grader.integrations.collect.students import RECORD, Record, collision_key
-from grader.notebooks.files import NOTEBOOK
-from grader.text import distinct_file_name
+from grader.files import atomic_path, write_atomic
+from grader.grading.roster import ROSTER
+from grader.integrations.collect.record import RECORD, Record, collision_key
+from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
+from grader.integrations.collect.systems import HandedIn, Student
+from grader.notebooks.files import NOTEBOOK, SKIPPED_FOLDERS
+from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
 MAX_STUDENT_BYTES = 500 << 20
 """The most that these may hold."""
+_RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
+
+
+def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[dict[Student, str], list[str]]:
+    """A folder for each student, and what a person should know of them.
+
+    Equal names share a folder, unless the source or the record tells that they are several people: then the
+    id is part of the name.
+    """
+    names: dict[Student, set[str]] = defaultdict(set)
+    named: dict[str, set[str]] = defaultdict(set)  # the identities behind a name
+    for notebook in notebooks:
+        names[notebook.student].add(notebook.name)
+        named[collision_key(notebook.student.name)].add(notebook.student.identity)
+    folders: dict[Student, str] = {}
+    owners: dict[str, str] = {}  # by folder, the student's identity
+    several, by_name = set(), set()
+    # Who is known keeps the folder, whoever else of that name comes now.
+    for student in sorted(names, key=lambda s: (record.folder_of(s) is None, s.name, s.identity)):
+        folder = record.folder_of(student) or _spelt(student.name, record)
+        if record.folder_of(student) is None:
+            others = record.ids(folder, student.system)
+            if len(named[collision_key(student.name)]) > 1 or _is_anothers(others, student, names[student]):
+                several.add(student.name)
+                folder = _spelt(_with_id(student), record)
+            elif others:
+                by_name.add(folder)
+        if owners.setdefault(collision_key(folder), student.identity) != student.identity:
+            # Another student's folder got this student's name, to tell it apart.
+            taken = {folder, *folders.values(), *_RESERVED}
+            folder = distinct_file_name(folder, f"{student.system} {student.identity}", taken)
+            owners[collision_key(folder)] = student.identity
+        folders[student] = folder
+    notes = [
+        f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
+    ]
+    if by_name:
+        known = ", ".join(some(sorted(by_name), MOST_NAMED))
+        notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {known}.")
+    return folders, notes
+
+
+def _is_anothers(ids: Mapping[str, set[str]], student: Student, notebooks: Collection[str]) -> bool:
+    """Whether a folder is that of a namesake.
+
+    Moodle numbers people anew in each assignment, so there another id tells only who handed in the same.
+    """
+    if student.system != "moodle":
+        return bool(ids)
+    return not set().union(*ids.values()).isdisjoint(notebooks)
+
+
+def _with_id(student: Student) -> str:
+    if student.id:
+        return f"{student.name}-{student.id}"
+    return distinct_file_name(student.name, student.identity, {file_name(student.name)})
+
+
+def _spelt(name: str, record: Record) -> str:
+    """A name as a folder's; where there is such a folder, spelt as that is."""
+    safe = distinct_file_name(name, name, _RESERVED)
+    key = collision_key(safe)
+    return safe if key in _RESERVED else record.folders.get(key, safe)
 
 
 @dataclass(frozen=True)
 class Target:
     """A notebook, and where it goes: a student's folder and the name in it."""
 
-    student: str
+    folder: str
     name: str
-    notebook: OwnedNotebook
+    notebook: HandedIn
 
     @property
     def path(self) -> str:
         """Its path below the folder of submissions."""
-        return f"{self.student}/{self.name}"
+        return f"{self.folder}/{self.name}"
 
 
 def plan_targets(
-    notebooks: Collection[OwnedNotebook], folders: Mapping[Owner, str]
+    notebooks: Collection[HandedIn], folders: Mapping[Student, str]
 ) -> tuple[list[Target], list[Skipped]]:
     """Give every notebook a name in the folder of its student, and tell which are too many.
 
@@ -50,44 +115,40 @@ def plan_targets(
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
-    of_student: dict[str, list[OwnedNotebook]] = defaultdict(list)
+    of_folder: dict[str, list[HandedIn]] = defaultdict(list)
     for notebook in notebooks:
-        of_student[folders[notebook.owner]].append(notebook)
-    for student in sorted(of_student):
-        kept = _affordable(student, _latest_first(of_student[student]), skipped)
+        of_folder[folders[notebook.student]].append(notebook)
+    for folder in sorted(of_folder):
         names: set[str] = set()
-        of_this_student = [Target(student, _distinct(notebook, names), notebook) for notebook in kept]
-        targets += sorted(of_this_student, key=lambda target: target.name)
+        kept = list(_affordable(folder, _latest_first(of_folder[folder]), skipped))
+        of_student = [Target(folder, _distinct(notebook, names), notebook) for notebook in kept]
+        targets += sorted(of_student, key=lambda target: target.name)
     return targets, skipped
 
 
-def _latest_first(notebooks: Sequence[OwnedNotebook]) -> list[OwnedNotebook]:
+def _latest_first(notebooks: Sequence[HandedIn]) -> list[HandedIn]:
     """The latest version of each name, then the older versions; both from the latest on."""
     ordered = sorted(notebooks, key=lambda notebook: notebook.rank, reverse=True)
-    latest: dict[str, OwnedNotebook] = {}
+    latest: dict[str, HandedIn] = {}
     older = [n for n in ordered if latest.setdefault(collision_key(n.name), n) is not n]
     return [*latest.values(), *older]
 
 
-def _affordable(
-    student: str, notebooks: Sequence[OwnedNotebook], skipped: list[Skipped]
-) -> list[OwnedNotebook]:
-    kept: list[OwnedNotebook] = []
-    size = 0
+def _affordable(folder: str, notebooks: Sequence[HandedIn], skipped: list[Skipped]) -> Iterator[HandedIn]:
+    count = size = 0
     for notebook in notebooks:
-        path, more = notebook.file.path, notebook.file.size
-        if len(kept) >= MAX_NOTEBOOKS:
-            skipped.append((path, f"is more than the {MAX_NOTEBOOKS} notebooks taken of {student}"))
-        elif size + more > MAX_STUDENT_BYTES:
-            limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks taken of {student}"
-            skipped.append((path, f"is more than {limit}"))
+        if count >= MAX_NOTEBOOKS:
+            limit = f"the {MAX_NOTEBOOKS} notebooks"
+        elif size + notebook.file.size > MAX_STUDENT_BYTES:
+            limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks"
         else:
-            kept.append(notebook)
-            size += more
-    return kept
+            count, size = count + 1, size + notebook.file.size
+            yield notebook
+            continue
+        skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
 
 
-def _distinct(notebook: OwnedNotebook, taken: set[str]) -> str:
+def _distinct(notebook: HandedIn, taken: set[str]) -> str:
     """A notebook's name as a safe component of a path that still ends as notebooks do; added to `taken`."""
     parts = NOTEBOOK.fullmatch(notebook.name)
     stem, suffix = (parts["stem"], parts["suffix"]) if parts else (notebook.name, ".ipynb")
@@ -97,7 +158,7 @@ def _distinct(notebook: OwnedNotebook, taken: set[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Stems:
+class _Stems(Container[str]):
     """The stems that are not free, for one suffix."""
 
     keys: set[str]
@@ -117,94 +178,62 @@ class Changes:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-class SubmissionsFolder:
-    """The folder, while it is added to; its record is written at the end.
+def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
+    """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
 
     Raises:
-        GraderError: it cannot be written, or its record cannot be read.
+        GraderError: something is in the way, or cannot be read or written.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.changes = Changes()
-        self._folder = folder
-
-    def __enter__(self) -> Self:
+    changes, path = Changes(), folder
+    try:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GraderError(
-                f"{self._folder} cannot be made ({error.strerror}): choose another --out."
-            ) from error
-        self.record = Record(self._folder)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        _write(self._folder / RECORD, self.record.content())
-
-    def put(self, target: Target) -> None:
-        """Put a notebook where it belongs, unless something there has to stay."""
-        path, file = self._folder / target.student / target.name, target.notebook.file
-        _require_room(path)
-        try:
-            content = file.read()
-        except UnreadableError as error:
-            self.changes.skipped.append((file.path, str(error)))
-            return
-        sha256, there = hashlib.sha256(content).hexdigest(), _sha256_of(path)
-        if there == sha256:
-            self.changes.unchanged.append(target.path)
-        elif there is not None and (reason := self._why_kept(target, path, there)):
-            self.changes.skipped.append((file.path, reason))
-            return
-        else:
-            _write(path, content, target.notebook.modified)
-            (self.changes.written if there is None else self.changes.replaced).append(target.path)
-        modified = path.stat().st_mtime
-        self.record.remember(
-            (target.student, target.name), target.notebook.owner, file.path, sha256, modified
-        )
-
-    def _why_kept(self, target: Target, path: Path, sha256: str) -> str | None:
-        """Why the file there stays, as the end of a sentence; None where the notebook may replace it."""
-        if self.record.sha256_of((target.student, target.name)) != sha256:
-            return (
-                f"was not taken: {target.path} was changed or put there by somebody, so it is kept; move it"
-                " away to have this one"
-            )
-        is_older = path.stat().st_mtime_ns > target.notebook.modified
-        return f"is older than {target.path}, which is kept" if is_older else None
+            for target in targets:
+                path = folder / target.folder / target.name
+                _require_room(path)
+                _put(target, path, record, changes)
+        finally:
+            write_atomic(folder / RECORD, record.content())
+    except OSError as error:
+        raise GraderError(
+            f"{path} cannot be read or written ({error.strerror}): move it away, make room or choose another"
+            " --out, and collect again."
+        ) from error
+    return changes
 
 
 def _require_room(path: Path) -> None:
-    for target in (path.parent, path):
-        if target.is_symlink():
-            raise GraderError(f"{target} is a link, and nothing is written through one: remove it.")
-    if path.parent.exists() and not path.parent.is_dir():
-        raise GraderError(f"{path.parent} is a file, where a student's folder belongs: move it away.")
-    if path.exists() and not path.is_file():
-        raise GraderError(f"{path} is no ordinary file, where a notebook belongs: move it away.")
+    for place, is_right, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
+        if place.is_symlink():
+            raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
+        if place.exists() and not is_right(place):
+            raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
 
 
-def _sha256_of(path: Path) -> str | None:
+def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
+    """Put a notebook where it belongs, unless something there has to stay."""
+    notebook = target.notebook
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise GraderError(
-            f"{path} cannot be read ({error.strerror}): move it away, and collect again."
-        ) from error
-
-
-def _write(path: Path, content: bytes, modified: int | None = None) -> None:
-    try:
+        content = notebook.file.read()
+    except UnreadableError as error:
+        changes.skipped.append((notebook.file.path, str(error)))
+        return
+    sha256 = hashlib.sha256(content).hexdigest()
+    there = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+    kept = None
+    if there is not None and there != record.sha256_of(target.folder, target.name):
+        somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
+        kept = f"was not taken: {somebodys}; move it away to have this one"
+    elif there is not None and path.stat().st_mtime_ns > notebook.when:
+        kept = f"is older than {target.path}, which is kept"
+    if there == sha256:
+        changes.unchanged.append(target.path)
+    elif kept:
+        changes.skipped.append((notebook.file.path, kept))
+        return
+    else:
         with atomic_path(path) as new:
             new.write_bytes(content)
-            if modified is not None:
-                os.utime(new, ns=(modified, modified))
-    except OSError as error:
-        raise GraderError(
-            f"{path} cannot be written ({error.strerror}): make room or choose another --out, and"
-            " collect again."
-        ) from error
+            os.utime(new, ns=(notebook.when, notebook.when))
+        (changes.written if there is None else changes.replaced).append(target.path)
+    modified = path.stat().st_mtime
+    record.remember(target.folder, target.name, notebook.student, notebook.file.path, sha256, modified)

@@ -1,31 +1,62 @@
-"""What a source holds, as strangers named it, and whose the notebooks in it are.
+"""What a source holds: a folder, in which no link is followed, or a zip, read member by member.
 
-No file is read before it is asked for.
+No file is read before it is asked for, and nothing is unpacked under a name that a zip gives. A clone's
+notebooks have the times of their commits.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import stat
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+import struct
+import subprocess
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
-from grader.notebooks.files import MAX_FILE_BYTES, is_notebook
+from grader.errors import GraderError
+from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, is_notebook, open_without_following
 from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"
 """The file in which Gradescope says whose its folders are."""
-
-# At the top of a student's repository; a download has no `.git`, and a student cannot commit one.
-_GIT = ".git"
-REPOSITORY = frozenset({_GIT, ".handout"})
-_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
+REPOSITORY = frozenset({".git", ".handout"})
+"""At the top of a student's repository; a download has no `.git`, and a student cannot commit one."""
+MAX_MEMBERS = 200_000
 MOST_NAMED = 20  # in one sentence
-_LONGEST_SHOWN = 200
-_MINUTE = 60 * 10**9
 
-TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
+_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
+_LONGEST_SHOWN = 200
+_TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
+
+_GIT_SECONDS = 30.0
+_COMMIT_MARK = "\x01"  # begins the entry of a commit, which no path does
+#: Nothing that a clone's configuration names is run, and nothing is fetched.
+_HARMLESS = (
+    *("-c", "core.sshCommand=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "protocol.allow=never"),
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_UTF8 = 0x800
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # by others zipfile unpacks more than it is asked for
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError, NotImplementedError),
+)
 
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
@@ -49,42 +80,6 @@ class SourceFile:
     read: Callable[[], bytes]
 
 
-@dataclass(frozen=True)
-class Owner:
-    """A student, as a source names them."""
-
-    name: str
-    identity: str  # tells students of one name within the scope apart
-    scope: str = ""  # a system, or the clones of an assignment
-    id: str = ""  # the identity, where people know it
-
-
-@dataclass(frozen=True)
-class OwnedNotebook:
-    """A notebook, and whose it is."""
-
-    file: SourceFile
-    owner: Owner
-    name: str  # as the student called the file
-    modified: int
-    attempt: int = 0  # where a system counts them
-
-    @property
-    def rank(self) -> tuple[int, int, int, Parts]:
-        """Orders the versions of a notebook; the greatest is the latest."""
-        return self.modified, self.attempt, -len(self.file.parts), self.file.parts
-
-
-@dataclass
-class Attribution:
-    """Whose the notebooks of a source are."""
-
-    notebooks: list[OwnedNotebook]
-    notes: list[str]  # how students were named, for a person to check
-    empty: list[str]  # students whose folders hold no notebook
-    wrapper: Parts = ()  # the folder around all students' folders; a student may have chosen its name
-
-
 @dataclass
 class Source:
     """Everything in a zip or a folder that matters."""
@@ -93,16 +88,13 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
-    clones: set[Parts] = field(default_factory=set)  # folders that git has made for certain
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look handed in, and are not taken
 
-    def mark(self, folder: Parts, name: str) -> None:
-        """Note what a name in a folder tells of the folder."""
-        if folder and name in REPOSITORY:
-            self.repositories.add(folder)
-            if name == _GIT:
-                self.clones.add(folder)
+    @property
+    def tops(self) -> set[str]:
+        """The first names of the notebooks' paths."""
+        return {file.parts[0] for file in self.files}
 
     def skip(self, parts: Parts, reason: str) -> None:
         """Note a file that is not taken, if it looks handed in."""
@@ -111,64 +103,223 @@ class Source:
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
         """Take an ordinary file for what its name says."""
-        for depth in range(1, min(len(parts), 3)):
-            self.folders.add(parts[:depth])
-        name = parts[-1]
+        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
         file = SourceFile(parts, path_text(parts), modified, size, read)
-        if name == METADATA and len(parts) <= 2:
+        if parts[-1] == METADATA and len(parts) <= 2:
             self.metadata[parts[:-1]] = file
-        elif not is_notebook(name):
+        elif not is_notebook(parts[-1]):
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
         elif size > MAX_FILE_BYTES:
-            self.skip(parts, TOO_LARGE)
+            self.skip(parts, _TOO_LARGE)
         else:
             self.files.append(file)
 
     def below(self, root: Parts) -> Source:
         """The same source, seen from a folder that holds everything in it."""
         depth = len(root)
-
-        def inner(folders: Iterable[Parts]) -> set[Parts]:
-            return {folder[depth:] for folder in folders if len(folder) > depth}
-
         return replace(
             self,
             files=[replace(file, parts=file.parts[depth:]) for file in self.files],
-            repositories=inner(self.repositories),
-            clones=inner(self.clones),
-            folders=inner(self.folders),
+            metadata={at[depth:]: file for at, file in self.metadata.items() if at[:depth] == root},
+            repositories={at[depth:] for at in self.repositories if len(at) > depth},
+            folders={at[depth:] for at in self.folders if len(at) > depth},
         )
-
-    def date_clones(self, committed: Callable[[Parts], Mapping[Parts, int]]) -> None:
-        """Give the notebooks of clones the times of their commits, by their paths in the clone.
-
-        Where nothing is committed, all files written within a minute get one time: their own times say only
-        in which order git wrote them.
-        """
-        clones: dict[Parts, list[SourceFile]] = defaultdict(list)
-        for file in self.files:
-            above = (file.parts[:depth] for depth in range(1, len(file.parts)))
-            if clone := next((folder for folder in above if folder in self.repositories), None):
-                clones[clone].append(file)
-        times: dict[Parts, int] = {}
-        for clone, files in clones.items():
-            commits = committed(clone)
-            newest = max(file.modified for file in files)
-            for file in files:
-                is_fresh = not commits and newest - file.modified < _MINUTE
-                written = newest if is_fresh else file.modified
-                times[file.parts] = commits.get(file.parts[len(clone) :], written)
-        self.files = [replace(file, modified=times.get(file.parts, file.modified)) for file in self.files]
-
-
-def not_ordinary(mode: int) -> str | None:
-    """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
-    if stat.S_ISLNK(mode):
-        return "is a link, and links are not followed"
-    return None if stat.S_ISREG(mode) else "is not an ordinary file"
 
 
 def path_text(parts: Parts) -> str:
     """Where something lies below a source, fit to be shown."""
     path = terminal_text("/".join(parts))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
+
+
+def _not_ordinary(mode: int) -> str | None:
+    """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
+    if stat.S_ISLNK(mode):
+        return "is a link, and links are not followed"
+    return None if stat.S_ISREG(mode) else "is not an ordinary file"
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """What a folder or a zip holds; its files can be read while the context lasts.
+
+    Raises:
+        GraderError: there is none, it is neither, or it cannot be listed.
+    """
+    if path.is_dir():
+        yield _list_folder(path)
+    elif path.is_file() and zipfile.is_zipfile(path):
+        try:
+            archive = zipfile.ZipFile(path)
+        except _DAMAGE as error:
+            raise GraderError(
+                f"{path} cannot be read as a zip ({terminal_text(str(error))}): download it again."
+            ) from error
+        with archive:
+            yield _list_zip(path, archive)
+    elif path.exists():
+        with path.open("rb") as file:
+            is_cut = file.read(2) == b"PK"
+        if is_cut:
+            raise GraderError(f"{path} looks like a zip that was cut off on its way: download it again.")
+        raise GraderError(f"{path} is neither a folder nor a zip: name what the system handed out.")
+    else:
+        raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")
+
+
+def _list_folder(folder: Path) -> Source:
+    source = Source(is_archive=False)
+    pending: list[Parts] = [()]  # not recursive, because a stranger decides how deep it is
+    clones: list[Parts] = []
+    while pending:
+        parts = pending.pop()
+        try:
+            with os.scandir(folder.joinpath(*parts)) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            if not parts:
+                raise GraderError(
+                    f"{folder} cannot be read ({error.strerror}): name another folder."
+                ) from error
+            source.skipped.append((path_text(parts), f"cannot be listed ({error.strerror})"))
+            continue
+        names = {entry.name for entry in entries}
+        if parts and names & REPOSITORY:
+            source.repositories.add(parts)
+        if parts and ".git" in names:
+            clones.append(parts)
+        for entry in entries:
+            if entry.name not in SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False):
+                pending.append((*parts, entry.name))
+            elif entry.name not in SKIPPED_FOLDERS:
+                _add_file(source, (*parts, entry.name), Path(entry.path))
+    source.files = _with_commit_times(source.files, folder, clones)
+    return source
+
+
+def _with_commit_times(files: list[SourceFile], folder: Path, clones: list[Parts]) -> list[SourceFile]:
+    committed: dict[Parts, int] = {}
+    for clone in sorted(clones, key=len):  # the outermost decides
+        for inner, when in _commit_times(folder.joinpath(*clone)).items():
+            committed.setdefault((*clone, *inner), when)
+    return [replace(file, modified=committed.get(file.parts, file.modified)) for file in files]
+
+
+def _add_file(source: Source, parts: Parts, path: Path) -> None:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        source.skip(parts, f"cannot be read ({error.strerror})")
+        return
+    if reason := _not_ordinary(status.st_mode):
+        source.skip(parts, reason)
+    elif status.st_nlink > 1:
+        source.skip(parts, "is a hard link to a file that may lie elsewhere: collect a real copy of it")
+    else:
+        source.add(parts, status.st_mtime_ns, status.st_size, partial(_read_file, path))
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        with open(path, "rb", opener=open_without_following) as file:
+            if reason := _not_ordinary(os.fstat(file.fileno()).st_mode):
+                raise UnreadableError(reason)
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UnreadableError(f"cannot be read ({error.strerror})") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise UnreadableError(_TOO_LARGE)
+    return content
+
+
+def _commit_times(clone: Path) -> dict[Parts, int]:
+    """When each notebook of a clone was last committed; the files' own times say when it was cloned.
+
+    Nanoseconds since 1970, by the notebook's path in the clone; empty where git is missing or fails.
+    """
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    repository = ["-C", str(clone), f"--git-dir={clone / '.git'}"]
+    log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct", "--name-only", "--no-renames", "--no-ext-diff"]
+    try:
+        done = subprocess.run(  # noqa: S603 - git itself; what a clone configures is switched off
+            [git, *repository, *_HARMLESS, *log],
+            env={"PATH": os.environ.get("PATH", ""), **_ENVIRONMENT},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return _parse_log(done.stdout.decode("utf-8", "surrogateescape"))
+
+
+def _parse_log(log: str) -> dict[Parts, int]:
+    """Read the log; its newest commit comes first, so the first time of a file is its last."""
+    times: dict[Parts, int] = {}
+    committed = 0
+    for entry in log.split("\0"):
+        if entry.startswith(_COMMIT_MARK):
+            committed = int(entry.removeprefix(_COMMIT_MARK)) * 10**9
+        elif is_notebook((path := entry.removeprefix("\n")).rpartition("/")[2]):
+            times.setdefault(tuple(path.split("/")), committed)
+    return times
+
+
+def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
+    source = Source(is_archive=True)
+    for member in members:
+        name = _name(member)
+        parts: Parts = tuple(part for part in name.split("/") if part not in {"", "."})
+        source.repositories.update(parts[:at] for at, part in enumerate(parts) if at and part in REPOSITORY)
+        is_folder = name.endswith("/")  # zipfile's own is_dir() raises where a name is empty
+        if is_folder or not parts or not SKIPPED_FOLDERS.isdisjoint(parts):
+            continue
+        mode = member.external_attr >> 16
+        reason = _not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
+        if ".." in parts:
+            source.skip(parts, "has a path that leads out of the zip")
+        elif reason:
+            source.skip(parts, reason)
+        else:
+            source.add(parts, _modified(member), member.file_size, partial(_read_member, archive, member))
+    return source
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """The member's name; macOS writes UTF-8 without saying so, and old Windows tools write backslashes."""
+    name = member.orig_filename
+    if not member.flag_bits & _UTF8:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
+def _modified(member: zipfile.ZipInfo) -> int:
+    """Nanoseconds since 1970; a zip says local time, in steps of two seconds."""
+    try:
+        return int(time.mktime((*member.date_time, 0, 0, -1))) * 10**9
+    except (OverflowError, ValueError):
+        return 0
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The member's bytes; no more are unpacked than it says that it has."""
+    try:
+        if member.compress_type not in _METHODS:
+            raise NotImplementedError(f"compression {member.compress_type}")
+        with archive.open(member) as file:
+            content = file.read(member.file_size + 1)
+        if len(content) != member.file_size:
+            raise zipfile.BadZipFile("its size is not what the zip says")
+    except _DAMAGE as error:
+        raise UnreadableError(
+            f"cannot be unpacked ({terminal_text(str(error))}): download the zip again, or unpack it and"
+            " collect the folder"
+        ) from error
+    return content

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from grader.errors import GraderError
-from grader.integrations.collect.students import student_ids
+from grader.integrations.collect.record import student_ids
 from grader.integrations.export import MAX_NAMES, Export
 from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
 from grader.results.model import Result
