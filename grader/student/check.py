@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import defaultdict
@@ -11,11 +12,10 @@ from typing import Any, Literal
 
 from grader.errors import BrokenRunError
 from grader.student.notebook import Question, StudentNotebook, cell_name
-from grader.student.process import Position, RunnerEnded, RunnerProcess
+from grader.student.process import RunnerProcess
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
-_GRACE = 2.0  # seconds for a cell to heed its own alarm, before its process is ended
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
 
@@ -92,16 +92,10 @@ def check(
         GraderError: this Python cannot run notebooks of the course.
     """
     log = RunLog(notebook, seconds)
-    while (request := log.request(questions)) is not None:
-        process = start()
-        try:
-            for event in process.run(request, seconds + _GRACE):
+    while not log.is_done and (request := log.request(questions)):
+        with contextlib.closing(start()) as process:
+            for event in process.run(request):
                 log.note(event)
-            break
-        except RunnerEnded as ended:
-            log.note_end(ended)
-        finally:
-            process.end()
     return NotebookReport(notebook, tuple(sorted(log.cells.items())), tuple(map(log.report, questions)))
 
 
@@ -116,6 +110,7 @@ class RunLog:
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
     tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    is_done: bool = False  # whether a process has come to its end
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
 
@@ -154,32 +149,33 @@ class RunLog:
                 self._end_test(question, Failure(**failure) if failure else None)
             case {"question": str(question), "status": str(status)}:
                 self.statuses[question] = status
+            case {"ended": str(how)}:
+                self._blame(how, event.get("at", []))
+            case {"done": True}:
+                self.is_done = True
             case _:
                 self._running, self._begun = event, time.monotonic()
 
-    def note_end(self, ended: RunnerEnded) -> None:
+    def _blame(self, how: str, at: Sequence[int]) -> None:
         """Blame what ran when the process ended."""
-        how = f"took longer than {self.limit:g} s" if ended.is_late else str(ended)
         match self._running:
             case {"question": str(question), "test": int()}:
-                self._end_test(question, self._failure(how, ended.position))
+                self._end_test(question, self._failure(how, at))
             case {"cell": int(number)} if number not in self.deadly:
                 self.deadly.append(number)
-                self.cells[number] = self._failure(
-                    f"{how}, so it was left out", ended.position or (number, 0)
-                )
+                self.cells[number] = self._failure(f"{how}, so it was left out", at or (number, 0))
             case _:
-                raise BrokenRunError(f"the Python that ran your notebook {ended}: run this again.")
+                raise BrokenRunError(f"the Python that ran your notebook {how}: run this again.")
 
     def _end_test(self, question: str, failure: Failure | None) -> None:
         self.tests[question].append(failure)
         self.seconds[question] += time.monotonic() - self._begun
 
-    def _failure(self, text: str, position: Position | None) -> Failure:
+    def _failure(self, text: str, at: Sequence[int]) -> Failure:
         """A failure at a line of a cell, where that is known."""
-        if position is None or not 0 < position[0] <= len(self.notebook.code):
+        if not at or not 0 < at[0] <= len(self.notebook.code):
             return Failure(text)
-        number, line = position
+        number, line = at
         lines = ["", *self.notebook.code[number - 1].source.splitlines()]
         return Failure(text, number, line, "".join(lines[line : line + 1]).strip())
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +18,6 @@ from typing import Any, Self
 from grader import signals
 from grader.errors import BrokenRunError, GraderError
 
-_START_SECONDS = 180.0  # a slow disk that reads torch for the first time
 _TICK = 0.02
 _MOST_BYTES = 50_000_000  # of events; a notebook of five thousand cells that raise stays far below
 _IN_A_CELL = re.compile(r'File "<cell (\d{1,6})[^"]*", line (\d{1,9})')
@@ -39,83 +37,68 @@ _NO_START = (
     f' Look what `{sys.executable} -c "import torch"` says, then run this again.'
 )
 
-Position = tuple[int, int]
-"""The number of a code cell, and a line in it; both counted from 1."""
-
-
-class RunnerEnded(Exception):  # noqa: N818 - mostly the student's doing, and no error of ours
-    """The process ended before it was done, or had to be ended; the text says how, as in "it ...".
-
-    `position` is where it was then, where that is known.
-    """
-
-    def __init__(self, how: str, position: Position | None = None, *, is_late: bool = False) -> None:
-        super().__init__(how)
-        self.position = position
-        self.is_late = is_late
-
 
 class RunnerProcess:
     """A fresh Python for one request, which imports torch at once; may show what the notebook prints."""
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))
-        events = self._folder / "events"
-        events.touch()
-        self._events = events.open("rb")  # from the beginning: a notebook may remove every file it finds
-        self._watchdog = self._folder / "watchdog"
+        files = [self._folder / "events", self._folder / "watchdog"]
+        for path in files:
+            path.touch()
+        # Opened at the beginning: a notebook may remove every file it finds.
+        self._events, self._watchdog = (path.open("rb") for path in files)
         empty = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
         empty.mkdir()
         self._rest = b""
         self._is_over = False
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
-            [sys.executable, "-P", "-c", _BOOT, str(events), str(self._watchdog), _ROOT],
+            [sys.executable, "-P", "-c", _BOOT, *map(str, files), _ROOT],
             stdin=subprocess.PIPE,  # it ends when this is closed
             stdout=None if shows else subprocess.DEVNULL,
             stderr=None if shows else subprocess.DEVNULL,
             cwd=empty,
-            env=_environment(),
+            env={**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"},  # plots open no window
             # A group of its own: Ctrl-C goes to us alone, and what it starts ends with it.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
         )
 
-    def run(self, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield the events of a request (see ``runner.py``), at most so many seconds apart.
+    def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the events of a request, see ``runner.py``; where the process ends early, that is the last.
+
+        Such an event is ``{"ended": how, "at": [cell, line]}``, with words that follow "it", and without
+        ``at`` where the line is not known.
 
         Raises:
-            RunnerEnded: the process ended early, or took too long.
             GraderError: torch is missing, or Python does not start.
         """
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it is gone, as is found below
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-        limit, since, is_ready = _START_SECONDS, time.monotonic(), False
-        while True:
+        is_running, is_ready = True, False
+        while is_running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_TICK)
             is_running = self._process.poll() is None  # asked first, so that its last events are read
             for event in self._new_events():
                 if "unusable" in event:
                     raise GraderError(_NO_TORCH.format(why=event["unusable"]))
+                is_ready = True
+                yield event
                 if "done" in event:
                     return
-                limit, since, is_ready = seconds, time.monotonic(), True
-                if "ready" not in event:
-                    yield event
-            is_late = time.monotonic() - since > limit
-            if not is_ready and (is_late or not is_running):
-                how = "took too long" if is_running else _how_it_ended(self._process.returncode)
-                raise BrokenRunError(_NO_START.format(how=how))
-            if not is_running:
-                raise RunnerEnded(_how_it_ended(self._process.returncode))
-            if is_late:
-                position = self._position()
-                self.end()
-                raise RunnerEnded(f"took longer than {seconds:g} s", position, is_late=True)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_TICK)
+        trace = self._watchdog.read().decode(errors="replace")
+        how = f"took longer than {request['seconds']:g} s" if trace else self._how_it_ended()
+        if not is_ready:
+            raise BrokenRunError(_NO_START.format(how="took too long" if trace else how))
+        threads = reversed(trace.split("Thread 0x"))  # the notebook's own is the last
+        line = next(filter(None, map(_IN_A_CELL.search, threads)), None)
+        yield {"ended": how, "at": [int(line[1]), int(line[2])]} if line else {"ended": how}
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the process and all that it started, wait for it, and remove its files."""
         if self._is_over:
             return
@@ -123,6 +106,7 @@ class RunnerProcess:
         self._is_over = True
         self._process.communicate()  # closes its standard input, and waits
         self._events.close()
+        self._watchdog.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
@@ -136,16 +120,6 @@ class RunnerProcess:
                 self._process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _position(self) -> Position | None:
-        """The innermost line of the notebook when the watchdog looked last."""
-        try:
-            seen = self._watchdog.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-        threads = seen.rpartition("Timeout (")[2].split("Thread 0x")  # the notebook's own is the last
-        line = next(filter(None, map(_IN_A_CELL.search, reversed(threads))), None)
-        return (int(line[1]), int(line[2])) if line else None
-
     def _new_events(self) -> Iterator[dict[str, Any]]:
         """The events of the complete lines that were added."""
         content = self._rest + self._events.read(_MOST_BYTES)
@@ -156,21 +130,14 @@ class RunnerProcess:
                 if isinstance(event, dict):
                     yield event
 
-
-def _environment() -> dict[str, str]:
-    """Our environment without what belongs to a workflow or changes Python; plots open no window."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
-    return {**ours, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"}
-
-
-def _how_it_ended(status: int) -> str:
-    """Words that follow "it", from the status of a process."""
-    if status >= 0:
-        return f"ended Python (exit status {status})"
-    try:
-        return f"ended Python ({signal.Signals(-status).name})"
-    except ValueError:
-        return f"ended Python (signal {-status})"
+    def _how_it_ended(self) -> str:
+        status = self._process.returncode
+        if status >= 0:
+            return f"ended Python (exit status {status})"
+        try:
+            return f"ended Python ({signal.Signals(-status).name})"
+        except ValueError:
+            return f"ended Python (signal {-status})"
 
 
 class RunnerPool:
@@ -178,16 +145,17 @@ class RunnerPool:
 
     def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
         self._shows = shows
+        self._sentence = sentence
         self._spare: RunnerProcess | None = None
         self._processes: list[RunnerProcess] = []
-        signals.when_interrupted(lambda: self._kill_all_and_say(sentence))
+        signals.when_interrupted(self._kill_all)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            process.end()
+            process.close()
 
     def take(self) -> RunnerProcess:
         """A process that was not used."""
@@ -209,7 +177,7 @@ class RunnerPool:
         self._processes = [*self._processes[-2:], process]  # earlier processes have been ended by `check`
         return process
 
-    def _kill_all_and_say(self, sentence: str) -> str:
+    def _kill_all(self) -> str:
         for process in self._processes:
             process.kill()
-        return sentence
+        return self._sentence

@@ -13,12 +13,13 @@ for an event; a failure has the fields of ``check.Failure``:
 ``{"question": id, "test": n, "failure": null or {...}}``  ... and passed or not
 ``{"done": true}``                   nothing else follows
 
-Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment.
-This module is loaded before torch is, so that a missing torch can be told.
+Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment,
+and ends the process. This module is loaded before torch is, so that a missing torch can be told.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -30,10 +31,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+_START_SECONDS = 180.0  # a slow disk that reads torch for the first time
+
 
 def main() -> None:
     """Run a request; ``argv`` names the file for events and the file for the watchdog."""
     write = _events(Path(sys.argv[1]))
+    watchdog = Path(sys.argv[2]).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    faulthandler.dump_traceback_later(_START_SECONDS, exit=True, file=watchdog)
     request = _keep_stdin()
     if not hasattr(signal, "setitimer"):  # as on Windows: the names that the worker's cells import
         vars(signal).update(setitimer=lambda *_: None, ITIMER_REAL=0, SIGALRM=signal.SIGTERM)
@@ -42,13 +47,13 @@ def main() -> None:
     except ImportError as error:
         write({"unusable": str(error)})
         os._exit(1)
+    faulthandler.cancel_dump_traceback_later()  # it may be long until somebody asks
     write({"ready": True})
     line = request.readline()  # empty where the command that started this is gone
     lifeline = threading.Thread(target=_end_with, args=(request,), daemon=True)
     lifeline.start()
     if line:
-        with Path(sys.argv[2]).open("w", encoding="utf-8") as watchdog:
-            cells.run(json.loads(line), write, watchdog)
+        cells.run(json.loads(line), write, watchdog)
         write({"done": True})
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

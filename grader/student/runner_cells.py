@@ -21,6 +21,7 @@ from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.names import answer_status, cell_of
 from grader.text import utf8_text, without_controls
 
+_GRACE = 2.0  # seconds for a cell to heed its alarm
 _MOST_LINES = 20
 _MOST_CHARACTERS = 500  # in a line that a public test says
 _MOST_OF_ERRORS = 200  # in a line of an error of the student's code
@@ -29,7 +30,8 @@ _MOST_OF_ERRORS = 200  # in a line of an error of the student's code
 def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchdog: IO[str]) -> None:
     """Run the cells of a request, then the public tests of its questions, see ``runner.py``.
 
-    The file `watchdog` gets the line at which a cell or a test is when its time is up.
+    When its time is up a cell ends by its own alarm. A cell without one, or a test, ends the process: the
+    file `watchdog` gets the line at which it is.
     """
     seconds = request["seconds"]
     lazy_imports.install()
@@ -38,7 +40,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
         write({"cell": number})
-        faulthandler.dump_traceback_later(seconds, file=watchdog)
+        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=watchdog)
         error = notebook.run(number, source, seconds)
         faulthandler.cancel_dump_traceback_later()
         if isinstance(error, CellTimeout):
@@ -54,7 +56,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
         file = f"<public check of {identity}>"
         for number, test in enumerate(_tests(question["source"], file) if status == "answered" else ()):
             write({"question": identity, "test": number})
-            faulthandler.dump_traceback_later(seconds, file=watchdog)
+            faulthandler.dump_traceback_later(seconds, exit=True, file=watchdog)
             failure = _run_test(test, file, notebook)
             faulthandler.cancel_dump_traceback_later()
             write({"question": identity, "test": number, "failure": failure})

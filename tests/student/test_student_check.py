@@ -20,7 +20,7 @@ from grader.course.course import Course
 from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
-from grader.student.process import RunnerEnded, RunnerProcess
+from grader.student.process import RunnerProcess
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +132,7 @@ def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path
     while cells := log.request(notebook.questions)["cells"]:
         rounds += 1
         log.note({"cell": cells[guilty][0]})
-        log.note_end(RunnerEnded("died"))
+        log.note({"ended": "died"})
     assert rounds == len(log.cells) == processes
 
 
@@ -193,7 +193,7 @@ def test_an_endless_line_is_named(tmp_path):
         open_notebook(write_work(tmp_path, ["for_ever()", "def for_ever():\n    while 1: pass"])), 1.0
     )
     log.note({"cell": 1})
-    log.note_end(RunnerEnded("died", (2, 2), is_late=True))
+    log.note({"ended": "took longer than 1 s", "at": [2, 2]})
     assert log.request([])["cells"] == [[2, "def for_ever():\n    while 1: pass"]]
     failure = log.cells[1]
     assert failure.text == "took longer than 1 s, so it was left out"
