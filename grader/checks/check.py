@@ -18,6 +18,8 @@ from grader.text import printable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MAX_HINT = 1_000  # characters
+#: The marker of `points`, as pytest has to know it.
+POINTS = "points(number): what a hidden check is worth"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from grader.checks.cases import cases_in_use, forget_cases
-from grader.checks.check import Check
+from grader.checks.check import POINTS, Check
 from grader.checks.finding import MAX_TEXT, FailedCheckError, Finding, wrong
 from grader.checks.observation import Observation
 from grader.course.cause import Cause, cause_of, last_entry
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
-from grader.grading import plugin
 from grader.grading.broken_probe import broken_probes
 from grader.results.model import Outcome
 from grader.sandbox.decoding import MalformedError, decode_raised
@@ -101,7 +100,7 @@ def _collected(path: Path, _: int) -> dict[str, CheckFunction]:
     collection = _Collection()
     # pytest would look through the folders above, of which there may be thousands.
     folders = [f"--rootdir={path.parent}", f"--confcutdir={path.parent}"]
-    status = pytest.main([*_ARGUMENTS, *folders, str(path)], plugins=[plugin, collection])
+    status = pytest.main([*_ARGUMENTS, *folders, str(path)], plugins=[collection])
     if status is not pytest.ExitCode.OK:
         raise CourseError(f"{path}: pytest could not collect the checks ({collection.trouble or status!r})")
     return collection.checks
@@ -133,7 +132,7 @@ class _Collection:
         self.trouble = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.COLLECTS_ONLY] = True
+        config.addinivalue_line("markers", POINTS)
 
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
         self.checks = {item.name: item.obj for item in items if isinstance(item, pytest.Function)}

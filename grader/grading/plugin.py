@@ -1,7 +1,7 @@
 """The pytest plugin that gives checks what was seen and expected.
 
 ``pytest tests/hidden/test_01_leaves.py --submission some.ipynb`` judges that notebook, and without
-``--submission`` the reference. ``grade`` runs the same checks over many notebooks in one session.
+``--submission`` the reference. ``grade`` calls the same checks over what it observed of a class (`judge.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.checks.cases import cases_in_use, forget_cases
+from grader.checks.check import POINTS
 from grader.checks.observation import Observation
 from grader.course.cause import available_facts
 from grader.course.course import Course, observe_reference
@@ -98,8 +99,6 @@ class LiveSubjects:
         self._stack.close()
 
 
-COLLECTS_ONLY = pytest.StashKey[bool]()
-"""Set where the caller of pytest wants the checks themselves, for evidence of its own."""
 _LIVE = pytest.StashKey[LiveSubjects]()
 
 
@@ -117,7 +116,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker of ``@points``, and read what ``--submission`` names."""
-    config.addinivalue_line("markers", "points(number): what a hidden check is worth")
+    config.addinivalue_line("markers", POINTS)
     try:
         config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
     except GraderError as error:
@@ -132,8 +131,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every check of a check file for every subject."""
-    if COLLECTS_ONLY in metafunc.config.stash:
-        return
     if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
         try:
             subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
