@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,12 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.model import QuestionResult, Result
-from grader.text import utf8_text, without_controls
+from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
     from grader.course.course import Course
 
-MAX_NAMES = 20
-"""How many names a note lists."""
+_MAX_NAMES = 20  # in a note
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,11 @@ class Export:
             ) from error
         self.files.append(path)
 
-    def note(self, sentence: str) -> None:
-        """Add a note, unless it is there already."""
-        if sentence not in self.notes:
+    def note(self, sentence: str, names: Collection[str] | None = None) -> None:
+        """Add a note, unless it is there already; about some of these names, if they are given and any."""
+        if names:
+            sentence = f"{sentence}: {'; '.join(some(names, _MAX_NAMES))}."
+        if sentence not in self.notes and (names is None or names):
             self.notes.append(sentence)
 
 

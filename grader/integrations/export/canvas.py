@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from grader.errors import GraderError
 from grader.integrations.collect.record import student_ids
-from grader.integrations.export import MAX_NAMES, Export
-from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
+from grader.integrations.export import Export
+from grader.integrations.export.gradebooks import matched, read_gradebook
 from grader.results.model import Result
 from grader.scores import format_points
+from grader.sheets import Sheet
 from grader.text import some
 
 FILE_NAME = "canvas.csv"
@@ -20,9 +21,7 @@ _TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 _POINTS_POSSIBLE = "points possible"
 _READ_ONLY = "(read only)"
 _ROUNDING = 1e-6
-
-#: Values by row and column.
-Cells = dict[tuple[int, int], str]
+_MOST_NAMED = 20
 
 
 def write_files(export: Export) -> None:
@@ -32,16 +31,20 @@ def write_files(export: Export) -> None:
         GraderError: an assignment has no column or several, or the file is not Canvas's.
     """
     sheet = read_gradebook(export)
-    _check(export, sheet)
+    if not {"Student", "ID"} <= {*sheet.rows[0]}:
+        raise GraderError(
+            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
+            " Grades, Export"
+        )
+    if (export.out / FILE_NAME).resolve() == sheet.path.resolve():
+        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
     students = {result.student for results in export.results.values() for result in results}
     people = _people(sheet, student_ids(export.folder, "canvas", students))
-    values: Cells = {}
+    values: dict[tuple[int, int], str] = {}
     for stem, results in export.results.items():
         column = _column(export, sheet, stem)
         if column is not None:
-            filled = _scores(export, sheet, column, results, people)
-            _note_counts(export, sheet, column, filled, len(people))
-            values |= filled
+            values |= _scores(export, sheet, column, results, people)
     if not values:
         raise GraderError(
             f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students' folders are looked"
@@ -50,144 +53,111 @@ def write_files(export: Export) -> None:
     export.write(FILE_NAME, sheet.filled(values))
 
 
-def _check(export: Export, sheet: CsvSheet) -> None:
-    """Refuse a file that is not a gradebook of Canvas, and to overwrite it."""
-    headings = sheet.headings
-    if "Student" not in headings or "ID" not in headings:
-        raise GraderError(
-            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
-            " Grades, Export"
-        )
-    if (export.out / FILE_NAME).resolve() == sheet.path.resolve():
-        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
-
-
-def _people(sheet: CsvSheet, ids: dict[str, str]) -> dict[int, list[str]]:
+def _people(sheet: Sheet, ids: Mapping[str, str]) -> dict[int, list[str]]:
     """All names of each row's person, and the student who has the row's Canvas number."""
-    columns = [sheet.headings.index(name) for name in _PERSON_COLUMNS if name in sheet.headings]
-    id_column = sheet.headings.index("ID")
+    columns = [sheet.rows[0].index(name) for name in _PERSON_COLUMNS if name in sheet.rows[0]]
+    id_column = sheet.rows[0].index("ID")
     student_of = {identity: student for student, identity in ids.items()}
     people = {}
     for number, row in enumerate(sheet.rows):
         if number and (identity := sheet.value(row, id_column)):
-            names = [name for column in columns if (name := sheet.value(row, column))]
-            people[number] = [*names, *([student_of[identity]] if identity in student_of else [])]
+            names = [*(sheet.value(row, column) for column in columns), student_of.get(identity, "")]
+            people[number] = [name for name in names if name]
     return people
 
 
-def _column(export: Export, sheet: CsvSheet, stem: str) -> int | None:
+def _column(export: Export, sheet: Sheet, stem: str) -> int | None:
     """The column of an assignment; None, with a note, where one of several assignments has none.
 
     Raises:
         GraderError: there is none, there are several, or it holds no points.
     """
-    named = _columns_named(export, sheet, stem)
-    columns = [column for column in named if _holds_points(sheet, column)]
-    if named and not columns:
-        raise GraderError(
-            f"{sheet.path}: {sheet.headings[named[0]].strip()} is no column of points, and scores would"
-            f" overwrite what it says: export a gradebook that has the assignment{_others(sheet)}"
-        )
-    if len(columns) > 1:
-        names = ", ".join(sheet.headings[column] for column in columns)
-        raise GraderError(
-            f"{sheet.path} has more than one column for {stem} ({names}): say which by --column"
-        )
-    if columns:
+    headings = [heading.strip() for heading in sheet.rows[0]]
+    with_points = [column for column in range(1, len(headings)) if _holds_points(sheet, column)]
+    named = _columns_named(headings, export.column, stem, export.title(stem))
+    columns = [column for column in named if column in with_points]
+    if len(columns) == 1:
         return columns[0]
+    names = [headings[column] for column in with_points]
+    others = ""
+    if names:
+        listed = ", ".join(some(names, _MOST_NAMED))
+        others = f", or name a column, as in --column {shlex.quote(names[0])}; there are {listed}"
+    if columns:
+        several = ", ".join(headings[column] for column in columns)
+        raise GraderError(
+            f"{sheet.path} has more than one column for {stem} ({several}): say which by --column"
+        )
+    if named:
+        raise GraderError(
+            f"{sheet.path}: {headings[named[0]]} is no column of points, and scores would overwrite what it"
+            f" says: export a gradebook that has the assignment{others}"
+        )
     if len(export.results) > 1:
         export.note(f"{sheet.path} has no column for {stem}, so its results are left out.")
         return None
     raise GraderError(
-        f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the"
-        f" gradebook again{_others(sheet)}"
+        f"{sheet.path} has no column for {stem}: make the assignment in Canvas and export the gradebook"
+        f" again{others}"
     )
 
 
-def _columns_named(export: Export, sheet: CsvSheet, stem: str) -> list[int]:
-    """The columns that --column names, or that have the assignment's name."""
-    if export.column is None:
-        title = export.title(stem)
-        names = {stem, title, f"{int(stem[:2])}. {title}"} if title else {stem}
+def _columns_named(headings: Sequence[str], asked: str | None, stem: str, title: str | None) -> list[int]:
+    """The columns that --column names by heading, title or number, or that have the assignment's name."""
+    if asked is None:
+        wanted = {stem, title, f"{int(stem[:2])}. {title}"} if title else {stem}
+    elif asked.strip() in headings:
+        return [column for column, heading in enumerate(headings) if heading == asked.strip()]
     else:
-        names = {export.column}
-    wanted = {name.strip().casefold() for name in names if name}
-    columns = [column for column, heading in enumerate(sheet.headings) if _names(heading) & wanted]
-    if export.column is None:
-        return columns
-    whole = [column for column in columns if sheet.headings[column].strip() == export.column.strip()]
-    return whole or columns  # a whole heading means no other column
+        wanted = {asked.strip()}
+    folded = {name.casefold() for name in wanted if name}
+    names = [{heading, *(t.groups() if (t := _TITLE.fullmatch(heading)) else ())} for heading in headings]
+    return [at for at, known in enumerate(names) if not folded.isdisjoint(map(str.casefold, known))]
 
 
-def _names(heading: str) -> set[str]:
-    """The names of a column: its heading, its title, its number."""
-    heading = heading.strip()
-    parts = _TITLE.fullmatch(heading)
-    return {name.casefold() for name in (heading, *(parts.groups() if parts else ()))}
-
-
-def _holds_points(sheet: CsvSheet, column: int) -> bool:
+def _holds_points(sheet: Sheet, column: int) -> bool:
     """Whether a column is an assignment's: Canvas numbers it, or gives its points possible."""
-    possible = next((row for row in sheet.rows[1:] if _is_points_possible(sheet, row)), [])
-    numbered = _TITLE.fullmatch(sheet.headings[column].strip())
-    return column > 0 and bool(numbered or sheet.value(possible, column))
+    return bool(_TITLE.fullmatch(sheet.rows[0][column].strip()) or _points_possible(sheet, column))
 
 
-def _is_points_possible(sheet: CsvSheet, row: Sequence[str]) -> bool:
-    return sheet.value(row, 0).casefold() == _POINTS_POSSIBLE
-
-
-def _others(sheet: CsvSheet) -> str:
-    """The columns of assignments, as the end of a sentence."""
-    names = [name.strip() for column, name in enumerate(sheet.headings) if _holds_points(sheet, column)]
-    if not names:
-        return ""
-    listed = ", ".join(some(names, MAX_NAMES))
-    return f", or name a column, as in --column {shlex.quote(names[0])}; there are {listed}"
+def _points_possible(sheet: Sheet, column: int) -> str:
+    row = next((row for row in sheet.rows[1:] if sheet.value(row, 0).casefold() == _POINTS_POSSIBLE), ())
+    return sheet.value(row, column)
 
 
 def _scores(
-    export: Export, sheet: CsvSheet, column: int, results: Sequence[Result], people: dict[int, list[str]]
-) -> Cells:
-    """The scores by their cells; adds notes about students who are left out, and points that differ."""
-    for row in sheet.rows[1:]:
-        if _is_points_possible(sheet, row):
-            possible, most = sheet.value(row, column), max(result.max_score for result in results)
-            _compare_points(export, sheet.headings[column], possible, most)
-    matches = match((result.student for result in results), people)
-    matches.note(export, sheet.path)
-    return {
-        (matches.rows[result.student], column): sheet.number(format_points(result.score))
-        for result in results
-        if result.student in matches.rows
-    }
-
-
-def _compare_points(export: Export, heading: str, possible: str, max_score: float) -> None:
-    """Add a note where Canvas has other points possible.
+    export: Export,
+    sheet: Sheet,
+    column: int,
+    results: Sequence[Result],
+    people: Mapping[int, Sequence[str]],
+) -> dict[tuple[int, int], str]:
+    """The scores by row and column; adds notes about what was filled in, and points that differ.
 
     Raises:
         GraderError: Canvas computes the column itself.
     """
+    heading, possible = sheet.rows[0][column], _points_possible(sheet, column)
     if possible.casefold() == _READ_ONLY:
         raise GraderError(f"Canvas computes the column {heading} itself: name another by --column")
-    try:
-        equal = abs(float(possible.replace(",", ".")) - max_score) < _ROUNDING
-    except ValueError:
-        equal = False
-    if not equal:
+    most = max(result.max_score for result in results)
+    if not _is_number(possible, most):
         export.note(
             f"{heading}: Canvas has {possible or 'no'} points possible, the assignment"
-            f" {format_points(max_score)}; scores are written as they are, so change that in Canvas."
+            f" {format_points(most)}; scores are written as they are, so change that in Canvas."
         )
-
-
-def _note_counts(export: Export, sheet: CsvSheet, column: int, filled: Cells, people: int) -> None:
-    """Add a note of how many scores were filled in, and how many of them replace others."""
+    known = matched(export, sheet, results, people)
+    filled = {(row, column): sheet.number(format_points(result.score)) for result, row in known}
     before = {cell: sheet.value(sheet.rows[cell[0]], column) for cell in filled}
     changed = sum(before[cell] not in {"", value} for cell, value in filled.items())
     replaced = f", in the place of others: {changed}" if changed else ""
-    export.note(
-        f"{sheet.headings[column]}, scores filled in: {len(filled)}{replaced};"
-        f" rows left as they are: {people - len(filled)}."
-    )
+    left = len(people) - len(filled)
+    export.note(f"{heading}, scores filled in: {len(filled)}{replaced}; rows left as they are: {left}.")
+    return filled
+
+
+def _is_number(text: str, value: float) -> bool:
+    try:
+        return abs(float(text.replace(",", ".")) - value) < _ROUNDING
+    except ValueError:
+        return False

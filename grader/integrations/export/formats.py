@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.export import (
-    MAX_NAMES,
     Export,
     canvas,
     classroom50,
@@ -16,9 +15,7 @@ from grader.integrations.export import (
     junit,
     moodle,
 )
-from grader.results.model import Result
 from grader.results.reader import read_results, still_handed_in, was_stopped
-from grader.text import some
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": canvas.write_files,
@@ -64,38 +61,23 @@ def _has_results(export: Export) -> bool:
 
 
 def _read_results(export: Export) -> None:
-    """Add the results that are asked for, and notes about results that are left out."""
-    stored, gone = still_handed_in(read_results(export.folder), export.folder)
-    chosen, notes = _by_assignment(stored, export.stem)
-    export.results.update(chosen)
-    export.notes.extend(notes)
-    if gone:
-        names = ", ".join(some(gone, MAX_NAMES))
-        export.note(f"Left out, because they are no longer in the gradebook: {names}.")
-
-
-def _by_assignment(results: Sequence[Result], stem: str | None) -> tuple[dict[str, list[Result]], list[str]]:
-    """The results to export by stem, and notes about the others.
+    """Add the results that are asked for, and notes about results that are left out.
 
     Raises:
         GraderError: none is left.
     """
+    results, gone = still_handed_in(read_results(export.folder), export.folder)
     stems = sorted({result.assignment for result in results if result.assignment})
-    chosen = {each: [result for result in results if result.assignment == each] for each in stems}
-    if stem is not None:
-        if stem not in chosen:
-            raise GraderError(f"there is no result of {stem}; there are some of {', '.join(stems) or 'none'}")
-        chosen = {stem: chosen[stem]}
-    if not chosen:
+    if export.stem is not None and export.stem not in stems:
+        known = ", ".join(stems) or "none"
+        raise GraderError(f"there is no result of {export.stem}; there are some of {known}")
+    if not stems:
         raise GraderError("no result belongs to an assignment of the course, so there is nothing to export")
-    others = [] if stem else [result.notebook for result in results if not result.assignment]
-    failed = [result.notebook for group in chosen.values() for result in group if result.error]
-    notes = [
-        f"{sentence}: {', '.join(some(names, MAX_NAMES))}."
-        for sentence, names in (
-            ("Left out, because they belong to no assignment", others),
-            ("These could not be graded and are exported with 0 points", failed),
-        )
-        if names
-    ]
-    return chosen, notes
+    if export.stem is None:
+        others = [result.notebook for result in results if not result.assignment]
+        export.note("Left out, because they belong to no assignment", others)
+    for stem in [export.stem] if export.stem else stems:
+        export.results[stem] = [result for result in results if result.assignment == stem]
+    failed = [result.notebook for group in export.results.values() for result in group if result.error]
+    export.note("These could not be graded and are exported with 0 points", failed)
+    export.note("Left out, because they are no longer in the gradebook", gone)

@@ -1,146 +1,70 @@
-"""The gradebook that a teacher exported: its CSV file, and the student of each row."""
+"""The gradebook that a teacher exported, and the student of each row."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.export import MAX_NAMES, Export
-from grader.text import file_name, some
-
-_MAX_BYTES = 50 << 20
-_BOM = b"\xef\xbb\xbf"
-_DECIMAL_COMMA = re.compile(r"\d+,\d+")
+from grader.integrations.export import Export
+from grader.results.model import Result
+from grader.sheets import Sheet, read_sheet
+from grader.text import file_name
 
 
-@dataclass(frozen=True)
-class CsvSheet:
-    """A CSV file."""
-
-    path: Path
-    rows: list[list[str]]  # without blank lines; the first row holds the headings
-    delimiter: str
-    has_bom: bool  # a byte order mark, which tells Excel that the file is UTF-8
-
-    @property
-    def headings(self) -> list[str]:
-        """The first row."""
-        return self.rows[0]
-
-    def value(self, row: Sequence[str], column: int | None) -> str:
-        """A row's cell, stripped; empty where the row is shorter or there is no column."""
-        return row[column].strip() if column is not None and column < len(row) else ""
-
-    def number(self, text: str) -> str:
-        """A number with the decimal sign of this file, which may be a comma."""
-        has_comma = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for row in self.rows for cell in row)
-        return text.replace(".", ",") if has_comma else text
-
-    def filled(self, values: Mapping[tuple[int, int], str]) -> bytes:
-        """The file with new values in some cells, by row and column; a short row grows."""
-        rows = [[*row] for row in self.rows]
-        for (row, column), value in values.items():
-            rows[row] += [""] * (column + 1 - len(rows[row]))
-            rows[row][column] = value
-        text = io.StringIO(newline="")
-        csv.writer(text, delimiter=self.delimiter).writerows(rows)
-        return (_BOM if self.has_bom else b"") + text.getvalue().encode()
-
-
-def read_gradebook(export: Export) -> CsvSheet:
-    """The teacher's own gradebook.
+def read_gradebook(export: Export) -> Sheet:
+    """The teacher's own gradebook; its first row holds the headings.
 
     Raises:
-        GraderError: no file was named; or it cannot be read, is not UTF-8, or is not CSV.
+        GraderError: no file was named; or it cannot be read, is no CSV in UTF-8, or is empty.
     """
-    path = export.gradebook
-    if path is None:
+    if export.gradebook is None:
         raise GraderError("no gradebook was named: add --gradebook FILE")
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise GraderError(f"{path} is larger than {_MAX_BYTES >> 20} MiB: is it a gradebook?")
-        return parse_sheet(path, path.read_bytes())
-    except OSError as error:
-        raise GraderError(
-            f"{path} cannot be read ({error.strerror}): name the gradebook you exported"
-        ) from error
+    sheet = read_sheet(export.gradebook)
+    if not sheet.rows:
+        raise GraderError(f"{sheet.path} is empty: export the gradebook again")
+    return sheet
 
 
-def parse_sheet(path: Path, content: bytes) -> CsvSheet:
-    """Parse a CSV file's content.
-
-    Raises:
-        GraderError: it is not UTF-8, is not CSV, or is empty.
-    """
-    try:
-        text = content.removeprefix(_BOM).decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise GraderError(f"{path}, line {line} is not UTF-8: export it again as CSV in UTF-8") from error
-    first = text.lstrip().partition("\n")[0]
-    delimiter = max("\t;,", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        rows = [row for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise GraderError(f"{path}, line {reader.line_num} is not CSV ({error}): export it again") from error
-    if not rows:
-        raise GraderError(f"{path} is empty: export the gradebook again")
-    return CsvSheet(path, rows, delimiter, content.startswith(_BOM))
+def matched(
+    export: Export, sheet: Sheet, results: Sequence[Result], names: Mapping[int, Sequence[str]]
+) -> list[tuple[Result, int]]:
+    """The results whose students have a row, each with it; adds notes about the others."""
+    rows, unknown, ambiguous = match((result.student for result in results), names)
+    export.note(f"Not in {sheet.path}, so left out", unknown)
+    export.note(f"Left out, because several rows of {sheet.path} fit, or several students one row", ambiguous)
+    return [(result, rows[result.student]) for result in results if result.student in rows]
 
 
-@dataclass
-class Matches:
-    """The row of a gradebook that is each student's."""
-
-    rows: dict[str, int] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)  # students without a row
-    ambiguous: list[str] = field(default_factory=list)  # several rows fit, or several students fit one row
-
-    def note(self, export: Export, path: Path) -> None:
-        """Add notes about students who are left out."""
-        if self.unknown:
-            export.note(f"Not in {path}, so left out: {'; '.join(some(self.unknown, MAX_NAMES))}.")
-        if self.ambiguous:
-            export.note(
-                f"Left out, because several rows of {path} fit, or several students one row:"
-                f" {'; '.join(some(self.ambiguous, MAX_NAMES))}."
-            )
-
-
-def match(students: Iterable[str], names: Mapping[int, Sequence[str]]) -> Matches:
+def match(
+    students: Iterable[str], names: Mapping[int, Sequence[str]]
+) -> tuple[dict[str, int], list[str], list[str]]:
     """Find each student's row: exactly the folder's name is a number, login, address or name in it.
 
     Args:
         students: the names of their folders.
         names: for each row, all names of its person.
+
+    Returns:
+        The row of each student; students without a row; and students whom several rows fit, or who share one.
     """
     rows: dict[str, set[int]] = defaultdict(set)
     for row, row_names in names.items():
-        for name in row_names:
-            for spelling in _spellings(name):
-                rows[spelling].add(row)
-    candidates = {student: rows.get(_folded(student), set()) for student in sorted(set(students))}
-    claims: dict[int, list[str]] = defaultdict(list)
-    for student, fitting in candidates.items():
-        for row in fitting:
-            claims[row].append(student)
-    matches = Matches()
-    for student, fitting in candidates.items():
-        if not fitting:
-            matches.unknown.append(student)
-        elif len(fitting) > 1 or any(len(claims[row]) > 1 for row in fitting):
-            matches.ambiguous.append(student)
-        else:
-            matches.rows[student] = next(iter(fitting))
-    return matches
+        for spelling in {spelling for name in row_names for spelling in _spellings(name)}:
+            rows[spelling].add(row)
+    fitting = {student: rows.get(_folded(student), set()) for student in sorted(set(students))}
+    claims: dict[int, int] = defaultdict(int)
+    for candidates in fitting.values():
+        for row in candidates:
+            claims[row] += 1
+    unknown = [student for student, candidates in fitting.items() if not candidates]
+    certain = {
+        student: next(iter(candidates))
+        for student, candidates in fitting.items()
+        if len(candidates) == 1 and all(claims[row] == 1 for row in candidates)
+    }
+    return certain, unknown, [student for student in fitting if student not in {*certain, *unknown}]
 
 
 def _spellings(name: str) -> set[str]:

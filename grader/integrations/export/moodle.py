@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.export import MAX_NAMES, Export, feedback_text, plain_text
-from grader.integrations.export.gradebooks import CsvSheet, match, read_gradebook
+from grader.integrations.export import Export, feedback_text, plain_text
+from grader.integrations.export.gradebooks import matched, read_gradebook
 from grader.results.model import Result
 from grader.scores import format_points, points_text
-from grader.text import some, without_formula
+from grader.sheets import Sheet
+from grader.text import without_formula
 
 _ADDRESSES = ("email address", "email")
 _NUMBERS = ("id number",)
@@ -31,52 +32,41 @@ def write_files(export: Export) -> None:
         GraderError: the export has no addresses, or none of its users has a result.
     """
     sheet = read_gradebook(export)
-    headings = [heading.strip().casefold() for heading in sheet.headings]
-    if _find(headings, _ADDRESSES) is None:
+    headings = [heading.strip().casefold() for heading in sheet.rows[0]]
+    user_columns = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
+    if user_columns[0] is None:
         raise GraderError(
-            f"{sheet.path} has no column Email address ({', '.join(sheet.headings)}): export the gradebook in"
+            f"{sheet.path} has no column Email address ({', '.join(sheet.rows[0])}): export the gradebook in"
             " Moodle by Grades, Export, Plain text file"
         )
     people = _people(sheet, headings)
     for stem, results in export.results.items():
-        matches = match((result.student for result in results), people)
-        matches.note(export, sheet.path)
-        rows = matches.rows
-        known = [(result, rows[result.student]) for result in results if result.student in rows]
-        lines = _lines(export, sheet, headings, known)
+        lines, formulas = [], []
+        for result, row in matched(export, sheet, results, people):
+            user = [sheet.value(sheet.rows[row], column) for column in user_columns]
+            if any(without_formula(name) != name for name in user):
+                formulas.append(f"{result.student} {tuple(user)}")
+            else:
+                lines.append([*user, format_points(result.score), _feedback(result, export.shows)])
+        export.note(
+            f"{stem}, left out, because a spreadsheet would take their address or number for a formula",
+            formulas,
+        )
         if lines:
             title = without_formula(plain_text(export.title(stem) or stem))
-            export.write(f"{stem}.csv", _csv([["Email address", "ID number", title, "Feedback"], *lines]))
+            text = io.StringIO()
+            csv.writer(text).writerows([["Email address", "ID number", title, "Feedback"], *lines])
+            export.write(f"{stem}.csv", text.getvalue())
             export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.files:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
-
-
-def _lines(
-    export: Export, sheet: CsvSheet, headings: Sequence[str], results: Sequence[tuple[Result, int]]
-) -> list[list[str]]:
-    """A line for each result and its row; adds a note about users whose address or number is a formula."""
-    columns = _find(headings, _ADDRESSES), _find(headings, _NUMBERS)
-    lines, formulas = [], []
-    for result, row in results:
-        user = tuple(sheet.value(sheet.rows[row], column) for column in columns)
-        if any(without_formula(name) != name for name in user):
-            formulas.append(f"{result.student} {user}")
-        else:
-            lines.append([*user, format_points(result.score), _feedback(result, export.shows)])
-    if formulas:
-        export.note(
-            f"{results[0][0].name}, left out, because a spreadsheet would take their address or number for a"
-            f" formula: {', '.join(some(formulas, MAX_NAMES))}."
-        )
-    return lines
 
 
 def _find(headings: Sequence[str], names: Sequence[str]) -> int | None:
     return next((column for column, heading in enumerate(headings) if heading in names), None)
 
 
-def _people(sheet: CsvSheet, headings: Sequence[str]) -> dict[int, list[str]]:
+def _people(sheet: Sheet, headings: Sequence[str]) -> dict[int, list[str]]:
     """All names of each row's person."""
     columns = [_find(headings, names) for names in (_ADDRESSES, _NUMBERS, *((name,) for name in _NAMES))]
     given, family = _find(headings, _GIVEN), _find(headings, _FAMILY)
@@ -96,9 +86,3 @@ def _feedback(result: Result, shows: Feedback) -> str:
         parts.append(" ".join(filter(None, (points, feedback_text(answer, shows)))))
     line = " ".join(plain_text(" ".join(parts)).split())
     return without_formula(line if len(line) <= _MAX_FEEDBACK else line[: _MAX_FEEDBACK - 1] + "…")
-
-
-def _csv(lines: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows(lines)
-    return text.getvalue()
