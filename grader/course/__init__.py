@@ -14,9 +14,8 @@
   task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
 * A notebook's picture is a PNG in a data address, in a cell of text (`pictures.py`). Colab shows
   neither attachments nor SVG there, and a saved output is gone once a student runs all cells.
-* The line of an error in a probe is computed outside. The worker gets no path, comment or line of the file.
-  It sends a position, and both syntax trees are walked side by side to the line of the file
-  (`ProbeSource.line_in_file`).
+* The line of an error in a probe is computed outside. The worker gets no path and no comment. What is sent
+  keeps the lines of its definitions, so the line that comes back tells that of the file (`place_in_file`).
 * Settings are part of what decides a verdict: partial credit and points are in an assignment's fingerprint,
   limits in that of evidence. What feedback shows is in `run.json`; it is null until all pages are written
   anew, so that the next run mends a killed or partial run.

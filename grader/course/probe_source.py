@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import io
 import re
 import symtable
 import textwrap
-from bisect import bisect_right
+import tokenize
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,11 +24,9 @@ from grader.course.author_file import TODO, global_names
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
-#: What a probe may name: the worker offers exactly these, and grader/inside.pyi explains them.
-VOCABULARY = (
-    *("torch", "nn", "F", "math", "snap", "state", "attempt", "warned", "spy", "mark", "alive", "nodes"),
-    *("reaches", "freed", "graph", "graph_at", "saved", "untouched", "updates", "gradients", "vjp", "reseed"),
-)
+_STUB = (Path(__file__).parents[1] / "inside.pyi").read_text(encoding="utf-8")
+#: What a probe may name: the functions of the stub, which explains them. The worker offers exactly these.
+VOCABULARY = ("torch", "nn", "F", "math", *re.findall(r"(?m)^def (?!inside\b)(\w+)", _STUB))
 
 
 class Placeholder:
@@ -57,7 +57,6 @@ class Placeholder:
 PLACEHOLDERS = {word: Placeholder(word) for word in VOCABULARY}
 
 Definition = ast.FunctionDef | ast.ClassDef
-_Placed = ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword
 
 #: Builtins that reach files, other code or the terminal.
 _REFUSED_BUILTINS = {"open", "eval", "exec", "compile", "__import__", "input", "breakpoint"}
@@ -71,12 +70,12 @@ class ProbeSource:
     """A function or class that is sent to the worker.
 
     Attributes:
-        text: its source without decorators, docstrings and comments.
+        text: its source without decorators, docstrings and comments; each line stands where the file has it.
         dependencies: the ``@inside`` definitions it names directly.
         words: the words of ``grader.inside`` that it uses.
         attributes: every attribute name it uses; a probe's question follows from them.
         path: the author's file; stays outside.
-        tree: the syntax of `text`, with the lines of that file; stays outside.
+        tree: its syntax, with the lines of that file; stays outside.
     """
 
     name: str
@@ -93,12 +92,12 @@ class ProbeSource:
         remembered = vars(definition).get(_KEY)
         if isinstance(remembered, cls):
             return remembered
-        tree = _definition_tree(definition)
+        tree, text = _travelling(definition)
         names = global_names(symtable.symtable(ast.unparse(tree), "<probe>", "exec")) - {tree.name}
         dependencies = _dependencies(definition, tree, names)
         source = cls(
             name=tree.name,
-            text=ast.unparse(tree),
+            text=text,
             dependencies=dependencies,
             words=frozenset(names & PLACEHOLDERS.keys()) - {helper.name for helper in dependencies},
             attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
@@ -112,16 +111,6 @@ class ProbeSource:
     def where(self) -> str:
         """File and line of the definition, as an error begins."""
         return f"{self.path}, line {self.tree.lineno}"
-
-    def line_in_file(self, line: int, column: int) -> int:
-        """The file's line for a position in `text`: a line counted from 1, a column in bytes from 0."""
-        pairs = zip(ast.walk(ast.parse(self.text).body[0]), ast.walk(self.tree), strict=False)
-        positions = sorted(
-            (sent.lineno, sent.col_offset, written.lineno)
-            for sent, written in pairs
-            if isinstance(sent, _Placed) and isinstance(written, _Placed)
-        )
-        return int(positions[max(bisect_right(positions, (line, column, 1 << 31)) - 1, 0)][2])
 
     def closure(self, *others: ProbeSource) -> dict[str, ProbeSource]:
         """This definition, the others and all their dependencies by name, dependencies first.
@@ -147,10 +136,12 @@ class ProbeSource:
         return parts
 
 
-def _definition_tree(definition: Any) -> Definition:
-    """The syntax of a definition without docstrings and decorators; CourseError for what cannot travel."""
+def _travelling(definition: Any) -> tuple[Definition, str]:
+    """The syntax of a definition, without decorators, and its text; CourseError for what cannot travel."""
     lines, first = inspect.getsourcelines(definition)
-    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    source = textwrap.dedent("".join(lines))
+    tree = ast.parse(source).body[0]
+    text = _without_remarks(source, tree)
     ast.increment_lineno(tree, first - 1)
     where = _where(definition, tree)
     if not isinstance(tree, Definition):
@@ -169,12 +160,28 @@ def _definition_tree(definition: Any) -> Definition:
         _refuse_computed_defaults(tree, definition)
     for node in ast.walk(tree):
         _refuse_statement(node, definition)
-        if (
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            node.body = node.body[1:] or [ast.Pass()]  # a student's code must not read what is tested
-    return tree
+    return tree, text
+
+
+def _without_remarks(source: str, tree: ast.stmt) -> str:
+    """The lines of a definition without docstrings and comments: a student's code could read what is tested.
+
+    No line goes, so that a line of what is sent is a line of the file.
+    """
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]].rstrip()
+    for node in ast.walk(tree):
+        match node:
+            case (ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef()) as definition:
+                match definition.body[0]:
+                    case ast.Expr(ast.Constant(str())) as docstring:
+                        begin, end = docstring.lineno - 1, docstring.end_lineno or docstring.lineno
+                        before = lines[begin].encode()[: docstring.col_offset].decode()
+                        after = lines[end - 1].encode()[docstring.end_col_offset :].decode()
+                        lines[begin:end] = f"{before}(...{chr(10) * (end - begin - 1)}){after}".split("\n")
+    return "\n".join(lines[tree.lineno - 1 : tree.end_lineno])
 
 
 def _refuse_statement(node: ast.AST, definition: Any) -> None:

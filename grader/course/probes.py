@@ -67,17 +67,12 @@ class Probe:
         others = (self.oracle if oracle else None, self.cases)
         return tuple(self.source.closure(*filter(None, others)).values())
 
-    def place_in_file(
-        self, line: int, column: int, *, oracle: bool = False
-    ) -> tuple[ProbeSource, int] | None:
-        """The definition that a position in a bundle belongs to, and its line in its file.
-
-        Lines count from 1, columns in bytes from 0.
-        """
+    def place_in_file(self, line: int, *, oracle: bool = False) -> tuple[ProbeSource, int] | None:
+        """The definition that a line of a bundle belongs to, and the line in its file; from 1."""
         for part in self.parts(oracle=oracle):
             lines = (part.text + _SEPARATOR).count("\n")
             if line < lines:
-                return part, part.line_in_file(line, column)
+                return part, part.tree.lineno + line - 1
             line -= lines
         return None
 

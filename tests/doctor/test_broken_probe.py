@@ -231,9 +231,9 @@ def test_every_place_of_a_bundle_is_found(course):
         for oracle in (False, True):
             bundle = probe.bundle(oracle=oracle)
             for number, line in enumerate(bundle.splitlines(), start=1):
-                if not line.strip():
+                if line.strip() in {"", ")"}:  # in the place of a docstring, too
                     continue
-                part, written = probe.place_in_file(number, len(line) - len(line.lstrip()), oracle=oracle)
+                part, written = probe.place_in_file(number, oracle=oracle)
                 there = Path(part.path).read_text(encoding="utf-8").splitlines()[written - 1]
                 words = line.split("(")[0].split("{")[0].strip()
                 assert words in there, (probe.name, line, there)
