@@ -202,10 +202,10 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
 
 
 def _require_room(path: Path) -> None:
-    for place, is_right, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
+    for place, fits, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
         if place.is_symlink():
             raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
-        if place.exists() and not is_right(place):
+        if place.exists() and not fits(place):
             raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
 
 

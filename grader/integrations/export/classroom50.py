@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from grader.integrations.export import Export, plain_text
-from grader.results.model import QuestionResult, Result
+from grader.results.model import Result
 from grader.scores import points_text
 
 SCHEMA = "classroom50/result/v1"
@@ -39,7 +39,8 @@ def write_files(export: Export) -> None:
         known = {"CLASSROOM": os.environ.get("CLASSROOM", "")}
     for stem, results in export.results.items():
         factor = _common_factor(results, export.course.settings.partial_credit) or 1
-        if not all(_is_whole(factor * points) for result in results for points in _points(result)):
+        points = {p for result in results for a in result.questions for p in (a.score, a.max_score)}
+        if not all(_is_whole(factor * value) for value in points):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
         if factor > 1:
             export.note(
@@ -53,7 +54,18 @@ def write_files(export: Export) -> None:
 
 def _result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
     """A result as Classroom 50 reads it; its total is the sum of its tests."""
-    tests = [_test(answer, factor) for answer in result.questions]
+    tests = []
+    for answer in result.questions:
+        points = points_text(answer.score, answer.max_score)
+        most, score = (int(factor * value + _ROUNDING) for value in (answer.max_score, answer.score))
+        tests.append(
+            {
+                "test-name": plain_text(f"{answer.id} · {answer.title} ({points} points)"),
+                "passed": answer.in_full,
+                "score": most if answer.in_full else score,
+                "max-score": most,
+            }
+        )
     return {
         "schema": SCHEMA,
         "classroom": environment.get("CLASSROOM") or "",
@@ -68,34 +80,17 @@ def _result_json(result: Result, factor: int, environment: Mapping[str, str]) ->
     }
 
 
-def _test(answer: QuestionResult, factor: int) -> dict[str, Any]:
-    points = points_text(answer.score, answer.max_score)
-    most = int(factor * answer.max_score + _ROUNDING)
-    return {
-        "test-name": plain_text(f"{answer.id} · {answer.title} ({points} points)"),
-        "passed": answer.in_full,
-        "score": most if answer.in_full else int(factor * answer.score + _ROUNDING),
-        "max-score": most,
-    }
-
-
 def _common_factor(results: Sequence[Result], partial_credit: float) -> int | None:
     """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
 
     Points earned have no part in it, so another notebook does not change it.
     """
     points: set[float] = set()
-    for result in results:
-        for answer in result.questions:
-            points |= {answer.max_score, partial_credit * answer.max_score}
-            points |= {check.max_points for check in answer.checks}
+    for answer in (answer for result in results for answer in result.questions):
+        points |= {answer.max_score, partial_credit * answer.max_score}
+        points |= {check.max_points for check in answer.checks}
     factors = range(1, _LARGEST_FACTOR + 1)
     return next((factor for factor in factors if all(_is_whole(factor * value) for value in points)), None)
-
-
-def _points(result: Result) -> Iterator[float]:
-    for answer in result.questions:
-        yield from (answer.score, answer.max_score)
 
 
 def _is_whole(value: float) -> bool:

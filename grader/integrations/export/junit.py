@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
@@ -30,46 +31,40 @@ def write_files(export: Export) -> None:
 
 
 def _add_suite(suites: ET.Element, result: Result, shows: Feedback) -> None:
-    suite = ET.SubElement(suites, "testsuite", name=_xml(result.student))
+    suite = ET.SubElement(suites, "testsuite", name=_xml(result.student), time="0")
     if result.provenance.graded_at:
         suite.set("timestamp", _xml(result.provenance.graded_at.removesuffix("Z")))
-    suite.set("time", "0")
-    properties = ET.SubElement(suite, "properties")
-    earned = [("", result.score, result.max_score)]
-    earned += [(f"{a.id}.", a.score, a.max_score) for a in result.questions]
-    for prefix, score, of in earned:
-        ET.SubElement(properties, "property", name=_xml(f"{prefix}score"), value=format_points(score))
-        ET.SubElement(properties, "property", name=_xml(f"{prefix}max_score"), value=format_points(of))
-    cases = [
+    points = {"score": result.score, "max_score": result.max_score}
+    for answer in result.questions:
+        points |= {f"{answer.id}.score": answer.score, f"{answer.id}.max_score": answer.max_score}
+    _add_properties(suite, {name: format_points(value) for name, value in points.items()})
+    asked = [(answer, check) for answer in result.questions for check in answer.checks]
+    for answer, check in asked:
         _add_case(suite, result, answer, check, shows)
-        for answer in result.questions
-        for check in answer.checks
-    ]
-    suite.set("tests", str(len(cases)))
+    suite.set("tests", str(len(asked)))
     for kind in ("failure", "error"):
-        suite.set(f"{kind}s", str(sum(case.find(kind) is not None for case in cases)))
+        suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("skipped", "0")
 
 
 def _add_case(
     suite: ET.Element, result: Result, answer: QuestionResult, check: CheckResult, shows: Feedback
-) -> ET.Element:
-    case = ET.SubElement(
-        suite, "testcase", classname=_xml(f"{result.name}.{answer.id}"), name=_xml(check.id), time="0"
-    )
-    properties = ET.SubElement(case, "properties")
-    for name, value in (
-        ("title", check.title),
-        ("points", format_points(check.points)),
-        ("max_points", format_points(check.max_points)),
-    ):
-        ET.SubElement(properties, "property", name=name, value=_xml(value))
+) -> None:
+    name = _xml(f"{result.name}.{answer.id}")
+    case = ET.SubElement(suite, "testcase", classname=name, name=_xml(check.id), time="0")
+    points, most = format_points(check.points), format_points(check.max_points)
+    _add_properties(case, {"title": check.title, "points": points, "max_points": most})
     if check.outcome != "passed":
         broken = result.error is not None or check.outcome == "error"
         message = result.error or (check.message if shows.diagnoses or answer.status != "answered" else None)
         fault = ET.SubElement(case, "error" if broken else "failure", message=_xml(message or check.title))
         fault.text = _xml(check.hint) if check.hint and shows.hints else None
-    return case
+
+
+def _add_properties(element: ET.Element, values: Mapping[str, str]) -> None:
+    properties = ET.SubElement(element, "properties")
+    for name, value in values.items():
+        ET.SubElement(properties, "property", name=_xml(name), value=_xml(value))
 
 
 def _xml(text: str) -> str:

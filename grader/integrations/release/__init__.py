@@ -34,8 +34,6 @@ __all__ = ["MANIFEST", "Changes", "Released", "release"]
 _SCHEMA = "autograd-grader/release/v1"
 _GIT = ".git"  # a repository that was made for the first release
 
-Hashes = dict[str, set[str]]
-
 
 @dataclass(frozen=True)
 class Changes:
@@ -99,38 +97,36 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
             known before, nothing has been changed.
     """
     try:
-        known = _earlier(folder)
-        for path in {*files, *(known or {}), MANIFEST}:
+        earlier = _earlier(folder)
+        known = earlier or {}
+        for path in {*files, *known, MANIFEST}:
             _require_plain(folder, path)
-        return _write(folder, files, known, overwrite=overwrite)
+        new = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+        there = {path: _sha256_of(folder / path) for path in {*new, *known}}
+        different = {path for path in new if there[path] != new[path]}
+        obsolete = {path for path in known if path not in new and there[path]}
+        foreign = {path for path in different | obsolete if there[path] not in {None, known.get(path)}}
+        kept = set() if overwrite else foreign
+        if earlier is None:
+            write_atomic(
+                folder / MANIFEST, _manifest({})
+            )  # so that a release that is stopped is known as one
+        for path in sorted(different - kept):
+            write_atomic(folder / path, files[path])
+        for path in obsolete - kept:
+            _remove(folder, path)
+        if known != new:
+            write_atomic(folder / MANIFEST, _manifest(new))
     except OSError as error:
         raise GraderError(
             f"{error.filename or folder} cannot be written ({error.strerror}): mend that, or choose another"
             " folder; the same command goes on."
         ) from error
-
-
-def _write(folder: Path, files: Mapping[str, bytes], earlier: Hashes | None, *, overwrite: bool) -> Changes:
-    known = earlier or {}
-    new = {path: {_sha256(content)} for path, content in files.items()}
-    there = {path: _sha256_of(folder / path) for path in {*files, *known}}
-    different = {path for path in files if there[path] not in new[path]}
-    obsolete = {path for path in known if path not in files and there[path]}
-    foreign = {path for path in different | obsolete if there[path] not in {None, *known.get(path, ())}}
-    kept = set() if overwrite else foreign
-    if earlier is None:
-        write_atomic(folder / MANIFEST, _manifest({}))  # so that a release that is stopped is known as one
-    for path in sorted(different - kept):
-        write_atomic(folder / path, files[path])
-    for path in obsolete - kept:
-        _remove(folder, path)
-    if known != new:
-        write_atomic(folder / MANIFEST, _manifest(new))
     return Changes(*(tuple(sorted(paths)) for paths in (different - kept, obsolete - kept, kept)))
 
 
-def _earlier(folder: Path) -> Hashes | None:
-    """What the release before wrote; None in an empty folder."""
+def _earlier(folder: Path) -> dict[str, str] | None:
+    """The hashes of what the release before wrote; None in an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise GraderError(f"{folder} is a file: name a folder for the student repository.")
     if not folder.is_dir() or all(entry.name == _GIT for entry in folder.iterdir()):
@@ -143,8 +139,8 @@ def _earlier(folder: Path) -> Hashes | None:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         files: dict[str, list[str]] = {_SCHEMA: manifest["files"]}[manifest["schema"]]
-        return {str(name): {str(sha256) for sha256 in hashes} for name, hashes in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return {str(name): str(hashes[0]) for name, hashes in files.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise GraderError(
             f"{path} is broken, so nobody knows which files are the release's: release into an empty folder."
         ) from error
@@ -170,17 +166,13 @@ def _remove(folder: Path, path: str) -> None:
             (folder / parent).rmdir()
 
 
-def _manifest(files: Mapping[str, set[str]]) -> bytes:
-    manifest = {"schema": _SCHEMA, "files": {path: sorted(files[path]) for path in sorted(files)}}
+def _manifest(files: Mapping[str, str]) -> bytes:
+    manifest = {"schema": _SCHEMA, "files": {path: [files[path]] for path in sorted(files)}}
     return (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _sha256_of(path: Path) -> str | None:
     try:
-        return _sha256(path.read_bytes())
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except FileNotFoundError:
         return None
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -63,7 +63,16 @@ def _read(path: Path, advice: str = "run `make build`") -> bytes:
 
 
 def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, Any]:
-    assignments = [_assignment(course, stem) for stem in stems]
+    assignments = []
+    for stem in stems:
+        assignment, points = course.assignment(stem), course.points(stem)
+        questions = [
+            {"id": q.id, "title": q.title, "function": q.function, "points": points[q.id]}
+            for q in assignment.questions
+            if not q.is_end_task
+        ]
+        worth = total(points.values())
+        assignments.append({"stem": stem, "title": assignment.title, "points": worth, "questions": questions})
     return {
         "assignments": assignments,
         "first": stems[0],
@@ -72,26 +81,6 @@ def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "version": __version__,
         "wheel": wheel.name,
-    }
-
-
-def _assignment(course: Course, stem: str) -> dict[str, Any]:
-    assignment, points = course.assignment(stem), course.points(stem)
-    questions = [
-        {
-            "id": question.id,
-            "title": question.title,
-            "function": question.function,
-            "points": points[question.id],
-        }
-        for question in assignment.questions
-        if not question.is_end_task
-    ]
-    return {
-        "stem": stem,
-        "title": assignment.title,
-        "points": total(points.values()),
-        "questions": questions,
     }
 
 
