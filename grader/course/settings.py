@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from grader.errors import CourseError
 from grader.sandbox.plan import TimeLimits
+from grader.text import did_you_mean
 
 FILE_NAME = "course.toml"
 
-_SECONDS = (0.1, 86_400.0)
-_POINTS = (0.01, 10_000.0)
+#: The least and the largest number that an entry may be; None for one that is true or false.
+Bounds = tuple[float, float] | None
+_SHARE, _SECONDS, _POINTS = (0.0, 1.0), (0.1, 86_400.0), (0.01, 10_000.0)
 
 #: The ids of the questions of every assignment, by its stem; None where they are unknown.
 Questions = Mapping[str, Collection[str] | None]
@@ -57,7 +59,8 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text)
+        tables = tomllib.loads(text)
+        content = dict(_entries(tables))
     except FileNotFoundError:
         return Settings()
     except OSError as error:
@@ -68,101 +71,65 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
         reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
         raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
-    return _settings(_Table(path, "", content, text), questions)
+    sets_points = any(key.startswith("points.") for key in content)
+    allowed = _allowed(questions() if sets_points else {}, content)
+    sections = {key.rpartition(".")[0] for key in allowed} | {"points"}
+    for key, value in content.items():
+        complaint = None
+        if key in allowed:
+            complaint = _complaint(key, value, allowed[key])
+        elif key in sections and value != {}:
+            complaint = f"{key} is {value!r}, but has to be a section, [{key}]"
+        elif key not in sections:
+            complaint = f"{key!r} means nothing here: {did_you_mean(key, sections | allowed.keys())}"
+        if complaint:
+            raise CourseError(f"{path}{_line_of(key, text)}: {complaint}")
+    return msgspec.convert(tables.pop("score", {}) | tables, Settings)  # a whole number becomes a float
 
 
-def _settings(file: _Table, questions: Callable[[], Questions]) -> Settings:
-    file.allow("score", "points", "limits", "feedback")
-    score, limits, feedback = file.table("score"), file.table("limits"), file.table("feedback")
-    score.allow("partial_credit")
-    limits.allow(*(limit.name for limit in fields(TimeLimits)))
-    feedback.allow(*(shown.name for shown in fields(Feedback)))
-    return Settings(
-        partial_credit=score.number("partial_credit", 0.0, 1.0, Settings.partial_credit),
-        points=_points(file.table("points"), questions),
-        limits=TimeLimits(**{key: limits.number(key, *_SECONDS) for key in limits.content}),
-        feedback=Feedback(**{key: feedback.switch(key) for key in feedback.content}),
-    )
+def _entries(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The entries of a table and of those in it by their full names, as in ``limits.cell``."""
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _entries(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
 
 
-def _points(table: _Table, questions: Callable[[], Questions]) -> dict[str, dict[str, float]]:
-    if not table.content:
-        return {}
-    by_stem = questions()
-    table.allow(*by_stem)
-    points: dict[str, dict[str, float]] = {}
-    for stem in table.content:
-        of_stem, ids = table.table(stem), by_stem[stem]
-        of_stem.allow(*(of_stem.content if ids is None else ids))
-        points[stem] = {question: of_stem.number(question, *_POINTS) for question in of_stem.content}
-    return points
+def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Bounds]:
+    """What may stand in the file; `content` has the names of what does, for questions that are not known."""
+    allowed: dict[str, Bounds] = {"score.partial_credit": _SHARE}
+    allowed |= {f"limits.{limit.name}": _SECONDS for limit in fields(TimeLimits)}
+    allowed |= {f"feedback.{shown.name}": None for shown in fields(Feedback)}
+    for stem, ids in questions.items():
+        given = [key for key in content if key.startswith(f"points.{stem}.")]
+        known = given if ids is None else [f"points.{stem}.{question}" for question in ids]
+        allowed |= dict.fromkeys(known, _POINTS)
+    return allowed
 
 
-def _plain(name: str) -> str:
-    """The name of a section or an entry, without blanks and quotes."""
-    return re.sub(r"[\s\"']", "", name)
+def _complaint(key: str, value: object, bounds: Bounds) -> str | None:
+    """What is wrong with the value of an entry, if anything."""
+    if bounds is None:
+        is_right, wanted = type(value) is bool, "true or false"
+    else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_right = is_number and bounds[0] <= value <= bounds[1]  # type: ignore[operator]
+        wanted = f"a number from {bounds[0]:g} to {bounds[1]:g}"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
+    return None if is_right else f"{key} is {cut}, but has to be {wanted}"
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table of the file, which checks each entry as it is read.
-
-    Its name is such as ``points.01_leaves``, empty for the whole file; `text` is that of the whole file.
-    """
-
-    path: Path
-    name: str
-    content: Mapping[str, Any]
-    text: str
-
-    def allow(self, *keys: str) -> None:
-        """Refuse unknown keys, such as misspelt ones."""
-        for key in self.content:
-            if key not in keys:
-                near = get_close_matches(key, keys, n=1, cutoff=0.5)
-                advice = f"; did you mean {near[0]}?" if near else ": remove it"
-                allowed = f"here may be {', '.join(keys)}" if keys else "nothing may be here"
-                where, name = self._where(key), self._full_name(key)
-                raise CourseError(f"{where}: {name!r} means nothing ({allowed}){advice}")
-
-    def table(self, key: str) -> _Table:
-        """The table below a key, empty where there is none."""
-        value = self.content.get(key, {})
-        if not isinstance(value, dict):
-            raise self._refused(key, value, f"a section, [{self._full_name(key)}]")
-        return _Table(self.path, self._full_name(key), value, self.text)
-
-    def number(self, key: str, least: float, most: float, default: float = math.nan) -> float:
-        """The number of a key, within its bounds."""
-        value = self.content.get(key, default)
-        if type(value) not in (int, float) or not least <= value <= most:  # a bool is no number here
-            raise self._refused(key, value, f"a number from {least:g} to {most:g}")
-        return float(value)
-
-    def switch(self, key: str) -> bool:
-        """The value of a key, true or false."""
-        value = self.content[key]
-        if type(value) is not bool:
-            raise self._refused(key, value, "true or false")
-        return value
-
-    def _full_name(self, key: str) -> str:
-        return f"{self.name}.{key}" if self.name else key
-
-    def _where(self, key: str) -> str:
-        """The file, and the line of an entry if it stands below its section's head, as most entries do."""
-        section, wanted = "", self._full_name(key)
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            head = re.match(r"\s*\[([^][]+)\]", line)
-            entry = re.match(r"\s*([^=#]+?)\s*=", line)
-            if head:
-                section = _plain(head[1])
-            name = section if head else ".".join(filter(None, [section, _plain(entry[1])])) if entry else ""
-            if name == wanted or name.startswith(f"{wanted}."):
-                return f"{self.path}, line {number}"
-        return str(self.path)
-
-    def _refused(self, key: str, value: object, allowed: str) -> CourseError:
-        shown = str(value).lower() if isinstance(value, bool) else repr(value)
-        cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        return CourseError(f"{self._where(key)}: {self._full_name(key)} is {cut}, but has to be {allowed}")
+def _line_of(key: str, text: str) -> str:
+    """``, line 3`` for an entry that stands below its section's head, as most entries do; else nothing."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        plain = re.sub(r"[\s\"']", "", line)
+        if head := re.match(r"\[([^][]+)\]", plain):
+            section = head[1]
+        entry = plain.partition("=")[0] if "=" in plain and head is None else ""
+        name = f"{section}.{entry}".strip(".") if entry or head else ""
+        if name == key or (name and name.startswith(f"{key}.")):
+            return f", line {number}"
+    return ""
