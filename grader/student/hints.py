@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,32 +45,28 @@ def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
 
 
 def hints_to(question: Question) -> list[Hint]:
-    """The hints to a question; the first says what is asked."""
-    written = _DETAILS.finditer(question.prose)
-    return [
-        Hint("What is asked", "\n\n".join(_asked(question))),
-        *(Hint(_heading(found["heading"].strip()), found["text"].strip()) for found in written),
-        *_about_the_check(question),
-    ]
-
-
-def _heading(written: str) -> str:
-    """An author's heading, unless it is only a number, which would differ from ours."""
-    return "A hint from the notebook" if _COUNTED.fullmatch(written) else written
-
-
-def _asked(question: Question) -> Iterator[str]:
+    """What is asked, the author's own hints, what the public check looks at, and what it may say."""
     worth = f" ({format_points(question.points)} points)" if question.points else ""
-    yield f"{question.title}{worth}"
     prose = _WORTH.sub("", _DETAILS.sub("", question.prose).strip()).strip()
-    if prose:
-        yield prose
     documented = _docstring(question)
-    if documented:
-        yield f"{question.function}: {documented}"
+    asked = [f"{question.title}{worth}", prose, documented and f"{question.function}: {documented}"]
+    hints = [Hint("What is asked", "\n\n".join(filter(None, asked)))]
+    for written in _DETAILS.finditer(question.prose):
+        heading = written["heading"].strip()
+        # A heading that is only a number would differ from ours.
+        is_number = _COUNTED.fullmatch(heading)
+        hints.append(Hint("A hint from the notebook" if is_number else heading, written["text"].strip()))
+    tests = question.check.tests if question.check else ()
+    titles = [test.title for test in tests]
+    messages = dict.fromkeys(" ".join(message.split()) for test in tests for message in test.messages)
+    for heading, lines in {"What the check looks at": titles, "What the check may say": messages}.items():
+        if lines:
+            hints.append(Hint(heading, "\n".join(f"- {line}" for line in lines)))
+    return hints
 
 
 def _docstring(question: Question) -> str | None:
+    """What the stub says of the function it asks for."""
     try:
         body = ast.parse(question.stub.source if question.stub else "").body
     except (SyntaxError, ValueError, RecursionError):
@@ -80,15 +75,3 @@ def _docstring(question: Question) -> str | None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == question.function:
             return ast.get_docstring(node)
     return None
-
-
-def _about_the_check(question: Question) -> Iterator[Hint]:
-    """What the public check looks at, then its messages."""
-    if question.check is None:
-        return
-    yield Hint("What the check looks at", "\n".join(f"- {test.title}" for test in question.check.tests))
-    messages = dict.fromkeys(message for test in question.check.tests for message in test.messages)
-    if messages:
-        yield Hint(
-            "What the check may say", "\n".join(f"- {' '.join(message.split())}" for message in messages)
-        )
