@@ -66,11 +66,6 @@ class NotebookReport:
         return cell_name(number, self.notebook.code[number - 1].source)
 
     @property
-    def passed(self) -> frozenset[str]:
-        """The ids of the questions that pass."""
-        return frozenset(answer.question.id for answer in self.questions if answer.is_done)
-
-    @property
     def next_question(self) -> QuestionReport | None:
         """The first question that fails, else the first that is not begun or not defined."""
         left = [answer for answer in self.questions if answer.status in ("fails", "untouched", "missing")]

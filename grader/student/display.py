@@ -173,7 +173,7 @@ def print_table(
     """A row for each notebook, then what the marks mean and what to do next.
 
     Args:
-        found: the report on each notebook, or why there is none.
+        found: the report on each notebook, or why there is none; points are those of the public checks.
         stems: the assignment that each answers.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
@@ -185,7 +185,10 @@ def print_table(
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, _points(report), _marks(to, report))
+            earned = sum(answer.points for answer in report.questions)
+            worth = sum(answer.question.points for answer in report.questions)
+            marks = [Text.assemble(a.question.id, " ", mark(to, a.status)) for a in report.questions]
+            table.add_row(name, points_text(earned, worth), Text("  ").join(marks))
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
@@ -193,28 +196,14 @@ def print_table(
     for report in found.values():
         if isinstance(report, GraderError):
             to.print(Text(terminal_line(str(report)), "red"))
-    originals = {path.stem for path in found}  # `01_x-Copy1` is a copy where `01_x` is there
-    to.print(
-        _next_step(
-            {path: found[path] for path in found if stems[path] == path.stem or stems[path] not in originals}
-        )
-    )
+    to.print(_next_step(found, stems))
 
 
-def _points(report: NotebookReport) -> str:
-    """Points of the public checks, as in ``11 of 31``."""
-    earned = sum(answer.points for answer in report.questions)
-    worth = sum(answer.question.points for answer in report.questions)
-    return points_text(earned, worth)
-
-
-def _marks(to: Console, report: NotebookReport) -> Text:
-    marks = (Text.assemble(answer.question.id, " ", mark(to, answer.status)) for answer in report.questions)
-    return Text("  ").join(marks)
-
-
-def _next_step(found: Mapping[Path, NotebookReport | GraderError]) -> str:
+def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]) -> str:
+    originals = {path.stem for path in found}
     for path, report in found.items():
+        if stems[path] in originals - {path.stem}:
+            continue  # `01_x-Copy1` is a copy where `01_x` is there
         if isinstance(report, GraderError):
             return f"Next: mend {terminal_line(path.name)}, as said above."
         if following := report.next_question:

@@ -113,7 +113,7 @@ class Watcher:
         self._to.print(Text("Waiting for the next save. Ctrl-C ends this.", "dim"))
 
     def _print(self, before: NotebookReport | None, report: NotebookReport) -> None:
-        passed = before.passed if before else frozenset()
+        passed = {answer.question.id for answer in before.questions if answer.is_done} if before else set()
         changed = [
             answer
             for answer in report.questions

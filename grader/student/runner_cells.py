@@ -16,7 +16,7 @@ from grader.checks.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.cells import CellTimeout, Notebook
-from grader.sandbox.worker.errors import describe_error, rebound
+from grader.sandbox.worker.errors import describe_error, innermost, rebound
 from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.names import answer_status, cell_of
 from grader.text import utf8_text, without_controls
@@ -123,13 +123,13 @@ def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, An
     kind, text = description["types"][0], description["text"]
     if (behind := rebound(error, notebook.bindings, notebook.names)) is not None:
         text = f"{text} ({rebinding(Rebound(**behind))})"
-    file, line = _line_of_notebook(error)
+    file, line = _place(_in_notebook(error))
     if isinstance(error, SyntaxError) and error.filename == own:
         file, line, text = own, error.lineno or 0, error.msg
-    deepest, number = (_lines(error) or [("", 0)])[-1]
+    raising, number = _place(innermost(error, ""))
+    said = isinstance(error, AssertionError) and raising == own
     if isinstance(error, AssertionError) and not text:
-        text = linecache.getline(deepest, number).strip()
-    said = isinstance(error, AssertionError) and deepest == own
+        text = linecache.getline(raising, number).strip()
     if not said:
         text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
     return {
@@ -149,19 +149,13 @@ def _bounded(text: str, longest: int) -> str:
     return "\n".join([*shown, "..."] if len(lines) > _MOST_LINES else shown)
 
 
-def _line_of_notebook(error: BaseException | None) -> tuple[str, int]:
-    """The innermost line of the notebook on the way to an error, else to its cause."""
-    while error is not None:
-        lines = [(file, line) for file, line in _lines(error) if cell_of(file) is not None]
-        if lines:
-            return lines[-1]
-        error = error.__cause__ or error.__context__
-    return "", 0
+def _in_notebook(error: BaseException | None) -> types.TracebackType | None:
+    """The innermost entry of the notebook on the way to an error, else to its cause."""
+    trace = None
+    while error is not None and trace is None:
+        trace, error = innermost(error), error.__cause__ or error.__context__
+    return trace
 
 
-def _lines(error: BaseException) -> list[tuple[str, int]]:
-    trace, lines = error.__traceback__, []
-    while trace is not None:
-        lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    return lines
+def _place(trace: types.TracebackType | None) -> tuple[str, int]:
+    return (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace else ("", 0)
