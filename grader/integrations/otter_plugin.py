@@ -179,29 +179,15 @@ def _copy_notebook(path: Path, target: Path) -> None:
 
 def _as_otter_reads(result: Result) -> dict[str, Any]:
     """The result as Otter's client for R writes it: a file of tests for each question."""
-    return {
-        "test_file_results": [
-            {
-                "filename": question.id,
-                "points": None,
-                "test_case_results": [_case(check) for check in question.checks],
-            }
-            for question in result.questions
-        ]
-    }
 
+    def case(check: CheckResult) -> dict[str, Any]:
+        test = {"name": check.title, "code": "", "hidden": False, "points": check.max_points}
+        told = "\n".join(filter(None, (check.message, check.hint)))
+        messages = {"success_message": None, "failure_message": None}
+        return {"test_case": test | messages, "error": told, "passed": check.outcome == "passed"}
 
-def _case(check: CheckResult) -> dict[str, Any]:
-    text = "\n".join(filter(None, (check.message, check.hint)))
-    return {
-        "test_case": {
-            "name": check.title,
-            "code": "",
-            "hidden": False,
-            "points": check.max_points,
-            "success_message": None,
-            "failure_message": None,
-        },
-        "error": text,
-        "passed": check.outcome == "passed",
-    }
+    files = [
+        {"filename": question.id, "points": None, "test_case_results": [*map(case, question.checks)]}
+        for question in result.questions
+    ]
+    return {"test_file_results": files}

@@ -14,10 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.course.settings import Feedback
 from grader.integrations.export import Export, feedback_text, plain_number, plain_text
 from grader.reports.templates import markdown_text
-from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.text import utf8_text
 
@@ -41,11 +39,6 @@ class QuestionScore:
     status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
     message: str | None = None  # what the student reads; it may hold the student's own text
     seconds: float = 0.0
-
-
-def _totals(scored: Sequence[QuestionScore]) -> tuple[float, float]:
-    """Points earned, and points that can be earned."""
-    return total(score.score for score in scored), total(score.max_score for score in scored)
 
 
 def action_output(score: QuestionScore) -> str:
@@ -74,12 +67,11 @@ def outputs(stem: str, scored: Sequence[QuestionScore]) -> str:
 
 def notices(scored: Sequence[QuestionScore]) -> list[str]:
     """The two lines by which points leave a workflow; they hold no student's text."""
-    points, of = _totals(scored)
-    totals_json = {"totalPoints": plain_number(points), "maxPoints": plain_number(of)}
-    report = json.dumps(totals_json, separators=(",", ":"))
+    points, of = total(score.score for score in scored), total(score.max_score for score in scored)
+    report = {"totalPoints": plain_number(points), "maxPoints": plain_number(of)}
     return [
         f"::notice title=Autograding complete::Points {format_points(points)}/{format_points(of)}",
-        f"::notice title=Autograding report::{report}",
+        f"::notice title=Autograding report::{json.dumps(report, separators=(',', ':'))}",
     ]
 
 
@@ -91,32 +83,19 @@ def quoted(text: str) -> str:
 
 def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``, at most 1 MiB: a table, then what failed and why."""
-    points, of = _totals(scored)
-    lines = [
-        f"## {markdown_text(heading)}: {points_text(points, of)} points",
-        "",
-        "| | question | points |",
-        "|---|---|--:|",
-        *map(_row, scored),
-        "",
-    ]
+    points = points_text(total(score.score for score in scored), total(score.max_score for score in scored))
+    lines = [f"## {markdown_text(heading)}: {points} points", "", "| | question | points |", "|---|---|--:|"]
     ids_of: dict[str, list[str]] = {}
     for score in scored:
+        name = " · ".join(markdown_text(text) for text in (score.id, score.title) if text)
+        lines.append(f"| {_SIGNS[score.status]} | {name} | {points_text(score.score, score.max_score)} |")
         if score.message and score.status != "pass":
             ids_of.setdefault(score.message, []).append(score.id)
+    lines.append("")
     for message, ids in ids_of.items():
-        lines += [f"### {markdown_text(', '.join(ids))}", "", *_paragraphs(message)]
+        lines += [f"### {markdown_text(', '.join(ids))}", ""]
+        lines += [part for line in message.splitlines() if line.strip() for part in (markdown_text(line), "")]
     return _cut("\n".join(lines))
-
-
-def _row(score: QuestionScore) -> str:
-    name = " · ".join(markdown_text(text) for text in (score.id, score.title) if text)
-    points = points_text(score.score, score.max_score)
-    return f"| {_SIGNS[score.status]} | {name} | {points} |"
-
-
-def _paragraphs(message: str) -> list[str]:
-    return [part for line in message.splitlines() if line.strip() for part in (markdown_text(line), "")]
 
 
 def _cut(text: str) -> str:
@@ -133,24 +112,20 @@ def write_files(export: Export) -> None:
     for stem, results in export.results.items():
         title = export.title(stem) or stem
         for result in results:
-            scored = _question_scores(result, export.shows)
+            scored = [
+                QuestionScore(
+                    answer.id,
+                    answer.title,
+                    answer.score,
+                    answer.max_score,
+                    "error" if result.error else "pass" if answer.in_full else "fail",
+                    feedback_text(answer, export.shows),
+                )
+                for answer in result.questions
+            ]
             folder = f"{result.student}/{stem}"
             export.write(f"{folder}/outputs.txt", outputs(stem, scored))
             export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
             error = markdown_text(result.error) if result.error else None
             first = f"**This notebook could not be graded.** {error}\n\n" if error else ""
             export.write(f"{folder}/summary.md", first + step_summary(scored, title))
-
-
-def _question_scores(result: Result, shows: Feedback) -> list[QuestionScore]:
-    return [
-        QuestionScore(
-            answer.id,
-            answer.title,
-            answer.score,
-            answer.max_score,
-            "error" if result.error else "pass" if answer.in_full else "fail",
-            feedback_text(answer, shows),
-        )
-        for answer in result.questions
-    ]

@@ -91,21 +91,16 @@ def _checked(
     except GraderError as error:
         if handed_out is None:
             raise
+        told = terminal_text(str(error))
         return handed_out.stem, [
-            QuestionScore(
-                asked.id, terminal_text(asked.title), 0.0, asked.points, "error", terminal_text(str(error))
-            )
+            QuestionScore(asked.id, terminal_text(asked.title), 0.0, asked.points, "error", told)
             for asked in _questions(handed_out, question)
         ]
     return notebook.stem, [_score(report, answer) for answer in report.questions]
 
 
 def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
-    """The notebook.
-
-    Raises:
-        GraderError: it cannot be read, or holds another assignment's notebook.
-    """
+    """The notebook; GraderError where it cannot be read, or holds another assignment's."""
     notebook = open_notebook(find_notebook(path))
     if handed_out and handed_out.stem != notebook.stem:
         raise GraderError(

@@ -87,26 +87,26 @@ def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
     """A result as Gradescope reads it: exactly its numbers, and what the student may see."""
     points = f"{result.name}: {points_text(result.score, result.max_score)} points"
     output = f"This notebook could not be graded. {result.error}" if result.error else points
+    tests = [
+        {
+            "score": plain_number(answer.score),
+            "max_score": plain_number(answer.max_score),
+            "status": "passed" if answer.in_full else "failed",
+            "name": plain_text(f"{answer.id} · {answer.title}"),
+            "number": str(index),
+            "output": _output(answer, shows),
+            "output_format": "md",
+            "visibility": "visible",
+        }
+        for index, answer in enumerate(result.questions, 1)
+    ]
     return {
         "score": plain_number(result.score),
         "output": str(markdown_text(output)),
         "output_format": "md",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [_test(index, answer, shows) for index, answer in enumerate(result.questions, 1)],
-    }
-
-
-def _test(index: int, answer: QuestionResult, shows: Feedback) -> dict[str, Any]:
-    return {
-        "score": plain_number(answer.score),
-        "max_score": plain_number(answer.max_score),
-        "status": "passed" if answer.in_full else "failed",
-        "name": plain_text(f"{answer.id} · {answer.title}"),
-        "number": str(index),
-        "output": _output(answer, shows),
-        "output_format": "md",
-        "visibility": "visible",
+        "tests": tests,
     }
 
 
@@ -180,22 +180,19 @@ def _requirements(wheel: str) -> list[str]:
     project = tomllib.loads((SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["instructor"], *extras["notebooks"]]
-    names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted}
-    return [
-        "--extra-index-url https://download.pytorch.org/whl/cpu",
-        *sorted(f"{name}=={_version(name)}" for name in names),
-        f"{_SOURCE}/wheels/{wheel}[instructor]",
-    ]
-
-
-def _version(name: str) -> str:
-    """The installed version, without the build's name."""
+    names = sorted({re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted})
     try:
-        return metadata.version(name).partition("+")[0]
+        versions = [metadata.version(name).partition("+")[0] for name in names]  # without the build's name
     except metadata.PackageNotFoundError as error:
         raise GraderError(
-            f"{name} is not installed, so its version is not known: pip install '.[instructor,notebooks]'"
+            f"{error.name} is not installed, so its version is not known: pip install"
+            " '.[instructor,notebooks]'"
         ) from error
+    return [
+        "--extra-index-url https://download.pytorch.org/whl/cpu",
+        *(f"{name}=={version}" for name, version in zip(names, versions, strict=True)),
+        f"{_SOURCE}/wheels/{wheel}[instructor]",
+    ]
 
 
 def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
