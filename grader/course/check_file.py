@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from grader.course.assignment import Question
@@ -152,17 +153,21 @@ _RULES = (
 )
 
 
-def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection[str] | None) -> str:
+def question_of(probe: Probe, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:
     """The id of the question whose function a probe or picture names, unless its author gave an id.
 
     Raises:
-        CourseError: it names no question or several, or a name that is not among `given`, if that is known.
+        CourseError: it names no question or several, or a name that neither a question nor a cell of
+            `handed_out`, the other code of the notebook, has.
     """
-    for name, path, line in _taken_from_argument(probe.source, 0, frozenset()):
-        if given is not None and name not in given:
+    functions = [question.function for question in questions]
+    for name, line in _taken_from_student(probe.source):
+        text = "\n".join([*handed_out, *functions])
+        if not re.search(rf"\b{name}\b|import \*", text):
+            known = {*functions, *re.findall(r"\b[^\W\d]\w*\b", text)}
             raise CourseError(
-                f"{path}, line {line}: {probe.name} asks for student.{name}, which no question and no other"
-                f" cell of the master defines; {did_you_mean(name, given)}"
+                f"{probe.source.path}, line {line}: {probe.name} asks for student.{name}, which no question"
+                f" and no other cell of the master defines; {did_you_mean(name, known)}"
             )
     kind = "picture" if isinstance(probe, PictureProbe) else "probe"
     where = f"{probe.source.where}: {kind} {probe.name}"
@@ -181,60 +186,12 @@ def question_of(probe: Probe, questions: tuple[Question, ...], given: Collection
     return named[0]
 
 
-def _taken_from_argument(
-    source: ProbeSource, position: int, done: frozenset[str]
-) -> Iterator[tuple[str, str, int]]:
-    """Each name that a definition takes from its argument at this position, with file and line.
-
-    A helper counts if it gets the argument by position.
-    """
-    tree = source.tree
-    if not isinstance(tree, ast.FunctionDef) or source.name in done:
-        return
-    arguments = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
-    if position >= len(arguments) or not _is_only_read(tree, arguments[position]):
-        return
-    student, helpers = arguments[position], {helper.name: helper for helper in source.dependencies}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(ast.Name(name), attribute, ast.Load()) if name == student:
-                yield attribute, source.path, node.lineno
-            case ast.Call(ast.Name(name), given) if name in helpers:
-                for index, argument in enumerate(given):
-                    if isinstance(argument, ast.Name) and argument.id == student:
-                        yield from _taken_from_argument(helpers[name], index, done | {source.name})
-
-
-def _is_only_read(function: ast.FunctionDef, name: str) -> bool:
-    """Whether a name means the argument everywhere in a function: nothing else is given this name."""
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(other, ast.Store() | ast.Del()) if other == name:
-                return False
-            case ast.FunctionDef() | ast.Lambda() if node is not function:
-                inner = (argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg))
-                if name in inner:
-                    return False
-    return True
-
-
-def names_defined(cells: Iterable[str], functions: Collection[str]) -> set[str] | None:
-    """The names that an untouched notebook defines; None if that cannot be known.
-
-    `cells` are its code cells besides stubs, `functions` the names that students complete.
-    """
-    names = set(functions)
-    for cell in cells:
-        try:
-            tree = ast.parse(cell)
-        except SyntaxError:  # Jupyter's syntax
-            return None
-        for node in ast.walk(tree):
+def _taken_from_student(source: ProbeSource) -> Iterator[tuple[str, int]]:
+    """The names that a probe itself takes from its argument, each with its line."""
+    if isinstance(source.tree, ast.FunctionDef):
+        arguments = source.tree.args
+        student = [*arguments.posonlyargs, *arguments.args][0].arg
+        for node in ast.walk(source.tree):
             match node:
-                case ast.Name(name, ast.Store()) | ast.FunctionDef(name) | ast.ClassDef(name):
-                    names.add(name)
-                case ast.alias("*"):
-                    return None
-                case ast.alias(name, asname):
-                    names.add(asname or name.partition(".")[0])
-    return names
+                case ast.Attribute(ast.Name(name), attribute, ast.Load()) if name == student:
+                    yield attribute, node.lineno

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,7 +14,7 @@ from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.course.assignment import Question
 from grader.course.author_file import todos_in, written_definitions
 from grader.course.cause import cause_of
-from grader.course.check_file import names_defined, question_of, read_check_file
+from grader.course.check_file import question_of, read_check_file
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.errors import CourseError
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
@@ -116,9 +115,8 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     tree = read_check_file(path)
     module = import_checks(path)
     probes, pictures = probes_defined(module), pictures_defined(module)
-    given = names_defined(handed_out, [question.function for question in questions])
-    asks = {name: question_of(probe, questions, given) for name, probe in probes.items()}
-    shows = {name: question_of(picture, questions, given) for name, picture in pictures.items()}
+    asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
+    shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
     checks = tuple(_check(test, asks, path) for test in tests)
     stem = path.stem.removeprefix("test_")
@@ -153,14 +151,11 @@ def _require_use(rubric: Rubric) -> None:
 
 
 def import_checks(path: Path) -> ModuleType:
-    """Import a check file as pytest would, with its folder on the path, so that both share one module."""
-    with importing(path):
-        return importlib.import_module(path.stem)  # noqa: TID251 - the course's own check file
+    """Import a check file as pytest would, with its folder on the path, so that both share one module.
 
-
-@contextmanager
-def importing(path: Path) -> Iterator[None]:
-    """Prepare the import of a check file: its folder comes first, and an error becomes a CourseError."""
+    Raises:
+        CourseError: it raises an error, which its author has to mend.
+    """
     folder = str(path.parent)
     sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]
     for name in (path.stem, "inside"):  # another course's files of the same names
@@ -168,10 +163,10 @@ def importing(path: Path) -> Iterator[None]:
         if loaded is not None and Path(loaded.__file__ or "").parent != path.parent:
             del sys.modules[name]
     try:
-        yield
-    except Exception as error:  # the author has to mend any error in it
+        return importlib.import_module(path.stem)  # noqa: TID251 - the course's own check file
+    except Exception as error:
         cause = str(cause_of(error, path.parent))
-        names_file = cause.startswith(str(path.parent))
+        names_file = cause.startswith(folder)
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
-from grader.course.check_file import names_defined, question_of
+from grader.course.check_file import question_of
 from grader.course.course import Course
 from grader.course.probes import Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
@@ -176,6 +176,6 @@ def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Ru
                 f"{path} has no probe or picture {terminal_text(name)}; {did_you_mean(name, defined)}"
             )
     probes = {name: defined[name] for name in names}
-    given = names_defined(assignment.demonstrations, [q.function for q in assignment.questions])
-    asks = {name: question_of(probe, assignment.questions, given) for name, probe in probes.items()}
-    return Rubric(assignment.stem, path, assignment.questions, (), probes, asks)
+    questions, handed_out = assignment.questions, assignment.demonstrations
+    asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
+    return Rubric(assignment.stem, path, questions, (), probes, asks)

@@ -135,7 +135,7 @@ READ = {
             TORCH,
             f"{TORCH}, inside\n\n\n@inside\ndef asked(n, someone):\n    return someone.laef(n)",
         ),
-        "checks, line 9: made asks for student.laef, which no question and no other cell",
+        "checks, line 19: probe made names no question; say which it belongs to",
     ),
     "a name that is misspelt inside": (
         ("checks", "student.double(torch.randn(3))", "student.double(torhc.randn(3))"),
