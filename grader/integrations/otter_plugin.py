@@ -13,7 +13,6 @@ import shutil
 import stat
 import tempfile
 from contextlib import chdir, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -132,38 +131,24 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
     gets its name; without any notebook an empty file gets it, which is then in error.
     """
     folder.mkdir(parents=True)
+    copies = folder / _HANDED_IN  # so that no name in it is taken beside it
     if handed_in.is_dir():
-        _copy_notebooks(handed_in, folder)
+        for path in (Path(below, name) for below, _, names in os.walk(handed_in) for name in names):
+            if ".ipynb" in path.name.casefold():
+                _copy_notebook(path, copies / path.relative_to(handed_in))
     else:
-        _copy_notebook(handed_in, folder / handed_in.name)
+        _copy_notebook(handed_in, copies / handed_in.name)
     try:
         submissions = find_submissions(folder.parent, course.functions)
     except GraderError:  # there is no notebook
         submissions = []
     if any(submission.assignment == stem for submission in submissions):
         return
-    is_taken = os.path.lexists(folder / f"{stem}.ipynb")  # by a folder, or by another assignment's notebook
-    target = (_new_folder(folder) if is_taken else folder) / f"{stem}.ipynb"
     newest = max(submissions, key=lambda submission: submission.path.lstat().st_mtime_ns, default=None)
     if newest is not None:
-        newest.path.replace(target)
+        newest.path.replace(folder / f"{stem}.ipynb")
     else:
-        target.write_bytes(b"")
-
-
-def _new_folder(folder: Path) -> Path:
-    """A new folder below one in which any name may be taken."""
-    paths = (folder / f"named_{number}" for number in count(1))
-    path = next(path for path in paths if not os.path.lexists(path))
-    path.mkdir()
-    return path
-
-
-def _copy_notebooks(source: Path, folder: Path) -> None:
-    """Copy the files that may be notebooks."""
-    for folder_path, _, names in os.walk(source):
-        for path in (Path(folder_path, name) for name in names if ".ipynb" in name.casefold()):
-            _copy_notebook(path, folder / path.relative_to(source))
+        (folder / f"{stem}.ipynb").write_bytes(b"")
 
 
 def _copy_notebook(path: Path, target: Path) -> None:
