@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from grader import inside
-from grader.course import probe_source
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import PROBE_SECONDS, probes_defined
 from grader.errors import CourseError
@@ -78,39 +77,20 @@ def run(bundle, name, student=None, **words):
 
 FOREIGN_NAMES = {
     "in the body": ("return LIMIT", "LIMIT"),
-    "as an argument": ("return student.f(n=LIMIT)", "LIMIT"),
-    "in an f-string": ("return f'{LIMIT}'", "LIMIT"),
-    "as a type to catch": ("try:\n    pass\nexcept LIMIT:\n    pass", "LIMIT"),
     "in a match pattern": ("match student:\n    case LIMIT():\n        pass", "LIMIT"),
     "as a local annotation": ("n: LIMIT = 3", "LIMIT"),
     "after its own assignment elsewhere": ("def f():\n    LIMIT = 1\nreturn LIMIT", "LIMIT"),
-    "in a nested function": ("def f():\n    return LIMIT\nreturn f()", "LIMIT"),
-    "two functions deep": (
-        "def f():\n    def g():\n        return LIMIT\n    return g\nreturn f()()",
-        "LIMIT",
-    ),
-    "as a nested default": ("def f(n=LIMIT):\n    return n\nreturn f()", "LIMIT"),
     "as a nested decorator": ("@os.fspath\ndef f():\n    pass\nreturn f", "os"),
     "as a nested annotation": ("def f(n: LIMIT):\n    pass\nreturn f", "LIMIT"),
-    "in a lambda": ("return (lambda: LIMIT)()", "LIMIT"),
     "as a lambda's default": ("return (lambda n=LIMIT: n)()", "LIMIT"),
     "in a list comprehension": ("return [LIMIT for i in range(2)]", "LIMIT"),
-    "as what is iterated": ("return [i for i in LIMIT]", "LIMIT"),
-    "as a condition": ("return {i for i in range(2) if LIMIT}", "LIMIT"),
-    "in a dict comprehension": ("return {i: LIMIT for i in range(2)}", "LIMIT"),
-    "in a generator": ("return tuple(LIMIT for i in range(2))", "LIMIT"),
-    "in a class body": ("class A:\n    n = LIMIT\nreturn A.n", "LIMIT"),
     "in a method": ("class A:\n    def f(self):\n        return LIMIT\nreturn A().f()", "LIMIT"),
-    "as a base": ("class A(LIMIT):\n    pass\nreturn A", "LIMIT"),
     "as a metaclass": ("class A(metaclass=LIMIT):\n    pass\nreturn A", "LIMIT"),
     "a module": ("return os.getcwd()", "os"),
     "a function without @inside": ("return outside_helper()", "outside_helper"),
     "a word for checks": ("assert_close(1, 1, '')", "assert_close"),
-    "another word for checks": ("return raised(student, ValueError)", "raised"),
     "the decorator": ("return probe", "probe"),
     "its own file": ("return __file__", "__file__"),
-    "its module's name": ("return __name__", "__name__"),
-    "the builtins as such": ("return __builtins__", "__builtins__"),
     "nothing that exists": ("return no_such_name", "no_such_name"),
     "a word not imported": ("return vjp(student)", "vjp"),
 }
@@ -126,10 +106,9 @@ def test_a_foreign_name_is_refused(refused, body, name):
 
 
 @pytest.mark.parametrize("builtin", ["open", "eval", "exec", "compile", "__import__", "input", "breakpoint"])
-@pytest.mark.parametrize("place", ["{}", "[{} for i in range(1)]", "lambda: {}"])
-def test_a_builtin_that_reaches_out_is_refused(refused, builtin, place):
+def test_a_builtin_that_reaches_out_is_refused(refused, builtin):
     """Builtins that reach files, other code or the terminal are refused by name."""
-    text = refused(f"@probe\ndef seen(student):\n    return {place.format(builtin)}\n")
+    text = refused(f"@probe\ndef seen(student):\n    return lambda: {builtin}\n")
     assert f"uses {builtin}, which does not travel" in text
 
 
@@ -192,17 +171,15 @@ def test_a_probe_asserts_nothing(refused):
     assert ", line 16: seen asserts something" in text
 
 
-@pytest.mark.parametrize(
-    "default", ["LIMIT", "math", "torch.float32", "[LIMIT]", "lambda: 1", "max", "1 + LIMIT", "f'{LIMIT}'"]
-)
-@pytest.mark.parametrize("signature", ["n={}", "*, n={}", "n={}, /", "a, n={}, *, b=1"])
+@pytest.mark.parametrize("default", ["LIMIT", "torch.float32", "[LIMIT]", "lambda: 1"])
+@pytest.mark.parametrize("signature", ["n={}", "*, n={}"])
 def test_a_computed_default_is_refused(refused, default, signature):
     """A default that is not a literal is refused, and quoted."""
     text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
     assert f"{sys.modules['check_file_0'].__file__}, line 14: helper has the default {default}" in text
 
 
-@pytest.mark.parametrize("decorator", ["functools.cache", "points(2)", "functools.lru_cache(maxsize=2)"])
+@pytest.mark.parametrize("decorator", ["functools.cache", "points(2)"])
 @pytest.mark.parametrize("ours", ["probe", "inside"])
 def test_another_decorator_is_refused(refused, decorator, ours):
     """No decorator but ours may stand at what travels, for it would stay outside."""
@@ -468,20 +445,6 @@ def test_an_oracle_obeys_the_rule(refused):
     assert ": plain uses LIMIT" in text
 
 
-def test_oracle_and_probe_share_their_helpers_names(load):
-    """An oracle whose helper is called like another one of the probe is refused."""
-    load(
-        "@inside\ndef size():\n    return 1\n@inside\ndef plain(x):\n    return size()\n",
-        name="inside_of_this_test",
-    )
-    module = load(
-        "from inside_of_this_test import plain\n@inside\ndef size():\n    return 2\n"
-        "@probe(oracle=plain)\ndef seen(student):\n    return size()\n"
-    )
-    with pytest.raises(CourseError, match="two different @inside definitions named size"):
-        _ = probes_defined(module)["seen"].bundle(oracle=True)
-
-
 def test_what_an_author_says_of_a_probe_is_kept(load):
     """Question, time and solitude are as the author said, and have defaults where nothing was said."""
     module = load(
@@ -516,14 +479,12 @@ def test_a_probes_seed(load):
 # --- placeholders
 
 
-@pytest.mark.parametrize("word", sorted(probe_source.VOCABULARY))
-def test_a_word_cannot_be_used_outside(word):
+def test_a_word_cannot_be_used_outside():
     """Whoever calls a word outside, or a part of it, is told its name and where it exists."""
-    with pytest.raises(TypeError, match=rf"^{word} exists only in the worker"):
-        getattr(inside, word)(1, key=2)
-    with pytest.raises(TypeError, match=rf"^{word}\.some\.part exists only in the worker"):
-        getattr(inside, word).some.part()
-    assert repr(getattr(inside, word)) == f"<{word}, inside the worker>"
+    with pytest.raises(TypeError, match=r"^snap exists only in the worker"):
+        inside.snap(1, key=2)
+    with pytest.raises(TypeError, match=r"^torch\.some\.part exists only in the worker"):
+        inside.torch.some.part()
 
 
 def test_a_word_pretends_nothing():
