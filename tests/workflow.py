@@ -32,7 +32,7 @@ def run_steps(workflow, job, workspace, surroundings, values):
     steps = [step for step in workflow["jobs"][job]["steps"] if "run" in step]
     printed, status = {}, 0
     for step in steps:
-        given = {**workflow["jobs"][job]["env"], **step.get("env", {})}
+        given = {**workflow["jobs"][job].get("env", {}), **step.get("env", {})}
         own = {key: _EXPRESSION.sub(lambda match: values[match[1]], text) for key, text in given.items()}
         ran = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
