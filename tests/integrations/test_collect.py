@@ -771,6 +771,8 @@ def test_folders_in_one_folder_of_a_zip_are_students_if_somebody_says_so(tmp_pat
     assert not (tmp_path / "out").exists()
     collect(source, tmp_path / "out", [""])
     assert laid_out(tmp_path / "out") == ["ada/a.ipynb", "ben/a.ipynb"]
+    collect(source, tmp_path / "alone", ["hw"])  # which says that the folder is a student's
+    assert {place.partition("/")[0] for place in laid_out(tmp_path / "alone")} == {"mallory"}
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "inside", "record"])

@@ -117,6 +117,7 @@ def _wrapper(source: Source, prefixes: Sequence[str] | None) -> Parts:
         return (top,)
     holds_several = len({file.parts[1] for file in source.files}) > 1
     is_student = (top,) in source.repositories or _MOODLE.fullmatch(top) or top.endswith(_CONTAINER)
+    is_student = is_student or any(top.startswith(begin) for begin in _with_hyphen(prefixes or ()))
     if not source.is_archive or not holds_several or is_student:
         return ()
     if prefixes is None:
@@ -215,7 +216,7 @@ def _prefixes(
     learning-management system may have made, only what is a clone for certain.
     """
     if given is not None:
-        return tuple(prefix.rstrip("-") + "-" for prefix in given if prefix.rstrip("-"))
+        return _with_hyphen(given)
     if parent and (begin := _prefix_of_container(parent[-1])):
         return (begin,)
     names = sorted(folder[-1] for folder in beside)
@@ -231,6 +232,10 @@ def _prefixes(
             ' assignment (--prefix "" takes folders\' names whole).'
         )
     return (shared,) if shared else ()
+
+
+def _with_hyphen(prefixes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(prefix.rstrip("-") + "-" for prefix in prefixes if prefix.rstrip("-"))
 
 
 def _common_prefix(names: Sequence[str]) -> str:
