@@ -1,4 +1,4 @@
-"""Author's files as text and as syntax: what they still leave open, and what their statements need.
+"""Author's files as text and as syntax, and what they still leave open.
 
 What is to be written says TODO: a name in code, or the text of a docstring, a message or a master's prose. So
 a file is valid Python from the beginning. A comment may say TODO, too; it does not count. An assignment that
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,29 +129,6 @@ def questions_asked(path: Path) -> set[str]:
     return set(_QUESTION_TAG.findall(read_text(master))) if master.is_file() else set()
 
 
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """A statement at the top of a file: the names it defines, and the names of the file or Python it uses."""
-
-    node: ast.stmt
-    defines: frozenset[str]
-    needs: frozenset[str]
-
-    @classmethod
-    def of(cls, node: ast.stmt) -> Statement:
-        """The statement of a node; the arguments of a check are probes that it needs."""
-        table = symtable.symtable(ast.unparse(node), "<names>", "exec")
-        defines = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-        needs = global_names(table)
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            needs |= {argument.arg for argument in node.args.args}
-        return cls(node, frozenset(defines), frozenset(needs))
-
-    def lines(self, file_lines: Sequence[str]) -> Sequence[str]:
-        """Its lines among those of its file, decorators included."""
-        return [file_lines[number - 1] for number in lines_of(self.node)]
-
-
 def global_names(table: symtable.SymbolTable) -> set[str]:
     """The names that code takes from outside its own functions and classes."""
     symbols = (symbol for scope in scopes(table) for symbol in scope.get_symbols())
@@ -163,19 +140,3 @@ def scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     yield table
     for child in table.get_children():
         yield from scopes(child)
-
-
-def closure(statements: Sequence[Statement], names: Iterable[str]) -> set[str]:
-    """Some names and all that their definitions need; statements that define no name are always needed."""
-    wanted: set[str] = set()
-    new = set(names).union(*(s.needs for s in statements if not s.defines))
-    while new:
-        wanted |= new
-        new = set().union(*(s.needs for s in statements if s.defines & new)) - wanted
-    return wanted
-
-
-def needed(statements: Sequence[Statement], names: Iterable[str]) -> list[Statement]:
-    """The statements that some names need, in their order."""
-    wanted = closure(statements, names)
-    return [statement for statement in statements if not statement.defines or statement.defines & wanted]

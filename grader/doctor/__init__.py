@@ -1,7 +1,7 @@
 """Proves that a course agrees with itself, and shows an author what probes see.
 
 * The doctor's memory holds a finding under a fingerprint of all it depends on (`grader.memory`,
-  `hidden_trial.py`): the answer, the texts of the question's checks and probes with everything they name, the
+  `needed_text.py`): the answer, the texts of the question's checks and probes with everything they name, the
   reference, the seeds, the grader's code, torch. So nothing in it is ever out of date, and no rule says when
   to forget. An uncertain outcome is not kept. A question is tried with the cells it needs, so an edit of
   another question's answer changes nothing here.

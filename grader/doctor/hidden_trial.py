@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
-from grader.course.author_file import Statement, closure, needed
 from grader.course.course import Course
 from grader.course.pictures import text_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.judged import JudgedAnswer
 from grader.doctor.known_answers import Answer
+from grader.doctor.needed_text import needed_text
 from grader.doctor.question_review import fixed_probes
 from grader.doctor.reused_worker import ObserverPool
 from grader.errors import CourseError
@@ -181,29 +178,6 @@ class HiddenTrial:
         ]
         if without:
             raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
-
-
-def needed_text(path: Path, names: Iterable[str]) -> str:
-    """The text of the definitions that some names need, also of those imported from a file beside it.
-
-    An edit of any other text changes no verdict on the names.
-    """
-    statements, lines = _read(path, path.stat().st_mtime_ns)
-    wanted = closure(statements, names)
-    texts: list[str] = []
-    for statement in needed(statements, names):
-        texts += statement.lines(lines)
-        module = statement.node.module if isinstance(statement.node, ast.ImportFrom) else None
-        beside = path.parent / f"{module}.py"
-        if module and beside.is_file():
-            texts.append(needed_text(beside, statement.defines & wanted))
-    return "\n".join(texts)
-
-
-@cache
-def _read(path: Path, _: int) -> tuple[list[Statement], list[str]]:
-    text = path.read_text(encoding="utf-8")
-    return [*map(Statement.of, ast.parse(text).body)], text.splitlines()
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
 
     The probe raised the error, or ``attempt`` caught it there.
     """
-    position = probe.place_in_file(error.probe[0], oracle=oracle) if error.probe else None
+    position = probe.place_in_file(error.probe, oracle=oracle) if error.probe else None
     part, line = position or (probe.source, probe.source.tree.lineno)
     name = f"{_kind(probe)} {probe.name}"
     caller = name if part.name == probe.name else f"{part.name}, called by {name},"

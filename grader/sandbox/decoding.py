@@ -42,16 +42,9 @@ def decode_raised(fields: Any) -> Raised:
     function, line = fields.get("function", ""), fields.get("line", "")
     _require(all(map(_is_text, (fields["text"], fields["where"], function, line))))
     rebound = _decode_rebound(fields.get("rebound"))
-    probe = _decode_location(fields.get("probe"))
+    probe = fields.get("probe")
+    _require(probe is None or (type(probe) is int and 0 <= probe < MAX_INT))
     return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line, probe)
-
-
-def _decode_location(fields: Any) -> tuple[int, int] | None:
-    if fields is None:
-        return None
-    _require(type(fields) is list and len(fields) == 2)
-    _require(all(type(number) is int and 0 <= number < MAX_INT for number in fields))
-    return fields[0], fields[1]
 
 
 def _decode_rebound(fields: Any) -> Rebound | None:

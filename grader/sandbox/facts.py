@@ -70,7 +70,7 @@ class Raised:
         rebound: a name that a cell took from another cell, if that is the cause.
         function: the function around that line, if any.
         line: the line itself, cut; a student's text.
-        probe: line and column in the text of the probe that it came through; for the probe's author.
+        probe: the line in the text of the probe that it came through; for the probe's author.
     """
 
     types: tuple[str, ...]
@@ -79,7 +79,7 @@ class Raised:
     rebound: Rebound | None = None
     function: str = ""
     line: str = ""
-    probe: tuple[int, int] | None = field(default=None, compare=False)
+    probe: int | None = field(default=None, compare=False)
 
     @property
     def type(self) -> str:

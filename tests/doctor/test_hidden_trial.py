@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.doctor.hidden_trial import needed_text
+from grader.doctor.needed_text import needed_text
 
 FILE = '''\
 """A check file."""

@@ -357,7 +357,7 @@ WRONG_ERRORS = {
     "types": [None, "ValueError", [], [1], [None], ["E"] * 51, ["x" * (MAX_TEXT + 1)], ("E",), {"E": 1}],
     "text": [None, 1, ["no"], "x" * (MAX_TEXT + 1)],
     "where": [None, 3, ["cell"], "x" * (MAX_TEXT + 1)],
-    "probe": [3, [3], [3, 4, 5], [3, -1], [3.0, 4], [True, 4], [3, 1 << 64], "3, 4", {}],
+    "probe": [-1, 3.0, True, 1 << 64, "3", [3], {}],
     "rebound": [
         3,
         {},
@@ -377,7 +377,7 @@ def test_an_error_keeps_its_fields():
     assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
     assert error.type == "ValueError"
     assert decode_raised({**ERROR, "rebound": REBOUND}).rebound == Rebound(**REBOUND)
-    assert decode_raised({**ERROR, "probe": [12, 4]}).probe == (12, 4)
+    assert decode_raised({**ERROR, "probe": 12}).probe == 12
     assert decode_raised({**ERROR, "types": ["E"]}).types == ("E",)
     assert decode_raised({**ERROR, "types": ["E"] * 50, "text": "x" * MAX_TEXT}).type == "E"
 

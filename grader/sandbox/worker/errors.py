@@ -23,7 +23,6 @@ _class_name, _class_mro, _class_dict = (
 )
 _error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
 _exact_str = str.__str__
-_positions = CodeType.co_positions
 _SYNTAX_ERRORS = (SyntaxError, IndentationError, TabError)
 _syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("filename", "lineno"))
 
@@ -35,8 +34,8 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """
     file, number, function = _location(error)
     types = [class_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    in_probe = _location_in_probe(error)
-    return ({"probe": in_probe} if in_probe else {}) | {
+    in_probe = innermost(error, "<probe>")
+    return ({"probe": in_probe.tb_lineno or 0} if in_probe else {}) | {
         "types": types[:50],
         "text": error_text(error),
         "where": printable(f"{file[1:-1]}, line {number}"[:80]) if file else "",
@@ -71,15 +70,6 @@ def _location(error: BaseException) -> tuple[str, int, str]:
         if _type(file) is str and _type(number) is int and file.startswith("<cell "):
             return file, number, ""
     return "", 0, ""
-
-
-def _location_in_probe(error: BaseException) -> list[int] | None:
-    """Line and column, in the text that was sent, of the last line of a probe or its helpers."""
-    trace = innermost(error, "<probe>")
-    if trace is None:
-        return None
-    positions = [*_positions(trace.tb_frame.f_code)]
-    return [trace.tb_lineno or 0, positions[trace.tb_lasti // 2][2] or 0]
 
 
 def _function(frame: FrameType | None) -> str:
