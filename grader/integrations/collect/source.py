@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, is_notebook, open_without_following
+from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, NotebookError, is_notebook, read_file
 from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"
@@ -221,15 +221,9 @@ def _add_file(source: Source, parts: Parts, path: Path) -> None:
 
 def _read_file(path: Path) -> bytes:
     try:
-        with open(path, "rb", opener=open_without_following) as file:
-            if reason := _not_ordinary(os.fstat(file.fileno()).st_mode):
-                raise UnreadableError(reason)
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UnreadableError(f"cannot be read ({error.strerror})") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UnreadableError(_TOO_LARGE)
-    return content
+        return read_file(path).content
+    except NotebookError as error:
+        raise UnreadableError(f"cannot be taken: {error.problem}") from error
 
 
 def _commit_times(clone: Path) -> dict[Parts, int]:

@@ -131,22 +131,16 @@ def _wrapper(source: Source, prefixes: Sequence[str] | None) -> Parts:
 
 def moodle(source: Source) -> Listing:
     """``Full Name_123_assignsubmission_file_/name.ipynb``, or the same with ``_`` for the slash."""
+    tops = source.tops | {folder[0] for folder in source.folders}
+    named = {top: match for top in tops if (match := _MOODLE.fullmatch(top))}
+    students = {top: Student(m["name"], m["id"], "moodle", m["id"]) for top, m in named.items()}
     notebooks = []
     for file in source.files:
-        student, rest = _moodle_student(file.parts[0])
-        name = file.parts[-1] if len(file.parts) > 1 else rest or file.parts[0]
-        notebooks.append(HandedIn(student, file, name, file.modified))
-    tops = {folder[0] for folder in source.folders if _MOODLE.fullmatch(folder[0])}
+        top = file.parts[0]
+        name = file.parts[-1] if len(file.parts) > 1 else named[top]["file"] or top
+        notebooks.append(HandedIn(students[top], file, name, file.modified))
     holding = {notebook.student for notebook in notebooks}  # who may have a second folder, of texts
-    empty = {_moodle_student(top)[0] for top in tops} - holding
-    return Listing(notebooks, empty=sorted(student.name for student in empty))
-
-
-def _moodle_student(top: str) -> tuple[Student, str | None]:
-    named = _MOODLE.fullmatch(top)
-    if named is None:
-        raise ValueError(top)
-    return Student(named["name"], named["id"], "moodle", named["id"]), named["file"]
+    return Listing(notebooks, empty=sorted(student.name for student in {*students.values()} - holding))
 
 
 def canvas(source: Source) -> Listing:
