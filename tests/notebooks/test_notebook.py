@@ -13,6 +13,7 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
+from grader.notebooks.definitions import defines
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
 from grader.notebooks.reader import Cell, Notebook, read_notebook
 
@@ -289,6 +290,47 @@ def test_counting_takes_linear_time(read, monkeypatch, text):
     monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 10)
     with time_limit(10), pytest.raises(NotebookError):
         read("[" * 11 + text)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "double: object = lambda x: x",
+        "other, (*double, last) = 1, (2, 3)",
+        "if True:\n    def double(x):\n        return x",
+        "with open('x') as double:\n    pass",
+        "try:\n    pass\nexcept OSError:\n    double = 1",
+        "for double in range(3):\n    pass",
+        "from operator import neg as double",
+        "import double.trouble",
+        "print(double := 1)",
+        "match 1:\n    case double:\n        pass",
+        "%matplotlib inline\nif True:\n    !ls\n    double = 1",
+        "double = abs\nx = !ls",
+    ],
+)
+def test_whatever_gives_a_name_a_value_defines_it(source):
+    """However a cell does so, in blocks and beside magics too, it is known to define the name."""
+    assert defines(source, "double")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "double: object",
+        "def helper():\n    double = 1",
+        "class Helper:\n    double = 1",
+        "[double for double in range(3)]",
+        "print(lambda double: double)",
+        "double(3)",
+        "helper(double=3)",
+        "x = !ls\nprint(double)",
+        "# double = 1",
+    ],
+)
+def test_what_only_mentions_a_name_defines_nothing(source):
+    """A use, an annotation, and a name within a function, class or comprehension are left out."""
+    assert not defines(source, "double")
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path):
