@@ -53,30 +53,17 @@ def row(
         }
         for number, message in enumerate(messages)
     ]
-    question = {
-        "id": "q1",
-        "title": "Do it",
-        "function": "f",
-        "status": status,
-        "score": score,
-        "max_score": 3.0,
-        **other,
-    }
-    result = {
-        "schema": SCHEMA,
-        "student": student,
-        "assignment": stem,
-        "notebook": f"{student}/{stem}.ipynb",
-        "status": "error" if error else "graded",
-        "error": error,
-        "score": score,
-        "max_score": 3.0,
-        "superseded": [],
-        "flags": [{"what": what, "cell": 1} for what in flags],
-        "provenance": {"notebook_sha256": "0", "graded_at": at},
-        "questions": [{**question, "checks": checks}],
-        "cells": list(cells),
-    }
+    one = {**question(1, score, checks, status), "title": "Do it", "max_score": 3.0, **other}
+    result = _result(
+        student,
+        stem,
+        [one],
+        status="error" if error else "graded",
+        error=error,
+        flags=[{"what": what, "cell": 1} for what in flags],
+        provenance={"notebook_sha256": "0", "graded_at": at},
+        cells=list(cells),
+    )
     return result_from_json(result, stem or "essay")
 
 
@@ -123,6 +110,12 @@ def made(student, stem="01_tiny", message="It is not.", **changes):
         question(2, 1.0, [check("second")]),
         question(3, 0.0, [check("third", 2.0, "failed", "Not answered yet.")], "untouched"),
     ]
+    provenance = {"graded_at": "2026-11-21T03:00:00Z", "protection": "landlock+seccomp"}
+    return _result(student, stem, changes.pop("questions", questions), provenance=provenance) | changes
+
+
+def _result(student, stem, questions, **changes):
+    """A result, graded for the points of its questions."""
     return {
         "schema": SCHEMA,
         "student": student,
@@ -135,7 +128,6 @@ def made(student, stem="01_tiny", message="It is not.", **changes):
         "max_score": sum(each["max_score"] for each in questions),
         "flags": [],
         "questions": questions,
-        "provenance": {"graded_at": "2026-11-21T03:00:00Z", "protection": "landlock+seccomp"},
         **changes,
     }
 
