@@ -26,7 +26,7 @@ class Memory:
 
     def __init__(self, path: Path | None, *, forget: bool = False) -> None:
         self._path = path
-        self._stored = {} if path is None or forget else _read(path)
+        self._stored = {} if path is None or forget else _values_in(path)
         self._values = dict(self._stored)
         self._used: dict[str, Any] = {}
 
@@ -70,7 +70,7 @@ def _program() -> list[str]:
     return [code_hash(), version("torch"), sys.version]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _values_in(path: Path) -> dict[str, Any]:
     """The file's content; nothing where it is missing or spoiled."""
     try:
         values = json.loads(path.read_bytes())

@@ -239,13 +239,13 @@ def argument_of(path: Path) -> str:
 def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
     """Why a notebook cannot be read, and what its student does: the error's own advice is for handing in."""
     repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
-    again = "get the notebook anew from where the course is handed out."
+    restart = "get the notebook anew from where the course is handed out."
     if handed_out is not None:
         origin = handed_out.document.path
         with suppress(ValueError):  # between two drives of Windows there is no way
             origin = Path(os.path.relpath(origin))
-        again = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
-    advice = f"{repair} Or {again}" if repair else f"{again[0].upper()}{again[1:]}"
+        restart = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
+    advice = f"{repair} Or {restart}" if repair else f"{restart[0].upper()}{restart[1:]}"
     return f"{terminal_line(why.problem)} {advice}"
 
 
