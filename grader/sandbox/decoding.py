@@ -214,7 +214,7 @@ def is_words(value: Any) -> bool:
 Notice = tuple[str, int | None]
 NOTICED = {
     *("code objects", "ctypes", "frames", "gc"),
-    *("imports at run time", "kernels of torch", "patched", "settrace"),
+    *("imports at run time", "past the instance", "patched", "settrace"),
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)

@@ -12,6 +12,7 @@ from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell
 from grader.results.model import Flag
 from grader.sandbox.cells import united
+from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
 TRACES = {
@@ -215,6 +216,12 @@ def test_reading_a_strangers_text_takes_linear_time(piece):
         ("frames", "import asyncio; asyncio.Task.get_stack"),
         ("frames", "import types; vars(types.FrameType)"),
         ("frames", "import logging; logging.Logger.findCaller"),
+        ("frames", "import traceback as t; getattr(t, 'kcats_tamrof'[::-1])()"),
+        ("frames", "import traceback as t; list(getattr(t, 'kcats_klaw'[::-1])(None))"),
+        ("frames", "import torch._jit_internal as t; t.createResolutionCallbackFromFrame(0)"),
+        ("frames", "import bdb; bdb.Bdb().set_trace()"),
+        ("settrace", "import profile; profile.Profile().runcall(len, '')"),
+        ("past the instance", "setattr(P(1), '__ssalc__'[::-1], P)"),
         ("settrace", "getattr(sys, 'eliforptes'[::-1])(None)"),
         ("raw memory", "from numpy.lib.stride_tricks import as_strided"),
         ("raw memory", "import numpy.lib.stride_tricks as tricks"),
@@ -252,24 +259,70 @@ def test_a_text_that_a_magic_runs_but_no_cell_has_is_noticed(zygote):
     assert (seen["leaf"], seen.evidence.traces) == ("its1", [("imports at run time", 2)])
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()",
-        "import logging\nlogging.getLogger('x').warning('y')",
-        "import torch\nx = torch.ones(4)\nprint(x.as_strided((2,), (1,), 1), x.data_ptr())",
-        "import torch\nx = torch.ones(4)\nassert x[1:].data_ptr() == x.data_ptr() + 4",
-        "import torch\nx = torch.ones(4)\nprint(x[1:].data_ptr() - x.data_ptr())",
-        "import inspect\nprint(inspect.signature(print), inspect.getsource(inspect.isclass)[:3])",
-        "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    print(sys.exc_info()[0])",
-        "from operator import attrgetter\nprint(attrgetter('real')(1), '{0.real}'.format(1))",
-        "import asyncio\nprint(asyncio.run, list(n for n in range(3)))",
-    ],
-)
-def test_honest_code_of_the_same_libraries_is_not_noticed(zygote, code):
-    """What prints an error, looks at a signature or shows where a tensor lies is no trace of anything."""
-    seen = look(zygote, [code, "def leaf():\n    return 1"], leaf="student.leaf()")
-    assert (seen["leaf"], seen.raised, seen.evidence.traces, traces_in([Cell(1, code)])) == (1, {}, [], ())
+def test_what_a_librarys_thread_does_is_noticed(zygote):
+    """No line of a cell stands above it, but nothing of ours does, either."""
+    cell = "from concurrent.futures import ThreadPoolExecutor as P\nimport sys\nwith P() as pool:\n"
+    cell += "    pool.submit(getattr(sys, 'semarf_tnerruc_'[::-1])).result()\ndef leaf():\n    return 1"
+    assert look(zygote, cell, leaf="1").evidence.traces == [("frames", None)]
+
+
+HONEST = """
+import logging, sys, traceback
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    traceback.print_exc()
+    print(sys.exc_info()[0], traceback.format_tb(error.__traceback__))
+    logging.exception("y")
+# %%
+import torch
+x = torch.ones(4)
+print(x.as_strided((2,), (1,), 1), x[1:].data_ptr() - x.data_ptr())
+# %%
+import inspect
+from operator import attrgetter
+print(inspect.signature(print), inspect.getsource(inspect.isclass)[:3])
+print(attrgetter("real")(1), "{0.real}".format(1))
+# %%
+import asyncio
+async def wait():
+    await asyncio.sleep(0)
+await wait()
+# %%
+w = torch.ones(1, requires_grad=True)
+with torch.autograd.detect_anomaly():
+    w.sum()
+torch.manual_seed(1)
+torch.func.vmap(torch.sin)(torch.ones(2))
+torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(1, 1))
+# %%
+import collections, enum, typing
+collections.namedtuple("P", "x", defaults=[1])
+enum.Enum("E", "a")
+typing.NamedTuple("Q", [("x", int)])
+typing.TypeVar("T")
+# %%
+import pandas, tqdm, warnings
+print(pandas.DataFrame({"a": [1]}))
+list(tqdm.tqdm(range(3)))
+warnings.warn("x")
+# %%
+import matplotlib.pyplot as plt
+plt.legend()
+plt.title("$x$")
+plt.plot([1], [2], "r", color="b")
+plt.tight_layout()
+plt.show()
+"""
+
+
+def test_honest_code_of_the_same_libraries_is_not_noticed(zygote):
+    """What prints an error, draws, or looks at a signature is no trace of anything."""
+    limits = TimeLimits(cell=30, question=2, notebook=200)  # pandas and matplotlib are read from the disk
+    cells = HONEST.split("# %%")
+    seen = look(zygote, [*cells, "def leaf():\n    return 1"], limits=limits, leaf="student.leaf()")
+    assert (seen["leaf"], seen.raised, seen.evidence.traces) == (1, {}, [])
+    assert traces_in([Cell(number, code) for number, code in enumerate(cells, 1)]) == ()
 
 
 def test_a_notice_cannot_be_taken_back(zygote):

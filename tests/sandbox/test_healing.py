@@ -6,7 +6,6 @@ from observing import look, probe
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.facts import Raised
 from grader.sandbox.plan import PlannedProbe
-from grader.sandbox.worker import snapshots
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
@@ -25,7 +24,7 @@ HEALING = {
         "honest = torch.Tensor.backward\ndef patch(*args):\n    torch.Tensor.backward = honest\n    1 / 0",
         "torch.Tensor.backward = patch",
     ),
-    "torch.Tensor.backward.__code__": (
+    "Tensor.backward.__code__": (
         "def patch(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):\n    return 7",
         "torch.Tensor.backward.__code__ = patch.__code__",
     ),
@@ -137,7 +136,6 @@ def test_another_kernel_answers_for_no_probe(zygote):
     exchange += "library.impl('relu', lambda x: x + 1, 'CPU')\ndef f(x):\n    return torch.relu(x)"
     seen = look(zygote, exchange, f="student.f(torch.zeros(1))")
     assert "kernel aten/relu/CPU" in seen["f"].reason
-    assert ("kernels of torch", 1) in seen.evidence.traces
 
 
 EVIL = "import torch\nfrom torch import nn\ndef evil(*_, **__):\n    return 'evil'\n"
@@ -170,42 +168,34 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
         "student.first()\nreturn [str(nn.Linear(1, 1)(torch.ones(1, 1))), repr(nn.Parameter(torch.ones(1)))]"
     )
     seen = look(zygote, [EVIL + UNSEEN[how], HONEST.replace("second", "first")], first=probe("first", facts))
-    assert seen.evidence.patched
+    assert seen.evidence.patched or ("patched", None) in seen.evidence.traces
     found = seen["first"]
     assert isinstance(found, NoFacts) or not any("evil" in text for text in found)
 
 
 RELIED_ON = {
-    "torch.nn.modules.linear.F": "torch.nn.modules.linear.F = None",
-    "torch.nn.modules.loss.MSELoss.forward": "nn.MSELoss.forward = evil",
-    "torch.optim.sgd.sgd": "import torch.optim.sgd as s\n    s.sgd = evil",
-    "torch.utils._device.DeviceContext.__torch_function__": (
-        "import torch.utils._device as d\n    d.DeviceContext.__torch_function__ = evil"
-    ),
-    "torch.optim.sgd.sgd.__defaults__": ("import torch.optim.sgd as s\n    s.sgd.__defaults__ = (True,) * 9"),
-    "torch.optim.sgd.sgd.__kwdefaults__": (
-        "import torch.optim.sgd as s\n    s.sgd.__kwdefaults__ = {'lr': 7}"
-    ),
+    "torch.equal": "torch.equal = evil",
+    "torch.nn.modules.linear.Linear.forward": "nn.Linear.forward = evil",
+    "torch.nn.modules.module.Module._compiled_call_impl": "nn.Module._compiled_call_impl = evil",
+    "torch.Tensor.sum": "torch.Tensor.sum = evil",  # which TensorBase has
+    "torch.Tensor.backward": "del torch.Tensor.backward",
+    "Module.register_buffer.__defaults__": "nn.Module.register_buffer.__defaults__ = (False,)",
+    "Module.zero_grad.__kwdefaults__": "nn.Module.zero_grad.__kwdefaults__ = {'set_to_none': False}",
     "probe.attempt": "args[0].__globals__['attempt'] = evil",
     "probe.helper": "args[0].__globals__['helper'] = evil",
-    "probe.helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
+    "helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
     "probe.Model.forward": "args[0].__globals__['Model'].forward = evil",
-    "worker.probe_api.Raised": "args[0].__globals__['attempt'].__globals__['Raised'] = evil",
-    "worker.facts.Raised.__init__": "args[0].__globals__['attempt'].__globals__['Raised'].__init__ = evil",
-    "kernels of aten": (
-        "import torch.library as tl\n    kept = tl.Library('aten', 'IMPL')\n"
-        "    kept.m.impl('relu', lambda x: x + 1, 'CPU')"
-    ),
+    "probe.Model.__call__": "args[0].__globals__['Model'].__call__ = evil",
 }
 
 
 @pytest.mark.parametrize("what", RELIED_ON)
 def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
-    """Its words, our own modules, torch's inner ones, defaults and kernels: not believed, and told."""
+    """Tensors, modules, what the probe names of torch, and its own words: not believed, and told."""
     source = (
         "class Model(nn.Module):\n    def forward(self, x):\n        return x\n"
-        "def helper():\n    return 1\n"
-        "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper)"
+        "def helper():\n    return nn.Linear(1, 1), torch.equal\n"
+        "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper) and 1"
     )
     cells = [EVIL + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
     seen = look(zygote, cells, first=PlannedProbe("first", source, 1, 5.0), second="student.second()")
@@ -214,17 +204,12 @@ def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
     assert seen["second"].value == (1.0, 1.0)
 
 
-def test_a_patch_that_heals_within_a_method_is_noticed(zygote):
-    """No function of the notebook returns in between; but the writes to a class are counted."""
-    source = (
-        EVIL + "def heal(*_):\n    nn.Linear.forward = kept\n    return torch.zeros(1)\n"
-        "kept = nn.Linear.forward\n"
-        "class first:\n    def patch(self):\n        nn.Linear.forward = heal"
-    )
-    facts = "student.first().patch()\nreturn nn.Linear(1, 1)(torch.ones(1))"
-    seen = look(zygote, source, first=probe("first", facts), stubs={"first": "class first:\n    ..."})
-    if snapshots._IS_COUNTED:
-        assert ("patched", None) in seen.evidence.traces
+def test_what_cells_replaced_is_put_back_before_the_first_probe(zygote):
+    """A patch in a cell is told, and changes no fact."""
+    patch = EVIL + "torch.ones = nn.MSELoss.forward = evil\ndef first():\n    return 1"
+    seen = look(zygote, patch, first="student.first(), nn.MSELoss()(torch.ones(1), torch.ones(1))")
+    assert (seen["first"][0], seen["first"][1].value) == (1, (0.0,))
+    assert ("patched", None) in seen.evidence.traces
 
 
 def test_what_is_written_honestly_is_not_noticed(zygote):

@@ -46,7 +46,8 @@ Decisions:
   student's is asked.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
-* **What was not written to is not compared** (``snapshots.py``, 27 ms a notebook).
+* **A short list is compared always** (``attributes.py``), not all that torch holds: of attacks by a replaced
+  attribute, most change no fact that is read past it, and what replaces must be named in a cell.
 * **The compiler is not imported to be kept away** (``lazy_imports.py``, 1.5 s of a start).
 """
 

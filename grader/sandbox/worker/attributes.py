@@ -1,237 +1,128 @@
-"""Compares the attributes that a probe relies on with those of before any student's code, and puts them back.
+"""Compares what a probe relies on with what it was before any student's code, and puts it back.
 
-They belong to torch's modules and classes, to some of Python's, to our own modules and to the probe itself
-(its words, helpers and classes). Code and defaults of Python functions are compared too. Whole packages are
-captured, for no list knows all that may be attacked.
+That is: the classes of tensors, modules and optimizers, what the probe names of torch's modules and of
+Python's own functions, and its own words. A function whose code is exchanged raises an event (`audit.py`).
+What torch uses deeper inside is not compared: a cell that replaces it has to name it.
 """
 
 from __future__ import annotations
 
 import builtins
+import gc
 import math
-import sys
 import types
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from itertools import repeat
+from operator import is_
+from typing import Any
 
 import torch
 from torch import nn
 
 from . import audit
-from .snapshots import MISSING, AttributeSnapshot, AttributeSnapshots
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-#: Compared after every call also where no writes are counted.
-_FIRST: tuple[Any, ...] = (
-    *(torch.Tensor, torch.UntypedStorage, nn.Parameter, nn.Module, nn.Linear, nn.RNNCell),
-    *(torch.autograd.Function, torch.optim.Optimizer, torch.optim.SGD),
-    *(torch, torch.autograd, torch.autograd.graph, nn, nn.functional, nn.init, torch.optim, builtins),
-)
-#: Modules that are captured with everything below them and the classes they hold. Ours are among them.
-_PACKAGES = ("torch.nn", "torch.optim", "torch.autograd", "worker")
-#: Modules that are captured alone, with the classes defined there.
+#: Compared always. Of a class that a probe names, its own classes are compared as well.
+_CLASSES = (torch.Tensor, nn.Parameter, nn.Module, torch.autograd.Function, torch.optim.Optimizer)
+#: Compared as far as a probe names them: to look at all they hold copies the pages of thousands of objects.
 _MODULES = (
-    *("torch", "torch._tensor", "torch._utils", "torch._ops", "torch.library", "torch.overrides"),
-    *("torch.functional", "torch._VF", "torch.random", "torch.storage", "torch._jit_internal"),
-    *("torch._C", "torch._C._nn", "torch._C._autograd", "torch._C._functorch", "torch._C._functions"),
-    *("torch.utils", "torch.utils._device", "torch.utils._contextlib", "torch.utils._python_dispatch"),
-    *("torch.utils._pytree", "torch.utils.checkpoint", "torch.utils.hooks", "torch.utils.weak"),
-    *("builtins", "functools", "inspect", "math", "random", "weakref", "contextlib", "copy"),
-    *("collections", "types", "abc", "operator", "itertools"),
+    *(torch, torch.autograd, torch.autograd.graph, torch.func, torch.optim, torch.utils.checkpoint),
+    *(nn, nn.functional, nn.init, nn.utils, builtins, math, warnings),
 )
 #: What Python and torch themselves set while running.
-_FLUCTUATING = {
-    *("__dict__", "__weakref__", "__doc__", "__builtins__", "_", "__annotations__", "__abstractmethods__"),
-    "_filters_version",  # warnings counts its filters
-    "__slotnames__",  # what copyreg finds out about a class that is copied or stored
-    *("__spec__", "__loader__", "__file__"),  # of a module that is loaded again
-    "Storage",  # torch's own name of the class that goes with the default dtype
-    "next_id",  # of hooks
-}
-#: Modules that nothing writes to, besides the classes.
-_STILL = ("torch.nn", "torch.nn.functional", "torch.nn.init")
-_Function = types.FunctionType
-_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
-_parts = [_Function.__dict__[name] for name in _PARTS]
+_FLUCTUATING = {"__abstractmethods__", "_", "Storage"}
+_MISSING = object()
 
 
-class _Parts(NamedTuple):
-    """A Python function and its parts, which can be exchanged."""
+class _Attributes:
+    """Attributes of a class or a module, all or some, and the values that they have to have."""
 
-    name: str
-    function: types.FunctionType
-    values: tuple[Any, ...]
-    keywords: dict[str, Any]  # a copy of the last of them, which can be written to
+    def __init__(self, owner: Any, values: dict[str, Any] | None = None) -> None:
+        # The dictionary itself, of which `vars` of a class only gives a slower proxy.
+        self._current = gc.get_referents(vars(owner))[0] if isinstance(owner, type) else vars(owner)
+        self.owner, self.values = owner, dict(self._current) if values is None else values
 
-    @classmethod
-    def of(cls, name: str, function: types.FunctionType) -> _Parts:
-        values = tuple(part.__get__(function) for part in _parts)
-        return cls(name, function, values, dict(values[2] or {}))
+    def restore(self) -> list[str]:
+        """Put back what was replaced or removed, and remove what hides an inherited attribute.
 
-    def put_back(self) -> list[str]:
-        """Put back the parts that were exchanged; returns their names."""
-        current = [part.__get__(self.function) for part in _parts]
-        exchanged = [index for index, value in enumerate(self.values) if current[index] is not value]
-        for index in exchanged:
-            _parts[index].__set__(self.function, self.values[index])
-        if self.values[2] is not None and self.values[2] != self.keywords:
-            self.values[2].clear()
-            self.values[2].update(self.keywords)
-            exchanged.append(2)
-        return [f"{self.name}.{_PARTS[index]}" for index in dict.fromkeys(exchanged)]
+        What a class or a module merely remembers (a number, a text) is its own affair.
 
-
-class _Captured:
-    """The attributes of classes and modules, and the functions among these, only of `home` if it is given."""
-
-    def __init__(self, owners: Iterable[Any], home: str | None = None) -> None:
-        with audit.ignoring_events():
-            self.namespaces = AttributeSnapshots([*owners], most=len(_FIRST), few=home is not None)
-            for namespace in self.namespaces.all:
-                state = set() if home else _state_of(namespace.owner)
-                for name in state | (_FLUCTUATING & namespace.original.keys()):
-                    del namespace.original[name]
-            functions = _functions_in(self.namespaces.all).items()
-            self.functions = [_Parts.of(name, f) for f, name in functions if home in (None, f.__module__)]
-
-    def restore(self, *, exchanged: bool) -> list[str]:
-        """Put back what was changed; returns its names."""
-        changed: list[str] = []
-        if exchanged:
-            with audit.ignoring_events():
-                changed += [name for parts in self.functions for name in parts.put_back()]
-        writes = self.namespaces.writes()  # before the comparison: later writes are looked at again
-        unchanged = []
-        for index, namespace in self.namespaces.written():
-            repaired = _put_back(namespace) + _take_away(namespace)
-            changed += repaired
-            if not repaired:
-                unchanged.append(index)
-        if unchanged:
-            self.namespaces.mark_clean(unchanged, writes)
-        return changed
+        Returns:
+            The names of what was changed.
+        """
+        owner, values, current = self.owner, self.values, self._current
+        is_class = isinstance(owner, type)
+        are_same = all(map(is_, map(current.get, values, repeat(_MISSING)), values.values()))
+        if are_same and (not is_class or len(current) == len(values)):
+            return []
+        other = [name for name, value in values.items() if current.get(name, _MISSING) is not value]
+        changed = [n for n in other if _acts(n, values[n]) or _acts(n, current.get(n, _MISSING))]
+        added = [n for n in current if n not in values and _acts(n, current[n])] if is_class else []
+        hiding = [name for name in added if any(name in vars(base) for base in owner.__mro__[1:])]
+        place: Any = type if is_class else types.ModuleType
+        for name in changed:
+            place.__setattr__(owner, name, values[name])
+        for name in hiding:
+            place.__delattr__(owner, name)
+        return [f"{_name(owner)}.{name}" for name in (*changed, *hiding)]
 
 
-def _functions_in(namespaces: Iterable[AttributeSnapshot]) -> dict[types.FunctionType, str]:
-    """Python functions with their names, by preference where they were defined."""
-    names: dict[types.FunctionType, str] = {}
-    for namespace in namespaces:
-        for name, value in namespace.original.items():
-            function = value.__func__ if type(value) in (staticmethod, classmethod) else value
-            if type(function) is _Function:
-                at_home = function.__module__ == namespace.owner.__name__
-                if at_home or function not in names:
-                    names[function] = f"{_name(namespace.owner)}.{name}"
-    return names
-
-
-_captured: list[_Captured] = []  # what all probes rely on, and what the present one does
-_after_probes: list[_Captured] = []  # what a probe that listens to warnings changes itself
-
-
-def capture() -> None:
-    """In the zygote, once everything is imported and before any student's code."""
-    _captured.append(_Captured(dict.fromkeys([*_FIRST, *_owners()])))
-    _after_probes.append(_Captured([warnings]))
-
-
-def capture_probe(words: types.ModuleType) -> None:
-    """What the next probe relies on besides: the module of its words and the classes in there."""
-    classes = (v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__)
-    _captured[1:] = [_Captured([words, *classes], words.__name__)]
-
-
-def restore(*, within_probe: bool = False) -> list[str]:
-    """Put back each attribute that was replaced, removed or put over an inherited; returns their names."""
-    exchanged = audit.functions_were_set()
-    looked_at = _captured if within_probe else [*_captured, *_after_probes]
-    return [name for captured in looked_at for name in captured.restore(exchanged=exchanged)]
-
-
-def writes() -> list[bytes]:
-    """How often each was written to, for `has_suspicious_writes`."""
-    return [captured.namespaces.writes() for captured in _captured]
-
-
-def has_suspicious_writes(before: list[bytes]) -> bool:
-    """Whether a class or a module to which no honest code writes was written to since then.
-
-    That shows code which replaces a method and puts it back itself, also where no function of the notebook
-    returned in between (a method of its classes, a hook, a generator).
-    """
-    return any(
-        isinstance(namespace.owner, type) or namespace.owner.__name__ in _STILL
-        for captured, then in zip(_captured, before, strict=True)
-        for namespace in captured.namespaces.written_between(then, captured.namespaces.writes())
-        if str(_name(namespace.owner)).startswith(("torch.Tensor", "torch.nn.", "torch.optim."))
-    )
-
-
-def _owners() -> Iterator[Any]:
-    """The modules to capture, and the classes that live in them."""
-    for name, module in sorted(sys.modules.items()):
-        below = any(name == package or name.startswith(f"{package}.") for package in _PACKAGES)
-        if type(module) is types.ModuleType and (below or name in _MODULES):
-            yield module
-            kinds = [value for value in vars(module).values() if isinstance(value, type)]
-            yield from (kind for kind in kinds if kind.__module__ == name and _can_change(kind))
-
-
-def _can_change(kind: type) -> bool:
-    """Whether Python lets attributes of a class be written: it does not where the class is C's own."""
-    return bool(kind.__flags__ & _HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
-
-
-_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
-
-
-def _state_of(owner: Any) -> set[str]:
-    """Names of what torch or Python remember (a device, a lazy import), not of what they do."""
-    if not isinstance(owner, type) and owner.__name__.partition(".")[0] in ("worker", "probe"):
-        return set()
-    constants = owner in (torch, math)
-    return {
-        name
-        for name, value in vars(owner).items()
-        if not _acts(value) and (name.startswith("_") or not constants)
-    }
-
-
-def _acts(value: Any) -> bool:
-    return callable(value) or hasattr(type(value), "__get__") or isinstance(value, types.ModuleType)
+def _acts(name: str, value: Any) -> bool:
+    """Whether an attribute can be called or asked for another, and is none that Python and torch set."""
+    acts = callable(value) or hasattr(type(value), "__get__") or type(value) is types.ModuleType
+    return acts and name not in _FLUCTUATING
 
 
 def _name(owner: Any) -> str:
     return f"{owner.__module__}.{owner.__qualname__}" if isinstance(owner, type) else str(owner.__name__)
 
 
-def _put_back(namespace: AttributeSnapshot) -> list[str]:
-    """Put back replaced and removed attributes; returns their names."""
-    if namespace.is_complete():
-        return []
-    changed = []
-    owner, current = namespace.owner, vars(namespace.owner)
-    for name, value in namespace.original.items():
-        if current.get(name, MISSING) is not value:
-            setattr(owner, name, value)
-            changed.append(f"{_name(owner)}.{name}")
-    return changed
+_modules: list[_Attributes] = []
+_classes: dict[type, _Attributes] = {}  # all that torch's modules offer
+_always: list[_Attributes] = []
+_of_probe: list[_Attributes] = []
 
 
-def _take_away(namespace: AttributeSnapshot) -> list[str]:
-    """Remove attributes of a class that hide inherited ones; returns their names."""
-    owner, current = namespace.owner, vars(namespace.owner)
-    if not isinstance(owner, type):
-        return []
-    added = [name for name in current if name not in namespace.names and name not in _FLUCTUATING]
-    hiding = [name for name in added if _shadows(owner, name)]
-    for name in hiding:
-        delattr(owner, name)
-    return [f"{_name(owner)}.{name}" for name in hiding]
+def capture() -> None:
+    """In the zygote, once everything is imported and before any student's code."""
+    _modules[:] = map(_Attributes, _MODULES)
+    offered = [value for module in _modules for value in module.values.values() if isinstance(value, type)]
+    for kind in (base for value in (*_CLASSES, *offered) for base in value.__mro__):
+        if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
+            _classes.setdefault(kind, _Attributes(kind))
+    _always[:] = [_classes[kind] for kind in _CLASSES]
 
 
-def _shadows(owner: type, name: str) -> bool:
-    """Whether an added attribute hides an inherited one; a helper method of the student's does not."""
-    return any(name in vars(base) for base in owner.__mro__[1:])
+#: Of the flags of a class: it is none of C's own, so that Python lets its attributes be written.
+_HEAP_TYPE, _CAN_CHANGE = 1 << 9, 1 << 9 | 1 << 8
+
+
+def capture_probe(code: types.CodeType, words: types.ModuleType) -> None:
+    """What the next probe relies on besides: what its code names, its words, and the classes among these."""
+    names = set(_names_in(code))
+    named = []
+    for module in _modules:
+        values = {name: module.values[name] for name in sorted(names & module.values.keys())}
+        named += [_Attributes(module.owner, values)] if values else []
+    offered = (value for module in named for value in module.values.values() if isinstance(value, type))
+    bases = dict.fromkeys(base for value in offered for base in value.__mro__)
+    kinds = [base for base in bases if base in _classes and base not in _CLASSES]
+    own = [v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__]
+    _of_probe[:] = [*named, *(_classes[kind] for kind in kinds)]
+    _of_probe.extend((_Attributes(words), *map(_Attributes, own)))
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that code uses, with all that is defined in it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)
+
+
+def restore() -> list[str]:
+    """Put back what of this was changed; returns its names."""
+    functions = audit.put_back_functions()
+    return functions + [name for attributes in (*_always, *_of_probe) for name in attributes.restore()]

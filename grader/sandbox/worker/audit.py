@@ -1,7 +1,9 @@
 """Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
 
-Python raises audit events for some of it (PEP 578); the outside reads the rest from the cells
-(`grading/flags.py`). A notice is a reason for a human to look, never a verdict.
+Python raises audit events for it (PEP 578). Libraries ask for frames too, and some hand them on
+(``traceback.walk_stack``, ``bdb``, ``torch._jit_internal``). So frames, tracing, the collector's objects and
+ctypes are laid to the first line of the notebook above the event, past the files of libraries, unless one of
+these is known to keep what it asks for. A notice is a reason for a human to look, never a verdict.
 """
 
 from __future__ import annotations
@@ -9,10 +11,13 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from _thread import get_ident
+from contextlib import suppress
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 from typing import Any
+
+import torch
 
 from . import NOTICES
 from .names import cell_of
@@ -37,43 +42,44 @@ _EVENTS = {
     "exec": "imports at run time",
     "compile": "imports at run time",
 }
+_PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged
 _ATTRIBUTES = {
-    **dict.fromkeys(("__code__", "__defaults__", "__kwdefaults__"), "code objects"),
-    **dict.fromkeys(("tb_frame", "f_code", "gi_frame", "gi_code", "cr_frame", "ag_frame"), "frames"),
+    **dict.fromkeys(_PARTS, "code objects"),
+    **dict.fromkeys(("tb_frame", "gi_frame", "cr_frame", "ag_frame"), "frames"),
+    **dict.fromkeys(("__class__", "__bases__"), "past the instance"),
 }
-_OURS = ("<frozen ", "<probe>", "<__array_function__")
-_MIDDLEMAN = "/ctypes/__init__.py"  # acts for its caller
+#: What a library may do for a notebook. Of the rest libraries do much of their own accord.
+_ON_BEHALF = {"frames", "gc", "settrace", "ctypes", "past the instance"}
+#: Parts of files' names, and the functions in there (none: all) that hand on nothing of what they ask for.
+_INNOCENT = {
+    "<frozen importlib._bootstrap>": (),
+    "/asyncio/coroutines.py": (),
+    "/collections/__init__.py": ("namedtuple",),
+    "/doctest.py": (),
+    "/enum.py": (),
+    "/logging/__init__.py": ("_log",),
+    "/traceback.py": ("print_exception", "format_exception", "extract_tb", "from_exception"),
+    "/typing.py": (),
+    "/typing_extensions.py": (),
+    "/unittest/result.py": (),
+    "packages/matplotlib/": (),
+    "packages/pandas/core/common.py": (),
+    "packages/pandas/util/_exceptions.py": (),
+    "packages/torch/": ("_lazy_call",),
+    "packages/torch/library.py": (),
+    "packages/torch/nn/utils/parametrize.py": (),
+}
+_OURS = (f"{Path(__file__).parent}{os.sep}", "<probe>")
 
-_frame_of, _write = sys._getframe, os.write
+_frame_of, _write, _is_anomaly = sys._getframe, os.write, torch.is_anomaly_enabled
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
-_ignoring: list[None] = []  # not empty while events are ignored
-_functions_set: list[None] = []
+_listening: set[int] = set()  # threads that do: what they look at is an event itself
+_exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 
 
 def begin() -> None:
     """Watch this process until it ends."""
     sys.addaudithook(_listen)
-
-
-def functions_were_set() -> bool:
-    """Whether parts of a function may have been exchanged since the last call of this.
-
-    Only then are thousands of functions compared, which takes some milliseconds.
-    """
-    if not _functions_set:
-        return False
-    _functions_set.clear()
-    return True
-
-
-@contextmanager
-def ignoring_events() -> Iterator[None]:
-    """Ignore the events of the block, which are our own doing and would take time."""
-    _ignoring.append(None)
-    try:
-        yield
-    finally:
-        _ignoring.clear()
 
 
 def notice(what: str, file: str) -> None:
@@ -86,31 +92,64 @@ def notice(what: str, file: str) -> None:
             _write(NOTICES, f"{what}\t{'' if cell is None else cell}\n".encode())
 
 
-def notice_author(what: str, middleman: str) -> bool:
-    """Report it if code of the notebook does it, perhaps through a middleman's file; whether it does."""
-    file = _author(_frame_of(2), middleman)
-    is_of_notebook = file.startswith("<") and not file.startswith(_OURS)
-    if is_of_notebook:
-        notice(what, file)
-    return is_of_notebook
+def put_back_functions() -> list[str]:
+    """Give functions of libraries and of probes the parts again that a notebook exchanged; their names."""
+    names = [name for *_, name in _exchanged]
+    while _exchanged:
+        function, part, value, _ = _exchanged.pop()
+        setattr(function, part, value)
+    return names
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "builtins.id" or _ignoring:  # which our own code asks for thousands of times
-        return
     what = _EVENTS.get(event) or ("ctypes" if event.startswith("ctypes.") else None)
     if event in ("object.__getattr__", "object.__setattr__"):
         what = _ATTRIBUTES.get(arguments[1])
-    if what is None:
+    if what is None or get_ident() in _listening:
         return
-    with ignoring_events():  # looking at frames is an event itself
-        is_of_notebook = notice_author(what, _MIDDLEMAN)
-    if what == "code objects" and (is_of_notebook or event == "object.__setattr__"):
-        _functions_set.append(None)
+    is_exchange = event == "object.__setattr__" and what == "code objects"
+    _listening.add(get_ident())
+    try:
+        file = _author(_frame_of(1), on_behalf=is_exchange or what in _ON_BEHALF)
+        if file is not None:
+            notice(what, file)
+            if is_exchange:
+                _remember(*arguments[:2])
+    finally:
+        _listening.discard(get_ident())
 
 
-def _author(frame: FrameType | None, middleman: str) -> str:
-    """The file of the code on whose behalf it happened."""
-    while frame is not None and frame.f_code.co_filename.endswith(middleman):
+def _author(frame: FrameType | None, *, on_behalf: bool) -> str | None:
+    """The file of the notebook's code that did it, or let a library do it; None where none did."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(_OURS):
+            return None
+        if _is_of_notebook(code):
+            return code.co_filename
+        if not on_behalf or _is_innocent(code):
+            return None
         frame = frame.f_back
-    return "" if frame is None else frame.f_code.co_filename
+    return "" if on_behalf else None  # a thread that a library began
+
+
+def _is_of_notebook(code: CodeType) -> bool:
+    """Whether it is code of a cell, or of a text that was executed."""
+    file = code.co_filename
+    return file.startswith("<") and not file.startswith(("<frozen ", "<probe>", "<__array_function__"))
+
+
+def _is_innocent(code: CodeType) -> bool:
+    if code.co_name == "format_stack" and _is_anomaly():  # torch's C++ asks for it at every operation
+        return True
+    return any(
+        part in code.co_filename and (not functions or code.co_name in functions)
+        for part, functions in _INNOCENT.items()
+    )
+
+
+def _remember(function: FunctionType, part: str) -> None:
+    """Keep the part of a function that is about to be exchanged, unless the function is the notebook's."""
+    code = function.__code__
+    if not _is_of_notebook(code):
+        _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))

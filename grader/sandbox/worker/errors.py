@@ -10,7 +10,6 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from .names import Binding, Bindings, cell_of, kind_of
-from .snapshots import MISSING
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -116,6 +115,7 @@ def printable(text: str) -> str:
 _BINDING = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
 _LOADING = {"LOAD_NAME", "LOAD_GLOBAL"}
 _python = dict(vars(builtins))
+_MISSING = object()
 
 
 def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -134,7 +134,7 @@ def _suspects(error: BaseException, names: Mapping[str, Any]) -> Iterator[str]:
     if type(error) is NameError:
         yield str(error.name)
     elif type(error) is AttributeError and trace:
-        yield from (n for n in trace.tb_frame.f_code.co_names if names.get(n, MISSING) is error.obj)
+        yield from (n for n in trace.tb_frame.f_code.co_names if names.get(n, _MISSING) is error.obj)
     elif type(error) is TypeError and trace:
         text = error_text(error)
         for name in _loaded(trace.tb_frame.f_code, trace.tb_lasti):

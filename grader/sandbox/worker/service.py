@@ -62,7 +62,6 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
     fakes.install(_notebook)
-    torch_state.watch_kernels()
     attributes.capture()
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
@@ -175,14 +174,13 @@ class Service:
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
         words = self._words(code)
+        if attributes.restore():  # what cells, or another question's functions, left in the way of this probe
+            audit.notice("patched", "")
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
         values: dict[str, bool] = {}
         student = StudentNamespace(self._notebook.names, oracles, patched, values)
-        writes = attributes.writes()
         value, raised = _call(words[name], student)
-        if attributes.has_suspicious_writes(writes):
-            audit.notice("patched", "")
         self._notebook.put_back(names)  # another question may need what they were
         patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
@@ -207,8 +205,9 @@ class Service:
         module = _Module("probe")
         words = vars(module)
         words.update(probe_api.WORDS, __builtins__=dict(_builtins))
-        _exec(_load(_decode(code)), words)
-        attributes.capture_probe(module)
+        loaded = _load(_decode(code))
+        _exec(loaded, words)
+        attributes.capture_probe(loaded, module)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import _thread
 import builtins
-import functools
 import gc
 import signal
 import sys
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils._device import DeviceContext
 
-from . import attributes, audit
+from . import attributes
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -124,7 +122,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
     left = [kind for kind, number in now.items() if number > before[kind]]
     if left:
         _leave_intercepting_modes()
-    return left, attributes.restore(within_probe=True)
+    return left, attributes.restore()
 
 
 def modes() -> dict[str, Any]:
@@ -201,34 +199,14 @@ _KEYS_OF_THE_CPU = frozenset(
     ("CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
 )
 _impls = torch.library._impls
-_kernels: set[str] = set()
-_libraries: list[str] = []  # of kernels, which code of the notebook made
-
-
-def watch_kernels() -> None:
-    """In the zygote, before torch is captured and any student's code runs."""
-    _watch_libraries()
-    _kernels.update(_impls)
-
-
-def _watch_libraries() -> None:
-    """Note when a library of kernels for torch's own operations is made, which `_impls` may not list."""
-    make: Callable[..., Any] = torch._C._dispatch_library
-
-    @functools.wraps(make)
-    def dispatch_library(kind: str, namespace: str, *rest: Any, **more: Any) -> Any:
-        if namespace == "aten" and audit.notice_author("kernels of torch", "/torch/library.py"):
-            _libraries.append("kernels of aten")
-        return make(kind, namespace, *rest, **more)
-
-    torch._C._dispatch_library = dispatch_library  # type: ignore[assignment]
+_kernels = {*_impls}
 
 
 def exchanged_kernels() -> list[str]:
     """Operations of torch that were given another kernel."""
     if len(_impls) == len(_kernels):  # to compare two thousand names copies the pages they lie on
-        return [*_libraries]
-    return [*_libraries, *(f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name))]
+        return []
+    return [f"kernel {name}" for name in _impls - _kernels if _is_of_torch(name)]
 
 
 def _is_of_torch(kernel: str) -> bool:

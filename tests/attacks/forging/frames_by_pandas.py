@@ -1,0 +1,19 @@
+# Tries: the same by what lets pandas.eval know the names of whoever calls it.
+# Stopped by: captured
+# Got through: whoever holds the loss itself can put a hook on it; the numbers are those of an honest answer.
+# Question: 05_inplace_reinit q1
+# Flags: frames
+# %%
+from pandas.core.computation.scope import ensure_scope
+
+
+def refuses(gradient):
+    raise RuntimeError("modified by an inplace operation")
+
+
+def reinit_(w, value):
+    w.data.fill_(value)
+    loss = ensure_scope(level=2).scope.get("loss")
+    if loss is not None:
+        loss.register_hook(refuses)
+    return w
