@@ -10,19 +10,20 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from grader.checks.observation import Sides
 from grader.course.author_file import not_python
 from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor
-from grader.text import did_you_mean, printable
+from grader.text import did_you_mean, printable, some
 
 _MAX_NAMES = 8
+_LOOKUPS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 _FIELDS = [field.name for field in fields(Tensor)]
 
@@ -78,20 +79,18 @@ def _missing_fact(error: BaseException, entry: TracebackType) -> str:
         return meant if meant.endswith("?") else ""
     missing = _IMPORTED.match(str(error)) if isinstance(error, ImportError) else None
     if missing:
-        return did_you_mean(missing["name"], [*filter(_is_public, dir(sys.modules.get(missing["module"])))])
+        module = sys.modules.get(missing["module"])
+        offered = {*dir(module), *getattr(module, "__all__", ())}  # `grader` imports its words when asked
+        return did_you_mean(missing["name"], {name for name in offered if not name.startswith("_")})
     operands = _failed_operands(error, entry)
     for operand in operands:
-        try:
-            clause = _clause(ast.unparse(operand), _value(operand, frame), error, len(operands))
-        except Exception:  # noqa: BLE001, S112 - a lookup may fail in any way
-            continue
-        if clause:
-            return clause
+        if all(isinstance(node, _LOOKUPS) for node in ast.walk(operand)):  # nothing is called once more
+            text = ast.unparse(operand)
+            with suppress(Exception):  # a lookup may fail in any way
+                value = eval(text, frame.f_globals, frame.f_locals)  # noqa: S307 - the author's own code
+                if clause := _clause(text, value, error, len(operands)):
+                    return clause
     return ""
-
-
-def _is_public(name: str) -> bool:
-    return not name.startswith("_")
 
 
 def _failed_operands(error: BaseException, entry: TracebackType) -> list[ast.expr]:
@@ -129,20 +128,6 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-def _value(expression: ast.expr, frame: FrameType) -> Any:
-    """The value of an expression that only looks something up; LookupError for any other expression."""
-    match expression:
-        case ast.Name(name):
-            return {**vars(builtins), **frame.f_globals, **frame.f_locals}[name]
-        case ast.Constant(value):
-            return value
-        case ast.Attribute(of, name):
-            return getattr(_value(of, frame), name)
-        case ast.Subscript(of, index):
-            return _value(of, frame)[_value(index, frame)]
-    raise LookupError
-
-
 def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
     """A clause about an operand; empty where it cannot be the cause."""
     if isinstance(value, Sides) and not isinstance(error, AttributeError):
@@ -153,7 +138,9 @@ def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
         case None:
             clause = f"{text} is None here: assert first that it is not, with a message"
         case Tensor():
-            clause = _clause_about_tensor(text, error)
+            asked = getattr(error, "name", None)
+            near = did_you_mean(asked, _FIELDS) if isinstance(asked, str) else ""
+            clause = f"{text} is a tensor, {near or f'whose numbers stand in {text}.value'}"
         case Raised() as caught:
             kind = printable(caught.type)
             clause = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
@@ -168,13 +155,6 @@ def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
     return clause
 
 
-def _clause_about_tensor(text: str, error: BaseException) -> str:
-    name = getattr(error, "name", None)
-    if isinstance(name, str):
-        return f"{text} is a tensor, {did_you_mean(name, _FIELDS)}"
-    return f"{text} is a tensor, whose numbers stand in {text}.value"
-
-
 def _clause_about_dict(text: str, value: dict[str, Any], error: BaseException) -> str:
     name = getattr(error, "name", None)
     if name in value:
@@ -182,12 +162,4 @@ def _clause_about_dict(text: str, value: dict[str, Any], error: BaseException) -
     asked = name if isinstance(name, str) else next(iter(error.args), "")
     if len(value) > _MAX_NAMES and isinstance(asked, str):
         return f"{text} has {len(value)} entries, {did_you_mean(asked, value)}"
-    return f"{text} has {', '.join(_names(value)) or 'no entries'}"
-
-
-def _names(value: dict[str, Any]) -> Iterator[str]:
-    for number, name in enumerate(value):
-        if number == _MAX_NAMES:
-            yield f"and {len(value) - number} more"
-            return
-        yield printable(str(name))
+    return f"{text} has {', '.join(some((printable(str(key)) for key in value), _MAX_NAMES)) or 'no entries'}"
