@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -28,14 +28,20 @@ from grader.course.assignment import (
     name_of,
 )
 from grader.course.author_file import not_python, read_text
-from grader.course.public_check import validate_check
-from grader.course.question_cell import read_question
 from grader.errors import CourseError
 from grader.memory import FOLDER, Memory
 
 _TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
 _JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
+
+_BEGIN, _STUB, _END = "# BEGIN SOLUTION", "# STUB", "# END SOLUTION"
+#: Each marker, with the marker that it follows.
+_FOLLOWS = {_BEGIN: _END, _STUB: _BEGIN, _END: _STUB}
+
+_Definition = ast.FunctionDef | ast.ClassDef
+#: The answer or the stub of a cell: its lines, by the number of the cell's line.
+_Part = dict[int, str]
 
 
 def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
@@ -187,6 +193,7 @@ def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
 
 
 def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
+    """The question of some cells; CourseError where they break the format, or contradict each other."""
     roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
     allowed = (["task", "question"], ["task", "question", "check"])
     if roles not in (*allowed, *([*order, "afterword"] for order in allowed)):
@@ -196,12 +203,114 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
             f" at most one tagged `check {identity}`, and at most one text tagged `afterword {identity}`."
         )
     title = cells[0].source.partition("\n")[0].partition(" · ")[2].strip()
-    cell = cells[1]
     check = next((cell for cell in cells if cell.role == "check"), None)
     afterword = next((cell.source for cell in cells if cell.role == "afterword"), None)
-    source = check.source if check else None
-    question = read_question(Place(path, cell.line, identity), title, cell.source, source, afterword)
+    place = Place(path, cells[1].line, identity)
+    answer, stub = _split(place, cells[1].source)
+    definition = _definition(place, "stub", stub)
+    seen, expected = _signatures(definition), _signatures(_definition(place, "answer", answer))
+    is_same_name = definition.name in expected  # a method that only one of them has does not matter
+    if not is_same_name or any(seen[name] != expected[name] for name in seen.keys() & expected):
+        raise CourseError(f"{place}: stub and answer have different signatures; make them the same.")
+    name = definition.name
+    if ast.get_docstring(definition) is None:
+        raise CourseError(f"{place}: `{name}` has no docstring in the stub; say what it takes and returns.")
     if check:
-        place = Place(path, check.line, identity)
-        validate_check(place, check.source, question.function, has_afterword=afterword is not None)
-    return question
+        begin = Place(path, check.line, identity)
+        _validate_check(begin, check.source, name, has_afterword=afterword is not None)
+    public_check = check.source if check else None
+    return Question(identity, title, name, _source(stub), _source(answer), public_check, afterword, place)
+
+
+def _parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> list[ast.stmt]:
+    """The statements of a part of a master's cell; CourseError if it is not Python.
+
+    `lines` has, for each line of `source`, the line of the cell, unless both are the same.
+    """
+    try:
+        return ast.parse(source).body
+    except SyntaxError as error:
+        numbers = lines or range(1, len(source.splitlines()) + 1)
+        line = numbers[min(error.lineno or 1, len(numbers)) - 1]
+        raise CourseError(f"{where.at(line)}: in the {part}, {not_python(error)}.") from error
+
+
+def _split(where: Place, source: str) -> tuple[_Part, _Part]:
+    """The answer and the stub of a question cell, which share every line outside the markers."""
+    answer: _Part = {}
+    stub: _Part = {}
+    previous = _END
+    for number, line in enumerate(source.splitlines(), start=1):
+        marker = line.strip()
+        if marker in _FOLLOWS:
+            if previous != _FOLLOWS[marker]:
+                raise CourseError(
+                    f"{where.at(number)}: `{marker}` follows `{previous}`;"
+                    " write BEGIN SOLUTION, STUB and END SOLUTION in this order."
+                )
+            previous = marker
+        elif previous == _STUB:
+            stub[number] = _uncommented(where.at(number), line)
+        else:
+            answer[number] = line
+            if previous == _END:
+                stub[number] = line
+    if previous != _END or answer == stub:
+        raise CourseError(
+            f"{where}: put the answer between `# BEGIN SOLUTION`, `# STUB` and `# END SOLUTION`."
+        )
+    return answer, stub
+
+
+def _source(part: _Part) -> str:
+    return "\n".join(part.values())
+
+
+def _uncommented(where: Place, line: str) -> str:
+    code = line.lstrip()
+    indentation = line[: len(line) - len(code)]
+    if code in ("", "#"):
+        return ""
+    if not code.startswith("# "):
+        raise CourseError(f"{where}: the stub's line `{code}` is not commented out; start it with `# `.")
+    return indentation + code.removeprefix("# ")
+
+
+def _definition(where: Place, name: str, part: _Part) -> _Definition:
+    match _parse(where, name, _source(part), [*part]):
+        case [ast.FunctionDef() | ast.ClassDef() as definition]:
+            return definition
+    raise CourseError(f"{where}: the {name} must be exactly one `def` or `class`, alone in its cell.")
+
+
+def _signatures(definition: _Definition) -> dict[str, str]:
+    """The signature of a function, or of a class and its own methods, by name."""
+    if isinstance(definition, ast.FunctionDef):
+        return {definition.name: f"def {ast.unparse(definition.args)}"}
+    bases = ", ".join(ast.unparse(base) for base in definition.bases)
+    methods = (node for node in definition.body if isinstance(node, ast.FunctionDef))
+    return {definition.name: f"class {bases}"} | {method.name: ast.unparse(method.args) for method in methods}
+
+
+def _validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
+    """Refuse a check cell that Otter cannot run, or that leaves a student without a text; CourseError.
+
+    `function` is what the check gets, `where` the beginning of the check cell.
+    """
+    statements = _parse(where, "check cell", source)
+    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
+    tests = [node for node in functions if node.name.startswith("test_") and not node.decorator_list]
+    if not tests or len(tests) < len(statements):
+        raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
+    if has_afterword and len(tests) > 1:  # else Otter shows it when the last of them passes
+        raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
+    for test in tests:
+        name = f"{where.at(test.lineno)}, {test.name}"
+        if ast.unparse(test.args) != function:
+            raise CourseError(f"{name}: its one parameter must be `{function}`; Otter passes it by name.")
+        if ast.get_docstring(test) is None:
+            raise CourseError(f"{name}: write what must hold as its docstring; students read it.")
+        for node in ast.walk(test):
+            if isinstance(node, ast.Assert) and node.msg is None:
+                place, asked = f"{where.at(node.lineno)}, {test.name}", ast.unparse(node.test)
+                raise CourseError(f"{place}: give `assert {asked}` a message; students read it.")

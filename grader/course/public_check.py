@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from grader.course.assignment import Place
-from grader.course.question_cell import parse
-from grader.errors import CourseError, GraderError
+from grader.errors import GraderError
 from grader.text import html_text
 
 _ELLIPSIS = "…"
@@ -55,35 +53,6 @@ class PublicCheck:
     function: str | None
     tests: tuple[PublicTest, ...]
     afterword: str | None = None
-
-
-def validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
-    """Refuse a check cell that Otter cannot run, or that leaves a student without a text; CourseError.
-
-    `function` is what the check gets, `where` the beginning of the check cell.
-    """
-    statements = parse(where, "check cell", source)
-    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
-    tests = [node for node in functions if node.name.startswith("test_") and not node.decorator_list]
-    if not tests or len(tests) < len(statements):
-        raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
-    if has_afterword and len(tests) > 1:  # else Otter shows it when the last of them passes
-        raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
-    for test in tests:
-        _validate(where, test, function)
-
-
-def _validate(cell: Place, test: ast.FunctionDef, function: str) -> None:
-    where = f"{cell.at(test.lineno)}, {test.name}"
-    if ast.unparse(test.args) != function:
-        raise CourseError(f"{where}: its one parameter must be `{function}`; Otter passes it by name.")
-    if ast.get_docstring(test) is None:
-        raise CourseError(f"{where}: write what must hold as its docstring; students read it.")
-    for statement in _asserts(test):
-        if statement.msg is None:
-            asked = ast.unparse(statement.test)
-            place = f"{cell.at(statement.lineno)}, {test.name}"
-            raise CourseError(f"{place}: give `assert {asked}` a message; students read it.")
 
 
 def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
