@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,8 @@ from grader.grading import submission
 from grader.reports import templates as templating
 from grader.reports import terminal as class_table
 from grader.results import gradebook
-from grader.sandbox import cells, observer, wire, zygote
-from grader.sandbox.evidence import Failure, NoFacts, no_facts
+from grader.sandbox import cells, decoding, observer, wire, zygote
+from grader.sandbox.evidence import Failure
 from grader.sandbox.plan import TimeLimits
 
 Patch = pytest.MonkeyPatch
@@ -65,12 +65,12 @@ def _like(module: Any, **replaced: Any) -> Any:
 
 
 def _deadlines(patch: Patch) -> None:
-    ask = observer.ProbeRun._ask
+    ask = observer.ProbeRun._answer_or_fault
 
     def ask_patiently(self: Any, worker: Any, probe: Any, end: float) -> Any:
         return ask(self, worker, replace(probe, seconds=NO_LIMITS.question), end)
 
-    patch.setattr(observer.ProbeRun, "_ask", ask_patiently)
+    patch.setattr(observer.ProbeRun, "_answer_or_fault", ask_patiently)
     patch.setattr(observer.ProbeRun, "_patience", lambda *_: NO_LIMITS.question)
     patch.setattr(cells, "_CELLS_SHARE", 1.0)
 
@@ -78,20 +78,17 @@ def _deadlines(patch: Patch) -> None:
 def _wire(patch: Patch) -> None:
     """Whatever a worker writes is taken for the answer to what it was asked."""
 
-    def ask(self: wire.Wire, operation: str, arguments: Any, seconds: float) -> Any:
+    def ask(self: wire.Wire, operation: str, arguments: Any, seconds: float) -> str:
         deadline = wire.time.monotonic() + seconds
         self._send({"id": "0", "op": operation, "args": arguments}, deadline)
-        return self._receive(deadline)["ok"]
+        return self._receive(deadline).partition(',"ok":')[2][:-1]
 
     patch.setattr(wire.Wire, "ask", ask)
-    for cap in ("MAX_FRAME", "MAX_TOTAL", "MAX_ITEMS"):
-        patch.setattr(wire, cap, 24 << 20)  # ten times the memory of that is what it may cost
-    patch.setattr(wire, "MAX_NESTING", 10_000)
+    for module, cap in ((wire, "MAX_FRAME"), (wire, "MAX_TOTAL"), (decoding, "MAX_ITEMS")):
+        patch.setattr(module, cap, 24 << 20)  # ten times the memory of that is what it may cost
+    patch.setattr(decoding, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
     patch.setattr(observer.ProbeRun, "_ended_well", lambda *_: True)
-    patch.setattr(observer, "parse_answer", _believed)
-    patch.setattr(cells, "parse_cell_error", lambda answer: answer["raised"])
-    patch.setattr(cells, "parse_survey", lambda answer, _: (answer["names"], answer["patched"]))
 
 
 def _drain(self: wire.Wire) -> bool:
@@ -103,26 +100,24 @@ def _drain(self: wire.Wire) -> bool:
     return bool(chunk)
 
 
-def _believed(answer: Any) -> Any:
-    kind = "facts" if answer["raised"] is None else "raised"
-    return {kind: answer[kind]}
-
-
 def _fresh_worker(patch: Patch) -> None:
     """One worker for all questions, whatever happened in it."""
 
-    def ask(self: Any, worker: Any, probe: Any, _: object) -> Any:
-        end = observer.time.monotonic() + self._limits.question
-        answer = self._ask(worker, probe, end)
-        return no_facts(Failure.FORGED).to_json() if isinstance(answer, cells.Trouble) else answer
+    def ask(self: Any, worker: Any) -> observer.SharedAnswers:
+        answers = {}
+        for question in self._questions():
+            end = observer.time.monotonic() + self._limits.question
+            for probe in question.probes:
+                with suppress(cells.AnotherWorkerError):
+                    answers[probe.name] = self._answer_or_fault(worker, probe, end)
+        return observer.SharedAnswers(answers, are_all=True)
 
-    patch.setattr(observer.ProbeRun, "_ask_in_shared_worker", ask)
-    patch.setattr(cells.NotebookRun, "_skip", _give_up)
-    patch.setattr(observer.ProbeRun, "_ended_well", lambda *_: True)
+    patch.setattr(observer.ProbeRun, "ask_in_one_worker", ask)
+    patch.setattr(cells.NotebookRun, "_leave_out", _give_up)
 
 
-def _give_up(*_: object) -> NoFacts:
-    return NoFacts("a worker that has died is the last one")
+def _give_up(*_: object) -> None:
+    raise cells.NothingToObserveError(Failure.NOTHING_SEEN)
 
 
 def _numbers(patch: Patch) -> None:

@@ -9,7 +9,7 @@ from grader.checks.finding import Finding
 from grader.checks.observation import finding_without_facts
 from grader.results.model import SCHEMA
 from grader.results.reader import result_from_json
-from grader.sandbox.evidence import NoFacts
+from grader.sandbox.evidence import Answer, NoFacts
 
 HOSTILE = (
     "::notice title=Autograding complete::Points 99/9\n<img src=x onerror=alert(1)> =1+1 \x1b[31m\x00 @all"
@@ -19,6 +19,11 @@ HOSTILE = (
 def in_base64(numbers, code="f"):
     """The elements of a tensor as a worker sends them; the code is one of `struct`."""
     return base64.b64encode(struct.pack(f"{len(numbers)}{code}", *numbers)).decode()
+
+
+def answer(**said):
+    """A worker's answer to a probe, with `facts` or `raised`."""
+    return Answer.parse(json.dumps({"raised": None, "facts": None, "changed": [], "patched": [], **said}))
 
 
 def row(

@@ -38,8 +38,7 @@ class Seen:
     def raised(self):
         """The cells that failed: what they raised (class and text), or why they were left out."""
         return {
-            cell["cell"]: cell["fault"] or f"{cell['raised']['types'][0]}: {cell['raised']['text']}"
-            for cell in self.evidence.cells
+            cell.cell: cell.fault or f"{cell.raised.type}: {cell.raised.text}" for cell in self.evidence.cells
         }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from grader.checks.diagnosis import quoted
-from grader.sandbox.decoding import decode_raised
+from grader.sandbox.evidence import CellFailure
 from grader.sandbox.facts import Raised
 from grader.text import utf8_text
 
@@ -36,17 +36,17 @@ class FailedCell:
     text: str = ""
 
     @classmethod
-    def of(cls, observed: Mapping[str, Any]) -> FailedCell:
-        """The cell of an entry of ``Evidence.cells``."""
-        if observed["raised"] is None:
-            return cls(observed["cell"], LEFT_OUT, observed["fault"])
-        error = decode_raised(observed["raised"])
+    def of(cls, observed: CellFailure) -> FailedCell:
+        """The cell as it is told."""
+        error = observed.raised
+        if error is None:
+            return cls(observed.cell, LEFT_OUT, observed.fault or "")
         if error.type == "CellTimeout":
-            return cls(observed["cell"], STOPPED)
+            return cls(observed.cell, STOPPED)
         text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
         kind = error.type[:MAX_FOREIGN_TEXT]
         message = f"{kind}: {text}" if text else kind
-        return cls(observed["cell"], RAISED, utf8_text(f"{message}{_at(error, observed['cell'])}"))
+        return cls(observed.cell, RAISED, utf8_text(f"{message}{_at(error, observed.cell)}"))
 
     @property
     def sentence(self) -> str:
@@ -75,8 +75,8 @@ def stopped_cells(cells: Iterable[object], text: str) -> str:
     return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
 
 
-def first_of_each_kind(cells: Iterable[Mapping[str, Any]]) -> tuple[FailedCell, ...]:
-    """The first entries of ``Evidence.cells`` of each way to end, as failed cells."""
+def first_of_each_kind(cells: Iterable[CellFailure]) -> tuple[FailedCell, ...]:
+    """The first cells of each way to end."""
     counts: Counter[str] = Counter()
     kept = []
     for cell in map(FailedCell.of, cells):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import base64
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -27,8 +26,7 @@ from grader.graphs.model import Graph, read_graph
 from grader.graphs.picture import Picture, draw, mermaid, png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.decoding import MalformedError, decode
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote
@@ -58,33 +56,30 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
     """The picture of this name; None where its facts cannot be drawn."""
-    picture = _drawn(_stored(evidence, name))
+    answer = evidence.probes.get(name)
+    picture = None if answer is None else _drawn(answer)
     return None if picture is None else replace(picture, caption=caption)
 
 
 def text_of(evidence: Evidence, name: str) -> str:
     """A text that is equal for equal pictures; empty where the facts are no graph."""
-    graph = _graph(_stored(evidence, name))
+    answer = evidence.probes.get(name)
+    graph = None if answer is None else _graph(answer)
     return "" if graph is None else mermaid(diagram_of(graph))
 
 
-def _stored(evidence: Evidence, name: str) -> str:
-    """The facts of a picture as JSON; ``null`` where they are more than a picture can show."""
-    text = json.dumps(evidence.probes.get(name, {}).get("facts"))
-    return text if len(text) <= _MAX_FACTS else "null"
-
-
-def _graph(facts: str) -> Graph | None:
+def _graph(answer: Answer) -> Graph | None:
+    """The graph of an answer; None where it is none, or has more facts than a picture can show."""
     try:
-        return read_graph(decode(json.loads(facts)))
-    except (MalformedError, KeyError, TypeError):  # the evidence was not written by the grader
+        return read_graph(answer.outcome) if len(answer.text) <= _MAX_FACTS else None
+    except (KeyError, TypeError):
         return None
 
 
 @lru_cache(maxsize=512)  # a class of solved notebooks shows a handful of graphs
-def _drawn(facts: str) -> Picture | None:
-    """The picture of stored facts; an error of Graphviz costs this picture, and not the class's feedback."""
-    graph = _graph(facts)
+def _drawn(answer: Answer) -> Picture | None:
+    """The picture of an answer; an error of Graphviz costs this picture, and not the class's feedback."""
+    graph = _graph(answer)
     try:
         return None if graph is None else draw(graph, "")
     except Exception:  # noqa: BLE001 - a C library may raise anything

@@ -15,6 +15,7 @@ from threading import local
 from typing import Self
 
 from grader.notebooks.reader import Cell
+from grader.sandbox.decoding import MalformedError, parse_exactly
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
@@ -71,11 +72,9 @@ class ReusedWorker:
     @staticmethod
     def _begin_anew(worker: WorkerProcess) -> None:
         try:
-            threads = worker.wire.ask("anew", {}, _BEGIN_SECONDS)
-        except WireError:
+            parse_exactly(0, worker.wire.ask("anew", {}, _BEGIN_SECONDS))  # threads that still run
+        except (MalformedError, WireError):
             raise _SpoiledError from None
-        if threads != 0:
-            raise _SpoiledError
 
     def close(self) -> None:
         """End the worker, if there is one."""

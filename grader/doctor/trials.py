@@ -21,7 +21,6 @@ from grader.doctor.outcomes import Outcome, Outcomes
 from grader.doctor.reused_worker import ObserverPool
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.decoding import decode_raised
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import Raised
 from grader.sandbox.plan import ProbePlan, TimeLimits
@@ -166,7 +165,7 @@ class PublicTrial:
         calls = dict(enumerate(check[1:], start=len(sources) + 2))
         if evidence.fault is not None:  # nothing could be observed
             return dict.fromkeys(calls.values(), evidence.fault), False
-        failed = {c["cell"]: c["fault"] or _first_line(decode_raised(c["raised"])) for c in evidence.cells}
+        failed = {c.cell: _first_line(c.raised) if c.raised else c.fault or "" for c in evidence.cells}
         failures = {call: failed[number] for number, call in calls.items() if number in failed}
         return failures, not evidence.starved
 

@@ -8,7 +8,6 @@ from typing import Any
 from grader.checks.diagnosis import quoted
 from grader.course.assignment import Assignment
 from grader.course.probes import PictureProbe, Probe
-from grader.sandbox.decoding import decode_raised
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
 
@@ -46,11 +45,10 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
     """A sentence for each cell of the reference, among the sources that ran, that stopped or was stopped."""
     lines = {cell.source: cell.line for cell in assignment.cells}
     for cell in reference.cells:
-        line, reason = lines.get(sources[cell["cell"] - 1], 1), cell["fault"]
-        if cell["raised"] is not None:
-            error = decode_raised(cell["raised"])
-            reason = f"{error.type}: {_first_line(error)}"
-            line += int(error.where.rpartition("line ")[2] or 1) - 1
+        line, reason = lines.get(sources[cell.cell - 1], 1), cell.fault
+        if cell.raised is not None:
+            reason = f"{cell.raised.type}: {_first_line(cell.raised)}"
+            line += int(cell.raised.where.rpartition("line ")[2] or 1) - 1
         yield f"{assignment.path}, line {line}: a cell of the reference stopped with {reason}"
 
 

@@ -19,7 +19,6 @@ from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.results.model import Outcome
-from grader.sandbox.decoding import MalformedError, decode_raised
 from grader.sandbox.evidence import Evidence, Failure
 
 #: A check: it takes an observation for each probe that it names.
@@ -170,8 +169,6 @@ def _verdict(
     try:
         observations = {probe: observe(probe) for probe in check.probes}
         error = error_of(function, observations)
-    except MalformedError as malformed:  # spoiled evidence costs no other submission
-        error = malformed
     except CourseError as course_error:
         broken = list(broken_probes(rubric.probes, evidence[1], check.probes))
         told = "\n".join(broken) or f"{rubric.path}: {check.id}: {course_error}"
@@ -215,7 +212,7 @@ def _explained(
     function returned is the trouble where the reference returns a value.
     """
     if finding.failure is Failure.NOT_REACHED:
-        errors = [decode_raised(cell["raised"]) for cell in evidence.cells if cell["raised"] is not None]
+        errors = [cell.raised for cell in evidence.cells if cell.raised is not None]
         return replace(finding, error=errors[0].type) if errors else finding
     returned_none = finding.is_none and any(
         evidence.returned_none(probe, function) and not reference.returned_none(probe, function)

@@ -18,7 +18,6 @@ from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.feedback import failed_cells
 from grader.reports.format_facts import compared
 from grader.results.model import CheckResult, QuestionResult, Result
-from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.scores import format_points, is_capped, points_text, total
 from grader.text import did_you_mean, some
@@ -164,11 +163,8 @@ class Explanation:
             return
         unknown = "" if reference else " (what was expected is not known)"
         yield entry("facts", f"of {probe}, as seen by the probe below{unknown}")
-        try:
-            expected = reference.outcome(probe) if reference else None
-            yield from (Line(f"      {line}") for line in compared(evidence.outcome(probe), expected))
-        except MalformedError as error:
-            yield Line(f"      {error}")
+        expected = reference.outcome(probe) if reference else None
+        yield from (Line(f"      {line}") for line in compared(evidence.outcome(probe), expected))
         yield entry("probe", probe)
         yield from _source(rubric, probe)
 
@@ -244,5 +240,5 @@ class OwnCode:
     def _cell(self, number: int) -> str:
         """A code cell by its number; a cell that failed then may have defined nothing."""
         evidence = self.evidence if self.file_status == _SAME_FILE else None
-        failed = {cell["cell"] for cell in evidence.cells} if evidence else set()
+        failed = {cell.cell for cell in evidence.cells} if evidence else set()
         return f"{number}, which did not run to its end" if number in failed else str(number)

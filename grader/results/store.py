@@ -16,6 +16,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
 from grader.results.model import QuestionResult, Result
 from grader.results.reader import read_run, result_from_json
+from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.text import did_you_mean
 
@@ -198,11 +199,13 @@ class ResultsStore:
         return f"{self._root}/evidence/{student}/{name}.json"
 
 
+_EVIDENCE = '\n"evidence":'
+
+
 def _evidence_text(stored: StoredEvidence) -> str:
     """JSON whose first line alone says on what the rest depends, so that it can be read without the rest."""
     head = {"fingerprint": stored.fingerprint, "seed": stored.seed, "reference": stored.reference}
-    evidence = json.dumps(stored.evidence.to_json(), separators=(",", ":"))
-    return f'{json.dumps(head)[:-1]},\n"evidence":{evidence}}}\n'
+    return f"{json.dumps(head)[:-1]},{_EVIDENCE}{stored.evidence.to_json()}}}\n"
 
 
 def _read_fingerprint(path: Path) -> str | None:
@@ -218,8 +221,9 @@ def _read_fingerprint(path: Path) -> str | None:
 def _read_evidence(path: Path) -> StoredEvidence | None:
     """The evidence in a file; None where there is none, or none that can be read."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        evidence = Evidence.from_json(stored["evidence"])
+        head, _, rest = path.read_text(encoding="utf-8").partition(f",{_EVIDENCE}")
+        stored = json.loads(f"{head}}}")
+        evidence = Evidence.from_json(rest.removesuffix("}\n"))
         return StoredEvidence(stored["fingerprint"], evidence, stored["seed"], stored["reference"])
-    except (AttributeError, KeyError, OSError, TypeError, ValueError):
+    except (KeyError, MalformedError, OSError, TypeError, ValueError):
         return None

@@ -7,9 +7,9 @@ notebook. Cells may take three quarters of a notebook's time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
@@ -19,11 +19,12 @@ from grader.sandbox.decoding import (
     MalformedError,
     Notice,
     Status,
-    parse_cell_error,
+    parse_cell,
+    parse_exactly,
     parse_notices,
     parse_survey,
 )
-from grader.sandbox.evidence import REASONS, Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, no_facts
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import CpuTimes, WorkerProcess, killed_for_memory
@@ -46,20 +47,24 @@ class Workers(Protocol):
         """A worker in which no cell has run; it ends with its block."""
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """A worker did not answer as agreed; after the first that was killed, another is worth a try."""
+class FaultError(Exception):
+    """A worker did not answer as agreed."""
 
-    failure: Failure
-    is_worth_a_retry: bool = False
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
-@dataclass(frozen=True)
-class _Interrupted:
-    """The cells stopped at a position; it is their number where only the survey is missing."""
+class AnotherWorkerError(Exception):
+    """A worker has ended, and another is worth a try."""
 
-    position: int
-    trouble: Trouble
+
+class NothingToObserveError(Exception):
+    """The cells cannot be run so that there is anything to observe."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.reason = no_facts(failure)
 
 
 class NotebookRun:
@@ -67,41 +72,44 @@ class NotebookRun:
 
     Attributes:
         names: the status of each function, once the cells have run.
-        patched: what the notebook changed in torch.
         deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
     def __init__(self, workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> None:
-        self._workers, self._cells, self._plan, self._limits = workers, cells, plan, limits
+        self._workers, self._plan, self._limits = workers, plan, limits
+        self._cells = list(cells)  # that are not left out
         begun = time.monotonic()
         self.deadline = begun + limits.notebook
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
         self.names: dict[str, Status] = {}
-        self.patched: list[str] = []
+        self._patched: list[str] = []  # what the notebook changed in torch
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
         self._starved = False  # whether others may have had the processors or the memory it lacked
         self._killed = 0  # workers that were killed, by the system or by themselves
         self._killed_before = killed_for_memory()
-        self._failed: dict[int, dict[str, Any]] = {}  # cells that raised or killed, by number
-        self._skipped: set[int] = set()  # cells not run again, because they killed a worker
+        self._failed: dict[int, CellFailure] = {}  # by the number of the cell
         self._slow: set[int] = set()  # cells whose time ran out
-        self._killers = 0
+        self._killers = 0  # cells that ended their worker
 
-    def load(self, stack: ExitStack) -> WorkerProcess | NoFacts:
-        """A worker in which the cells have run, until the stack ends; or why there is nothing to observe."""
-        while True:
-            with ExitStack() as attempt:
-                worker = attempt.enter_context(self._workers.worker())
-                attempt.callback(self._collect, worker)  # before its end, which comes last
-                ended = self._run(worker)
-                if ended is None:
-                    stack.enter_context(attempt.pop_all())
-                    return worker
-            if isinstance(ended, _Interrupted):
-                ended = None if ended.trouble.is_worth_a_retry else self._skip(ended)
-            if ended is not None:
-                return ended
+    @contextmanager
+    def loaded(self) -> Iterator[WorkerProcess]:
+        """A worker in which the cells have run; it ends with the block.
+
+        Raises:
+            NothingToObserveError: there is no such worker to be had.
+        """
+        is_loaded = False
+        while not is_loaded:
+            with self._workers.worker() as worker:
+                try:
+                    is_loaded = self._loads(worker)
+                    if is_loaded:
+                        yield worker
+                finally:
+                    self._size += worker.wire.received
+                    noticed, closed = worker.notices()
+                    self._notices = united(self._notices, parse_notices(noticed, closed=closed))
 
     def ask(
         self,
@@ -109,130 +117,115 @@ class NotebookRun:
         operation: str,
         arguments: Any,
         seconds: float,
-        parse: Callable[[Any], _Parsed],
-    ) -> _Parsed | Trouble:
+        parse: Callable[[str], _Parsed],
+    ) -> _Parsed:
         """Ask a worker; the first worker that is killed instead of answering costs nothing.
 
         A system without memory kills any process, and the next worker may live. If that is killed for memory
         too, other notebooks may still be the cause; a worker that kills itself is to blame.
+
+        Raises:
+            FaultError: it did not answer as agreed.
+            AnotherWorkerError: it is the first that was killed.
         """
         try:
             return parse(worker.wire.ask(operation, arguments, seconds))
         except MalformedError:
-            self.note_no_answer(Failure.MALFORMED)
-            return Trouble(Failure.MALFORMED)
+            failure = Failure.MALFORMED
         except WireError as error:
-            self.note_no_answer(Failure(error.kind))
-            if error.kind != "closed" or not worker.was_killed():
-                return Trouble(Failure(error.kind))
-        self._killed += 1
-        if self._killed == 1:
-            return Trouble(Failure.KILLED, is_worth_a_retry=True)
-        self._starved |= killed_for_memory() > self._killed_before
-        return Trouble(Failure.KILLED)
+            failure = Failure(error.kind)
+        if failure in (Failure.FORGED, Failure.MALFORMED):  # which an honest worker never sends
+            self._notices = united(self._notices, [NO_ANSWER])
+        if failure is Failure.CLOSED and worker.was_killed():
+            failure = Failure.KILLED
+            self._killed += 1
+            if self._killed == 1:
+                raise AnotherWorkerError
+            self._starved |= killed_for_memory() > self._killed_before
+        raise FaultError(failure)
 
     def note_lack_of_time(self, worker: WorkerProcess, begun: CpuTimes) -> None:
         """Note whether others had the processors while time ran out."""
         self._starved |= begun.was_starved_until(worker.cpu_times())
 
-    def note_no_answer(self, failure: Failure) -> None:
-        """Note where a worker has sent something that is no answer, which an honest worker never does."""
-        if failure in (Failure.FORGED, Failure.MALFORMED):
-            self._notices = united(self._notices, [NO_ANSWER])
-
-    def note_patched(self, patched: Sequence[str]) -> None:
+    def note_patched(self, patched: Iterable[str]) -> None:
         """Remember what the notebook changed in torch."""
-        self.patched = united(self.patched, patched)
+        self._patched = united(self._patched, patched)
 
     def seconds_left(self, end: float = float("inf")) -> float:
         """The time until `end` or the notebook's deadline, always more than zero."""
         return max(0.01, min(end, self.deadline) - time.monotonic())
 
-    def evidence(self, probes: dict[str, dict[str, Any]], fault: str | None = None) -> Evidence:
+    def evidence(self, probes: dict[str, Answer], fault: str | None = None) -> Evidence:
         """The evidence of what is known."""
         cells = [self._failed[number] for number in sorted(self._failed)]
-        found = self.names, probes, cells, self.patched, self._notices, fault
+        found = self.names, probes, cells, self._patched, self._notices, fault
         return Evidence(*found, starved=self._starved, size=self._size)
 
-    def _run(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
-        """Run the cells, and survey what they defined; None when both is done."""
-        if self._plan.handed_out:
-            handed_out = {"handed_out": self._plan.handed_out}
-            answer = self.ask(worker, "begin", handed_out, self._limits.cell, lambda _: None)
-            if answer is not None:
-                return _Interrupted(0, answer)
-        for position, cell in enumerate(self._cells):
-            if cell.number in self._skipped:
-                continue
-            if time.monotonic() >= self.cells_end:
-                if self.names:  # they ran before, and half of them are of no use
-                    return no_facts(Failure.TOO_LATE_FOR_NOTEBOOK)
-                self._note_unreached(position)
-                break
-            trouble = self._run_cell(worker, cell)
-            if trouble is not None:
-                return _Interrupted(position, trouble)
-        return self._survey(worker)
+    def _loads(self, worker: WorkerProcess) -> bool:
+        """Run the cells, and survey what they defined; False where another worker has to."""
+        try:
+            if self._plan.handed_out:
+                handed_out = {"handed_out": self._plan.handed_out}
+                self.ask(worker, "begin", handed_out, self._limits.cell, partial(parse_exactly, None))
+            self._run_cells(worker)
+            self._survey(worker)
+        except AnotherWorkerError:
+            return False
+        except FaultError:
+            raise NothingToObserveError(Failure.NOTHING_SEEN) from None
+        return True
 
-    def _run_cell(self, worker: WorkerProcess, cell: Cell) -> Trouble | None:
+    def _run_cells(self, worker: WorkerProcess) -> None:
+        """Run the cells, until their time is over; what is defined by then counts."""
+        for position, cell in enumerate(self._cells):
+            if time.monotonic() < self.cells_end:
+                self._run_cell(worker, cell)
+                continue
+            if self.names:  # they ran before, and half of them are of no use
+                raise NothingToObserveError(Failure.TOO_LATE_FOR_NOTEBOOK)
+            for unreached in self._cells[position:]:
+                failed = CellFailure(unreached.number, None, _UNREACHED)
+                self._failed.setdefault(unreached.number, failed)
+            return
+
+    def _run_cell(self, worker: WorkerProcess, cell: Cell) -> None:
         longest = _AGAIN_SECONDS if cell.number in self._slow else self._limits.cell
         seconds = min(longest, self._limits.cell, self.seconds_left())
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
         begun = worker.cpu_times()
-        raised = self.ask(worker, "cell", request, seconds + _GRACE_SECONDS, parse_cell_error)
-        if isinstance(raised, Trouble):
-            if raised.failure is Failure.TIMEOUT:
+        try:
+            raised = self.ask(worker, "cell", request, seconds + _GRACE_SECONDS, parse_cell)
+        except FaultError as fault:
+            if fault.failure is Failure.TIMEOUT:
                 self.note_lack_of_time(worker, begun)
-            return raised
+            self._leave_out(cell, fault.failure)
+            raise AnotherWorkerError from None
         if raised is not None:
-            self._failed[cell.number] = {"cell": cell.number, "raised": raised, "fault": None}
-            if "CellTimeout" in raised["types"]:
+            self._failed[cell.number] = CellFailure(cell.number, raised, None)
+            if "CellTimeout" in raised.types:
                 self.note_lack_of_time(worker, begun)
                 self._slow.add(cell.number)  # remembered, not paid again
-        return None
 
-    def _note_unreached(self, position: int) -> None:
-        """The time of the cells is over before this cell; what is defined by now counts."""
-        for cell in self._cells[position:]:
-            self._failed.setdefault(cell.number, {"cell": cell.number, "raised": None, "fault": _UNREACHED})
-
-    def _survey(self, worker: WorkerProcess) -> _Interrupted | NoFacts | None:
-        stubs = self._plan.stubs
-        answer = self.ask(
-            worker, "survey", {"stubs": stubs}, self._limits.cell, lambda a: parse_survey(a, set(stubs))
-        )
-        if isinstance(answer, Trouble):
-            return _Interrupted(len(self._cells), answer)
-        names, patched = answer
-        self.note_patched(patched)
-        self.names = self.names or names
-        if self._killers and set(names.values()) == {"missing"}:
-            return no_facts(Failure.NOTHING_DEFINED)
-        return None
-
-    def _skip(self, interrupted: _Interrupted) -> NoFacts | None:
-        """Leave out the cell that killed its worker, and after the third such cell all that follow.
-
-        Returns:
-            Why there is nothing to observe; None where the cells are to be run again.
-        """
-        position, failure = interrupted.position, interrupted.trouble.failure
-        is_over = time.monotonic() >= self.deadline or self._killers > _MAX_SKIPPED
-        if position >= len(self._cells) or is_over:
-            return no_facts(Failure.NOTHING_SEEN)
-        number = self._cells[position].number
+    def _leave_out(self, cell: Cell, failure: Failure) -> None:
+        """Leave out a cell that ended its worker, and with the third such cell all that follow."""
+        if time.monotonic() >= self.deadline or self._killers > _MAX_SKIPPED:
+            raise NothingToObserveError(Failure.NOTHING_SEEN)
         fault = REASONS[failure].format(seconds=self._limits.cell)
-        self._failed[number] = {"cell": number, "raised": None, "fault": fault}
+        self._failed[cell.number] = CellFailure(cell.number, None, fault)
         self._killers += 1
-        end = None if self._killers > _MAX_SKIPPED else position + 1
-        self._skipped.update(cell.number for cell in self._cells[position:end])
-        return None
+        position = self._cells.index(cell)
+        following = self._cells[position + 1 :] if self._killers <= _MAX_SKIPPED else []
+        self._cells = self._cells[:position] + following
 
-    def _collect(self, worker: WorkerProcess) -> None:
-        """Keep what a worker noticed, when it has served."""
-        self._size += worker.wire.received
-        noticed, closed = worker.notices()
-        self._notices = united(self._notices, parse_notices(noticed, closed=closed))
+    def _survey(self, worker: WorkerProcess) -> None:
+        stubs = self._plan.stubs
+        parse = partial(parse_survey, functions=set(stubs))
+        survey = self.ask(worker, "survey", {"stubs": stubs}, self._limits.cell, parse)
+        self.note_patched(survey.patched)
+        self.names = self.names or survey.names
+        if self._killers and set(survey.names.values()) == {"missing"}:
+            raise NothingToObserveError(Failure.NOTHING_DEFINED)
 
 
 def united(before: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:

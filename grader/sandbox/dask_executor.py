@@ -26,7 +26,8 @@ from distributed import Client, Future, KilledWorker
 from grader.errors import BrokenRunError, GraderError
 from grader.notebooks.reader import Cell
 from grader.sandbox import dask_worker
-from grader.sandbox.evidence import Evidence, parse_evidence
+from grader.sandbox.decoding import MalformedError
+from grader.sandbox.evidence import REASONS, Evidence, Failure
 from grader.sandbox.executor import Executor, Settings
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection
@@ -93,8 +94,10 @@ class DaskExecutor(Executor):
         try:
             answer = json.loads(self._result(task))
             _require_protection(protection, answer)
-            return parse_evidence(answer["evidence"])
-        except (KeyError, TypeError, ValueError):
+            return Evidence.from_json(answer["evidence"])
+        except MalformedError:  # that notebook's fault alone
+            return Evidence(fault=REASONS[Failure.MALFORMED])
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise _broken(f"a Dask worker of {self._address} sent no evidence") from None
 
     def _share(self, plan: ProbePlan) -> Future[ProbePlan]:

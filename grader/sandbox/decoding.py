@@ -1,112 +1,157 @@
-"""Decodes what a worker says (facts, answers, notices), every field checked before it is used."""
+"""Decodes what a worker says: JSON of exactly the form that was agreed becomes facts, all else is malformed.
+
+Python's own json reads it: NaN is a fact, and to msgspec no JSON. msgspec compares what was read with the
+types below, which are that form; ``worker/facts.py`` writes it.
+"""
 
 from __future__ import annotations
 
 import binascii
+import json
 import math
-from itertools import product
-from operator import itemgetter
-from typing import Any, Literal, get_args
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from grader.sandbox.facts import Other, Raised, Rebound, Tensor
 
-MAX_DEPTH = 12
+MAX_ITEMS = 60_000
+MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
 MAX_TENSORS = 600
-MAX_VALUES = 3_100  # a little more than an honest worker sends before it leaves out the rest
-MAX_DIMENSIONS = 1000
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
-MAX_INT = 1 << 64
-MAX_TEXT = 2000
-Status = Literal["answered", "untouched", "missing"]  # of a function, in a survey
-STATUSES = frozenset(get_args(Status))
+_MAX_GRADIENTS = 4  # of a tensor's gradient, that gradient's own, ...
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class MalformedError(Exception):
-    """A worker's answer breaks the schema; the text is ours, never the worker's."""
+    """A worker's answer is not of the agreed form; the text is ours, never the worker's."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer is malformed")
 
 
-def decode(answer: Any) -> Any:
-    """The facts of a worker's ``{"value": ..., "tensors": [...]}``; ``worker/facts.py`` encodes them."""
-    _require(type(answer) is dict and set(answer) == {"value", "tensors"})
-    table = answer["tensors"]
-    _require(type(table) is list and len(table) <= MAX_TENSORS)
-    return _Decoder(table).value(answer["value"], 0)
+def parse(text: str) -> Any:
+    """JSON of a worker, on one line; MalformedError before it can cost much."""
+    if "\n" in text or sum(map(text.count, (",", ":", "[", "{"))) > MAX_ITEMS:
+        raise MalformedError
+    try:
+        value = json.loads(text)
+        if text.count("[") + text.count("{") > MAX_NESTING:
+            _check_nesting([value])
+        if _SURROGATE.search(text):  # half a pair of them is text that no file can hold
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise MalformedError from None
+    return value
 
 
-def decode_raised(fields: Any) -> Raised:
-    """An error of the wire as a fact: ``{"types", "text", "where"}``, and what else is known of it."""
-    more = {"rebound", "function", "line", "probe"}
-    _require(type(fields) is dict and set(fields) - more == {"types", "text", "where"})
-    types = fields["types"]
-    _require(type(types) is list and 0 < len(types) <= 50 and all(map(_is_text, types)))
-    function, line = fields.get("function", ""), fields.get("line", "")
-    _require(all(map(_is_text, (fields["text"], fields["where"], function, line))))
-    rebound = _decode_rebound(fields.get("rebound"))
-    probe = fields.get("probe")
-    _require(probe is None or (type(probe) is int and 0 <= probe < MAX_INT))
-    return Raised(tuple(types), fields["text"], fields["where"], rebound, function, line, probe)
+def _check_nesting(value: Any) -> None:
+    """Refuse what is nested too deeply, a level at a time: faster than a call for each part."""
+    level = [value]
+    for _ in range(MAX_NESTING + 1):
+        parts = [part.values() if type(part) is dict else part for part in level]
+        level = [item for part in parts for item in part if type(item) is list or type(item) is dict]
+        if not level:
+            return
+    raise MalformedError
 
 
-def _decode_rebound(fields: Any) -> Rebound | None:
-    if fields is None:
-        return None
-    _require(type(fields) is dict and set(fields) == set(Rebound.__slots__))
-    _require(all(_is_text(fields[key]) for key in ("name", "was", "now")))
-    numbers = [fields[key] for key in ("given", "cell", "line")]
-    _require(all(number is None or (type(number) is int and _is_bounded(number)) for number in numbers))
-    return Rebound(**fields)
+_Form = TypeVar("_Form")
 
 
-class _Decoder:
-    def __init__(self, table: list[Any]) -> None:
-        self._table = table
-        self._done: dict[int, Tensor] = {}
-        self._values = 0
-
-    def value(self, encoded: Any, depth: int) -> Any:  # noqa: PLR0911 - a return for each kind
-        self._values += 1
-        _require(type(encoded) is list and depth <= MAX_DEPTH and self._values <= MAX_VALUES)
-        if len(encoded) != 2:
-            _require(encoded == ["none"])
-            return None
-        kind, content = encoded
-        _require(type(kind) is str)
-        if kind == "tensor":
-            return self._tensor(content, 0)
-        if kind in _SCALARS:
-            _require(type(content) in _SCALARS[kind] and _is_bounded(content))
-            return float(content) if kind == "float" else content
-        if kind in ("list", "tuple"):
-            _require(type(content) is list)
-            items = [self.value(item, depth + 1) for item in content]
-            return items if kind == "list" else tuple(items)
-        if kind == "dict":
-            return self._dict(content, depth)
-        if kind == "raised":
-            return decode_raised(content)
-        _require(kind == "other" and _is_text(content))
-        return Other(content)
-
-    def _dict(self, content: Any, depth: int) -> dict[str, Any]:
-        _require(type(content) is list)
-        _require(all(type(pair) is list and len(pair) == 2 and _is_text(pair[0]) for pair in content))
-        return {key: self.value(item, depth + 1) for key, item in content}
-
-    def _tensor(self, index: Any, depth: int) -> Tensor:
-        """The tensor at an index of the table; its gradient is another tensor there, perhaps with its own."""
-        _require(type(index) is int and 0 <= index < len(self._table) and depth <= 4)
-        if index not in self._done:
-            fields = self._table[index]
-            _check_tensor(fields)
-            grad = None if fields["grad"] is None else self._tensor(fields["grad"], depth + 1)
-            value = None if fields["value"] is None else _elements(fields)
-            parts = {**fields, "shape": tuple(fields["shape"]), "value": value, "grad": grad}
-            self._done[index] = Tensor(*_in_order(parts))
-        return self._done[index]
+def of_form(form: type[_Form], value: Any) -> _Form:
+    """What was parsed, as an object of a form; MalformedError where it is of another."""
+    try:
+        return convert(value, form)
+    except ValidationError:
+        raise MalformedError from None
 
 
-_MALFORMED = "the answer is malformed"
-_SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
+# The agreed form.
+
+Text = Annotated[str, Meta(max_length=2000)]
+Words = Annotated[list[Annotated[str, Meta(max_length=500)]], Meta(max_length=10_000)]
+_Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]  # larger ones would overflow a float later
+_Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+
+
+class Exact(Struct, forbid_unknown_fields=True):
+    """An object of JSON that has these fields and no others."""
+
+
+class _ReboundFields(Exact):
+    name: Text
+    was: Text
+    given: _Int | None
+    now: Text
+    cell: _Int | None
+    line: _Int | None
+
+
+class RaisedFields(Exact):
+    """An error."""
+
+    types: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=50)]
+    text: Text
+    where: Text
+    rebound: _ReboundFields | None = None
+    function: Text = ""
+    line: Text = ""
+    probe: _Count | None = None
+
+    def decoded(self) -> Raised:
+        """The error as a fact."""
+        its = self.rebound
+        rebound = None if its is None else Rebound(its.name, its.was, its.given, its.now, its.cell, its.line)
+        return Raised(self.types, self.text, self.where, rebound, self.function, self.line, self.probe)
+
+
+class _TensorFields(Exact):
+    kind: Text
+    dtype: Text
+    shape: Annotated[tuple[_Count, ...], Meta(max_length=1000)]
+    value: str | None
+    is_leaf: bool
+    requires_grad: bool
+    grad_fn: Text | None
+    retains_grad: bool
+    version: _Int | None
+    identity: _Int
+    storage: _Int
+    grad: _Count | None
+
+
+class _Table:
+    """The tensors of an answer, each decoded once; values and gradients name them by their index."""
+
+    def __init__(self, tensors: list[_TensorFields]) -> None:
+        self._tensors = tensors
+        self._decoded: dict[int, Tensor] = {}
+
+    def tensor(self, index: int, depth: int = 0) -> Tensor:
+        """The tensor at an index; its gradient is another, perhaps with its own."""
+        if index not in self._decoded:
+            if index >= len(self._tensors) or depth > _MAX_GRADIENTS:
+                raise MalformedError
+            its = self._tensors[index]
+            self._decoded[index] = Tensor(
+                its.kind,
+                its.dtype,
+                its.shape,
+                None if its.value is None else _elements(its.value, its.dtype, its.shape),
+                its.is_leaf,
+                its.requires_grad,
+                its.grad_fn,
+                its.retains_grad,
+                its.version,
+                its.identity,
+                its.storage,
+                None if its.grad is None else self.tensor(its.grad, depth + 1),
+            )
+        return self._decoded[index]
+
+
 #: How the elements of a dtype lie in memory, in the codes of ``struct``; a complex number is two numbers.
 _CODES = {
     "f": ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64", "complex32"),
@@ -116,98 +161,146 @@ _CODES = {
     "?": ("bool",),
 }
 _CODE_OF = {f"torch.{name}": code for code, names in _CODES.items() for name in names}
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "kind": (str,),
-    "dtype": (str,),
-    "shape": (list,),
-    "value": (str, type(None)),
-    "is_leaf": (bool,),
-    "requires_grad": (bool,),
-    "grad_fn": (str, type(None)),
-    "retains_grad": (bool,),
-    "version": (int, type(None)),
-    "identity": (int,),
-    "storage": (int,),
-    "grad": (int, type(None)),
-}
-_in_order = itemgetter(*_FIELDS)
-_all_but_value = itemgetter(*(name for name in _FIELDS if name != "value"))
-_KINDS = frozenset(product(*_FIELDS.values()))
 
 
-def _check_tensor(fields: Any) -> None:
-    _require(type(fields) is dict and fields.keys() == _FIELDS.keys())
-    parts = _in_order(fields)
-    _require(tuple(map(type, parts)) in _KINDS)
-    _require(all(map(_is_bounded, _all_but_value(fields))))
-    shape = fields["shape"]
-    _require(
-        len(shape) <= MAX_DIMENSIONS and all(type(size) is int and 0 <= size < MAX_INT for size in shape)
-    )
-
-
-def _elements(fields: dict[str, Any]) -> tuple[float, ...]:
-    code = _CODE_OF.get(fields["dtype"], "")
-    count = math.prod(fields["shape"]) * (2 if "complex" in fields["dtype"] else 1)
+def _elements(value: str, dtype: str, shape: tuple[int, ...]) -> tuple[float, ...]:
+    code = _CODE_OF.get(dtype, "")
+    count = math.prod(shape) * (2 if "complex" in dtype else 1)
     try:
-        elements = memoryview(binascii.a2b_base64(fields["value"], strict_mode=True)).cast(code)  # type: ignore[call-overload]
+        elements = memoryview(binascii.a2b_base64(value, strict_mode=True)).cast(code)  # type: ignore[call-overload]
     except (ValueError, TypeError):  # no base64, no whole number of elements, or a dtype without a code
-        raise MalformedError(_MALFORMED) from None
-    _require(len(elements) == count <= MAX_ELEMENTS)
+        raise MalformedError from None
+    if not len(elements) == count <= MAX_ELEMENTS:
+        raise MalformedError
     return tuple(elements)
 
 
-def _is_bounded(field: Any) -> bool:
-    """Whether a number or a text is of an honest size; larger ints would overflow a float later."""
-    if type(field) is int:
-        return -MAX_INT < field < MAX_INT
-    return type(field) is not str or len(field) <= MAX_TEXT
+class _Value(Struct, array_like=True, forbid_unknown_fields=True):
+    """A list of a kind, which is the tag, and a content that stands for itself."""
+
+    def decoded(self, _: _Table) -> Any:
+        return self.content  # type: ignore[attr-defined]
 
 
-def _is_text(field: Any) -> bool:
-    return type(field) is str and len(field) <= MAX_TEXT
+class _None(_Value, tag="none"):
+    def decoded(self, _: _Table) -> None:
+        return None
 
 
-def _require(condition: bool) -> None:
-    if not condition:
-        raise MalformedError(_MALFORMED)
+class _Bool(_Value, tag="bool"):
+    content: bool
 
 
-def parse_answer(answer: Any) -> dict[str, Any]:
-    """A worker's answer to a probe, in the form that evidence stores."""
-    _require(type(answer) is dict and set(answer) - {"none"} == {"raised", "facts", "changed", "patched"})
-    _require(all(map(is_words, (answer["changed"], answer["patched"], answer.get("none", [])))))
-    none = {"none": answer["none"]} if answer.get("none") else {}
-    if answer["raised"] is not None:
-        decode_raised(answer["raised"])
-        return {"raised": answer["raised"], **none}
-    decode(answer["facts"])
-    return {"facts": answer["facts"], **none}
+class _Integer(_Value, tag="int"):
+    content: _Int
 
 
-def parse_cell_error(answer: Any) -> Any:
-    """A worker's answer about a cell: None or an error's fields."""
-    _require(type(answer) is dict and set(answer) == {"raised"})
-    if answer["raised"] is not None:
-        decode_raised(answer["raised"])
-    return answer["raised"]
+class _Float(_Value, tag="float"):
+    content: float
 
 
-def parse_survey(answer: Any, functions: set[str]) -> tuple[dict[str, Status], list[str]]:
-    """A worker's survey: the status of each function, and what was patched."""
-    _require(type(answer) is dict and set(answer) == {"names", "patched"})
-    names = answer["names"]
-    _require(type(names) is dict and set(names) == functions)
-    _require(all(type(status) is str and status in STATUSES for status in names.values()))
-    _require(is_words(answer["patched"]))
-    return names, answer["patched"]
+class _Str(_Value, tag="str"):
+    content: Text
 
 
-def is_words(value: Any) -> bool:
-    """Whether it is a list of short texts."""
-    if type(value) is not list or len(value) > 10_000:
-        return False
-    return all(type(word) is str and len(word) <= 500 for word in value)
+class _Tensor(_Value, tag="tensor"):
+    content: _Count
+
+    def decoded(self, table: _Table) -> Tensor:
+        return table.tensor(self.content)
+
+
+class _List(_Value, tag="list"):
+    content: list[_AnyValue]
+
+    def decoded(self, table: _Table) -> list[Any]:
+        return [item.decoded(table) for item in self.content]
+
+
+class _Tuple(_Value, tag="tuple"):
+    content: list[_AnyValue]
+
+    def decoded(self, table: _Table) -> tuple[Any, ...]:
+        return tuple([item.decoded(table) for item in self.content])
+
+
+class _Dict(_Value, tag="dict"):
+    content: list[tuple[Text, _AnyValue]]
+
+    def decoded(self, table: _Table) -> dict[str, Any]:
+        return {key: item.decoded(table) for key, item in self.content}
+
+
+class _Raised(_Value, tag="raised"):
+    content: RaisedFields
+
+    def decoded(self, _: _Table) -> Raised:
+        return self.content.decoded()
+
+
+class _Other(_Value, tag="other"):
+    content: Text
+
+    def decoded(self, _: _Table) -> Other:
+        return Other(self.content)
+
+
+_AnyValue = _None | _Bool | _Integer | _Float | _Str | _Tensor | _List | _Tuple | _Dict | _Raised | _Other
+
+
+class Facts(Exact):
+    """What a probe returned."""
+
+    value: _AnyValue
+    tensors: Annotated[list[_TensorFields], Meta(max_length=MAX_TENSORS)]
+
+    def decoded(self) -> Any:
+        """The facts; MalformedError where they name a tensor that is not there, or cannot be one."""
+        return self.value.decoded(_Table(self.tensors))
+
+
+class ProbeAnswer(Exact):
+    """A worker's answer to a probe."""
+
+    raised: RaisedFields | None
+    facts: Facts | None
+    changed: Words
+    patched: Words
+    none: Words = []
+
+
+class _CellAnswer(Exact):
+    raised: RaisedFields | None
+
+
+def parse_cell(text: str) -> Raised | None:
+    """A worker's answer about a cell: what it raised."""
+    raised = of_form(_CellAnswer, parse(text)).raised
+    return None if raised is None else raised.decoded()
+
+
+Status = Literal["answered", "untouched", "missing"]  # of a function
+
+
+class Survey(Exact):
+    """What a notebook defined, and what it patched."""
+
+    names: dict[str, Status]
+    patched: Words
+
+
+def parse_survey(text: str, functions: set[str]) -> Survey:
+    """A worker's survey of these functions."""
+    survey = of_form(Survey, parse(text))
+    if set(survey.names) != functions:
+        raise MalformedError
+    return survey
+
+
+def parse_exactly(expected: str | int | None, text: str) -> None:
+    """A worker's answer that can only be this one."""
+    if parse(text) != expected:
+        raise MalformedError
 
 
 #: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.

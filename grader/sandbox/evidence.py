@@ -1,21 +1,25 @@
-"""Evidence, everything that was observed of a notebook; plain JSON, judged later."""
+"""Evidence, everything that was observed of a notebook; judged later."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import to_builtins
+
 from grader.sandbox.decoding import (
-    STATUSES,
     TRACES,
+    Exact,
     MalformedError,
     Notice,
+    ProbeAnswer,
+    RaisedFields,
     Status,
-    decode,
-    decode_raised,
-    is_words,
+    Words,
+    of_form,
+    parse,
 )
 from grader.sandbox.facts import Raised
 
@@ -82,14 +86,10 @@ UNJUDGED = "This check did not come to a verdict; your instructor has to look at
 
 @dataclass(frozen=True)
 class NoFacts:
-    """Why a probe has no facts: a sentence for the student, and its kind (None in older evidence)."""
+    """Why a probe has no facts: a sentence for the student, and its kind."""
 
     reason: str
     failure: Failure | None = field(default=None, compare=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """The form in which evidence stores it."""
-        return {"fault": self.reason, "failure": self.failure}
 
 
 def no_facts(failure: Failure, **details: Any) -> NoFacts:
@@ -109,15 +109,81 @@ ProbeOutcome = Any | ProbeRaised | NoFacts
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What came of a probe.
+
+    Attributes:
+        text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
+        outcome: the same, decoded.
+        none: the functions that returned nothing but None whenever the probe called them.
+        patched: what they replaced in torch.
+        changed: what else they left behind that cannot be put back.
+    """
+
+    text: str
+    outcome: ProbeOutcome = field(compare=False)  # NaN is in no two facts the same
+    none: tuple[str, ...] = ()
+    patched: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there are no facts; None where there are."""
+        return self.outcome.failure if isinstance(self.outcome, NoFacts) else None
+
+    @classmethod
+    def parse(cls, text: str) -> Answer:
+        """A worker's answer; MalformedError where it is of another form."""
+        return cls._of_worker(text, parse(text))
+
+    @classmethod
+    def without_facts(cls, reason: NoFacts) -> Answer:
+        """No answer of a worker's, but why there is none."""
+        return cls(json.dumps({"fault": reason.reason, "failure": reason.failure}), reason)
+
+    @classmethod
+    def stored(cls, text: str) -> Answer:
+        """Either of the two, as it was stored; MalformedError where it is neither."""
+        value = parse(text)
+        if type(value) is dict and "fault" in value:
+            fault = of_form(_Fault, value)
+            return cls(text, NoFacts(fault.fault, fault.failure))
+        return cls._of_worker(text, value)
+
+    @classmethod
+    def _of_worker(cls, text: str, value: Any) -> Answer:
+        said = of_form(ProbeAnswer, value)
+        if said.raised is not None:
+            outcome: ProbeOutcome = ProbeRaised(said.raised.decoded())
+        elif said.facts is not None:
+            outcome = said.facts.decoded()
+        else:
+            raise MalformedError
+        return cls(text, outcome, tuple(said.none), tuple(said.patched), tuple(said.changed))
+
+
+class _Fault(Exact):
+    fault: str
+    failure: Failure | None
+
+
+@dataclass(frozen=True)
+class CellFailure:
+    """A cell that failed: what it raised, or why it was left out."""
+
+    cell: int  # its number
+    raised: Raised | None
+    fault: str | None
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """What a notebook's workers said, still undecoded.
+    """What a notebook's workers said.
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        probes: by probe, ``{"facts": ...}``, ``{"raised": ...}`` or ``{"fault": sentence, "failure": kind}``;
-            under ``"none"`` perhaps the functions that returned nothing but None.
-        cells: for each cell that failed, ``{"cell": number, "raised": error or None, "fault": sentence
-            or None}``.
+        probes: what came of each probe, by its name.
+        cells: the cells that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         traces: what a worker noticed that only deceivers need.
         fault: why nothing could be observed at all, or None.
@@ -127,8 +193,8 @@ class Evidence:
     """
 
     names: dict[str, Status] = field(default_factory=dict)
-    probes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    cells: list[dict[str, Any]] = field(default_factory=list)
+    probes: dict[str, Answer] = field(default_factory=dict)
+    cells: list[CellFailure] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
     traces: list[Notice] = field(default_factory=list)
     fault: str | None = None
@@ -136,54 +202,59 @@ class Evidence:
     size: int = 0
 
     def outcome(self, probe: str) -> ProbeOutcome:
-        """What a probe saw, decoded."""
+        """What a probe saw."""
         answer = self.probes.get(probe)
-        if answer is None:
-            return no_facts(Failure.NOT_REACHED)
-        if "fault" in answer:
-            kind = answer.get("failure")
-            return NoFacts(answer["fault"], None if kind is None else Failure(kind))
-        return ProbeRaised(decode_raised(answer["raised"])) if "raised" in answer else decode(answer["facts"])
+        return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
 
     def returned_none(self, probe: str, function: str) -> bool:
         """Whether a function returned nothing but None, whenever this probe called it."""
-        return function in self.probes.get(probe, {}).get("none", ())
+        return probe in self.probes and function in self.probes[probe].none
 
-    def to_json(self) -> dict[str, Any]:
-        """The form that is stored; it shares its parts with the evidence."""
-        return dict(vars(self))  # not asdict(), which would copy every number
+    def to_json(self) -> str:
+        """JSON in which every answer stands as it came, on a line of its own."""
+        others = {name: value for name, value in vars(self).items() if name != "probes"}
+        first = json.dumps(to_builtins(others), separators=(",", ":")).removesuffix("}")
+        answers = ",".join(f"\n{json.dumps(name)}:{answer.text}" for name, answer in self.probes.items())
+        return f'{first},"probes":{{{answers}\n}}}}'
 
     @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Evidence:
-        """The evidence of a stored form, unchecked."""
-        return cls(**{**stored, "traces": [(what, cell) for what, cell in stored["traces"]]})
+    def from_json(cls, text: str) -> Evidence:
+        """What `to_json` wrote, here or on another machine.
+
+        Raises:
+            MalformedError: it is of another form, or one of the answers is.
+        """
+        try:
+            first, *lines, last = text.split("\n")
+            stored = of_form(_Stored, json.loads(first + last))
+            named = [line.removesuffix(",").partition(":") for line in lines]
+            probes = {json.loads(name): Answer.stored(answer) for name, _, answer in named}
+        except ValueError:
+            raise MalformedError from None
+        if any(what not in TRACES for what, _ in stored.traces):
+            raise MalformedError
+        cells = [cell.decoded() for cell in stored.cells]
+        its = stored.patched, stored.traces, stored.fault, stored.starved, stored.size
+        return cls(stored.names, probes, cells, *its)
 
 
-def parse_evidence(answer: Any) -> Evidence:
-    """Another machine's evidence, checked; what cannot be decoded is that notebook's fault alone."""
-    with suppress(AttributeError, KeyError, MalformedError, TypeError, ValueError):
-        evidence = Evidence.from_json(answer)
-        if _is_good(evidence):
-            return evidence
-    return Evidence(fault=REASONS[Failure.MALFORMED])
+class _StoredCell(Exact):
+    cell: int
+    raised: RaisedFields | None
+    fault: str | None
+
+    def decoded(self) -> CellFailure:
+        return CellFailure(self.cell, None if self.raised is None else self.raised.decoded(), self.fault)
 
 
-def _is_good(evidence: Evidence) -> bool:
-    """Whether all fields have the form of evidence; it raises where a field cannot be read."""
-    outcomes = [evidence.outcome(probe) for probe in evidence.probes]
-    for cell in evidence.cells:
-        if cell["raised"] is not None:
-            decode_raised(cell["raised"])
-    return (
-        {*evidence.names.values()} <= STATUSES
-        and all(_is_sentence(outcome.reason) for outcome in outcomes if isinstance(outcome, NoFacts))
-        and all(type(cell["cell"]) is int and _is_sentence(cell["fault"]) for cell in evidence.cells)
-        and all(what in TRACES for what, _ in evidence.traces)
-        and is_words(evidence.patched)
-        and _is_sentence(evidence.fault)
-        and (type(evidence.starved), type(evidence.size)) == (bool, int)
-    )
+class _Stored(Exact):
+    """The first and the last line of stored evidence."""
 
-
-def _is_sentence(value: Any) -> bool:
-    return value is None or type(value) is str
+    names: dict[str, Status]
+    cells: list[_StoredCell]
+    patched: Words
+    traces: list[tuple[str, int | None]]
+    fault: str | None
+    starved: bool
+    size: int
+    probes: dict[str, None]

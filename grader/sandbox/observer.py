@@ -15,36 +15,47 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from marshal import dumps
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.cells import NotebookRun, Trouble, Workers
-from grader.sandbox.decoding import MalformedError, parse_answer
-from grader.sandbox.evidence import Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.cells import (
+    AnotherWorkerError,
+    FaultError,
+    NotebookRun,
+    NothingToObserveError,
+    Workers,
+)
+from grader.sandbox.decoding import parse_exactly
+from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
-from grader.sandbox.wire import WireError
 from grader.sandbox.worker_process import WorkerProcess
 
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
 
-#: By probe, in the form that `Evidence` stores.
-Answers = dict[str, dict[str, Any]]
+Answers = dict[str, Answer]  # by probe
 
 
 def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
     """Evidence, whatever the notebook does; GraderError where there is no worker."""
     notebook = NotebookRun(workers, cells, plan, limits)
     probes = ProbeRun(notebook, plan, limits)
-    with ExitStack() as stack:
-        worker = notebook.load(stack)
-        shared = worker if isinstance(worker, NoFacts) else probes.ask_in_one_worker(worker)
-    if isinstance(shared, NoFacts):
-        return notebook.evidence({}, fault=shared.reason)
-    answers = probes.ask_in_own_workers() if shared is None else shared | probes.ask_those_alone()
-    return notebook.evidence(answers)
+    try:
+        with notebook.loaded() as worker:
+            shared = probes.ask_in_one_worker(worker)
+    except NothingToObserveError as nothing:
+        return notebook.evidence({}, fault=nothing.reason.reason)
+    if shared.are_all:
+        return notebook.evidence(shared.answers | probes.ask_those_alone())
+    return notebook.evidence(probes.ask_in_own_workers(shared.answers))
+
+
+class SharedAnswers(NamedTuple):
+    """Answers of one worker to all questions; after a fault, those that nothing of it can have forged."""
+
+    answers: Answers
+    are_all: bool
 
 
 class _Question(NamedTuple):
@@ -53,48 +64,49 @@ class _Question(NamedTuple):
     pictures: list[PlannedProbe]
 
 
-class _Reply(NamedTuple):
-    """A worker's answer to a probe, and what it says of the worker itself."""
-
-    answer: dict[str, Any]
-    patched: list[str]
-    changed: list[str]
-
-
 class ProbeRun:
     """The probes of one notebook whose cells have run."""
 
     def __init__(self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits) -> None:
         self._notebook, self._plan, self._limits = notebook, plan, limits
-        self._trusted: Answers = {}  # of the shared worker, those that cannot have been forged
 
-    def ask_in_one_worker(self, worker: WorkerProcess) -> Answers | None:
-        """All probes but those that need a worker alone; None where a fault could reach other questions."""
+    def ask_in_one_worker(self, worker: WorkerProcess) -> SharedAnswers:
+        """All probes but those that need a worker alone, up to a fault that could reach other questions."""
         answers: Answers = {}
+        trusted: Answers = {}
         for question in self._questions():
-            before = dict(answers)  # the next answer shows that none of these was forged
+            before = dict(answers)
             for probe in question.probes:
-                answer = self._ask_in_shared_worker(worker, probe, before)
-                if answer is None:
-                    return None
+                try:
+                    answer = self._answer(worker, probe, self._patience(probe))
+                except AnotherWorkerError:
+                    return SharedAnswers(trusted, are_all=False)
+                except FaultError as fault:
+                    may_be_forged = fault.failure is Failure.FORGED
+                    return SharedAnswers({} if may_be_forged else trusted, are_all=False)
+                trusted = before  # this answer shows that none of them was forged
+                if answer.patched or answer.changed:
+                    return SharedAnswers(trusted, are_all=False)
                 answers[probe.name] = answer
         if not self._ended_well(worker):
-            self._trusted = {}
-            return None
+            return SharedAnswers({}, are_all=False)
         pictures = [picture for question in self._questions() for picture in question.pictures]
-        return answers | self._pictures(worker, pictures)
+        return SharedAnswers(answers | self._pictures(worker, pictures), are_all=True)
 
-    def ask_in_own_workers(self) -> Answers:
+    def ask_in_own_workers(self, trusted: Answers) -> Answers:
         """A worker for every question, and a new worker after every fault.
 
-        Questions that the shared worker did not answer come first; for the others its answers count when the
-        time is over.
+        Questions without trusted answers come first; of the others these count when the time is over.
         """
+
+        def is_trusted(question: _Question) -> bool:
+            return all(probe.name in trusted for probe in question.probes)
+
         answers: Answers = {}
-        for question in sorted(self._questions(), key=self._is_trusted):
+        for question in sorted(self._questions(), key=is_trusted):
             answers |= self._ask_isolated(question.probes, question.pictures)
-            if time.monotonic() >= self._notebook.cells_end and self._is_trusted(question):
-                answers |= {p.name: self._trusted[p.name] for p in question.probes}
+            if is_trusted(question) and time.monotonic() >= self._notebook.cells_end:
+                answers |= {probe.name: trusted[probe.name] for probe in question.probes}
             answers |= self._ask_alone(question)
         return answers
 
@@ -115,23 +127,6 @@ class ProbeRun:
                 questions.append(_Question(ordinary, alone, [probe for probe in probes if probe.picture]))
         return questions
 
-    def _is_trusted(self, question: _Question) -> bool:
-        """Whether the shared worker answered a question before anything was wrong with it."""
-        return all(probe.name in self._trusted for probe in question.probes)
-
-    def _ask_in_shared_worker(
-        self, worker: WorkerProcess, probe: PlannedProbe, before: Answers
-    ) -> dict[str, Any] | None:
-        """The answer of a probe; None where a worker for each question is needed."""
-        reply = self._notebook.ask(worker, "probe", _request(probe), self._patience(probe), _reply)
-        if isinstance(reply, Trouble):
-            if reply.failure is Failure.FORGED:
-                self._trusted = {}  # then the answers before this one may be forged too
-            return None
-        self._trusted = before
-        self._notebook.note_patched(reply.patched)
-        return None if reply.patched or reply.changed else reply.answer
-
     def _ask_alone(self, question: _Question) -> Answers:
         answers: Answers = {}
         for probe in question.alone:
@@ -143,24 +138,23 @@ class ProbeRun:
 
         The last of these workers is asked for the pictures.
         """
-        answered: Answers = {}
+        answers: Answers = {}
         waiting = list(probes)
         question_end = time.monotonic() + self._limits.question
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._notebook.deadline):
-                return answered | _all(waiting, no_facts(Failure.TOO_LATE))
-            with ExitStack() as stack:
-                worker = self._notebook.load(stack)
-                if isinstance(worker, NoFacts):  # the answers before it count
-                    return answered | _all(waiting, worker)
-                question_end += time.monotonic() - begun  # the cells' time is not the question's
-                answers = self._ask_until_fault(worker, waiting, pictures, question_end)
-            if answers is None:
-                return _all(probes, no_facts(Failure.FORGED))
-            answered |= answers
-            waiting = [probe for probe in waiting if probe.name not in answered]
-        return answered
+                return answers | _all(waiting, no_facts(Failure.TOO_LATE))
+            try:
+                with self._notebook.loaded() as worker:
+                    question_end += time.monotonic() - begun  # the cells' time is not the question's
+                    answers |= self._ask_until_fault(worker, waiting, pictures, question_end)
+            except NothingToObserveError as nothing:
+                return answers | _all(waiting, nothing.reason)
+            if any(answer.failure is Failure.FORGED for answer in answers.values()):
+                return _all(probes, no_facts(Failure.FORGED))  # any of them may be
+            waiting = [probe for probe in waiting if probe.name not in answers]
+        return answers
 
     def _ask_until_fault(
         self,
@@ -168,86 +162,78 @@ class ProbeRun:
         waiting: Sequence[PlannedProbe],
         pictures: Sequence[PlannedProbe],
         question_end: float,
-    ) -> Answers | None:
-        """The answers up to and with the first fault; None where any may be forged."""
+    ) -> Answers:
+        """The answers up to and with the first fault."""
         answers: Answers = {}
         for probe in waiting:
-            answer = self._ask(worker, probe, question_end)
-            if isinstance(answer, Trouble):
-                return answers if answer.is_worth_a_retry else None
-            answers[probe.name] = answer
-            if "fault" in answer:
+            try:
+                answers[probe.name] = self._answer_or_fault(worker, probe, question_end)
+            except AnotherWorkerError:
+                return answers
+            if answers[probe.name].failure is not None:
                 return answers
         if not self._ended_well(worker):  # more answers than questions
-            return None
+            return _all(waiting, no_facts(Failure.FORGED))
         return answers | self._pictures(worker, pictures)
 
-    def _ask(
-        self, worker: WorkerProcess, probe: PlannedProbe, question_end: float
-    ) -> dict[str, Any] | Trouble:
-        """A probe's answer or fault; trouble where answers are forged, or another worker may do."""
+    def _answer_or_fault(self, worker: WorkerProcess, probe: PlannedProbe, question_end: float) -> Answer:
         seconds = min(probe.seconds, self._notebook.seconds_left(question_end))
         begun = worker.cpu_times()
-        reply = self._notebook.ask(worker, "probe", _request(probe), seconds, _reply)
-        if isinstance(reply, Trouble):
-            if reply.is_worth_a_retry or reply.failure is Failure.FORGED:
-                return reply
-            failure = reply.failure
+        try:
+            answer = self._answer(worker, probe, seconds)
+        except FaultError as fault:
+            failure = fault.failure
             if failure is Failure.TIMEOUT:
                 self._notebook.note_lack_of_time(worker, begun)
                 failure = Failure.LATE if seconds < probe.seconds else failure
-            return no_facts(failure, seconds=seconds, question=self._limits.question).to_json()
-        self._notebook.note_patched(reply.patched)
-        if reply.patched:
-            changed = ", ".join(list(dict.fromkeys(reply.patched))[:3])
-            return no_facts(Failure.PATCHED, changed=changed).to_json()
-        return reply.answer
+            reason = no_facts(failure, seconds=seconds, question=self._limits.question)
+            return Answer.without_facts(reason)
+        if answer.patched:
+            changed = ", ".join(list(dict.fromkeys(answer.patched))[:3])
+            return Answer.without_facts(no_facts(Failure.PATCHED, changed=changed))
+        return answer
 
     def _pictures(self, worker: WorkerProcess, pictures: Sequence[PlannedProbe]) -> Answers:
-        """The pictures, by one request to a worker that has answered all probes: a fault costs only them."""
+        """The pictures of a worker that has answered all probes, up to a fault, which costs only them."""
         answers: Answers = {}
-        if not pictures:
-            return answers
-        try:
-            raw = worker.wire.ask("pictures", [*map(_request, pictures)], self._patience(*pictures))
-            for picture, raw_answer in zip(pictures, raw if type(raw) is list else (), strict=False):
-                reply = _reply(raw_answer)
-                self._notebook.note_patched(reply.patched)
-                if reply.patched:
-                    break
-                answers[picture.name] = reply.answer
-                if reply.changed:
-                    break
-        except WireError as error:
-            self._notebook.note_no_answer(Failure(error.kind))
-        except MalformedError:
-            self._notebook.note_no_answer(Failure.MALFORMED)
+        for picture in pictures:
+            try:
+                answer = self._answer(worker, picture, self._patience(picture))
+            except (AnotherWorkerError, FaultError):
+                return answers
+            if answer.patched:
+                return answers
+            answers[picture.name] = answer
+            if answer.changed:
+                return answers
         return answers
 
-    def _patience(self, *probes: PlannedProbe) -> float:
-        longest = max(probe.seconds for probe in probes)
-        return min(_PATIENCE_SECONDS, longest, self._limits.question, self._notebook.seconds_left())
+    def _answer(self, worker: WorkerProcess, probe: PlannedProbe, seconds: float) -> Answer:
+        """A worker's answer to a probe; raises as ``NotebookRun.ask``."""
+        request = {
+            "name": probe.name,
+            "code": _compiled(probe.source),
+            "seed": probe.seed,
+            "oracle": probe.oracle,
+        }
+        answer = self._notebook.ask(worker, "probe", request, seconds, Answer.parse)
+        self._notebook.note_patched(answer.patched)
+        return answer
+
+    def _patience(self, probe: PlannedProbe) -> float:
+        return min(_PATIENCE_SECONDS, probe.seconds, self._limits.question, self._notebook.seconds_left())
 
     def _ended_well(self, worker: WorkerProcess) -> bool:
         """Whether the worker sent no more answers than it was asked for."""
         try:
-            return bool(worker.wire.ask("end", None, self._limits.cell) == "end")
-        except WireError as error:
-            self._notebook.note_no_answer(Failure(error.kind))
+            self._notebook.ask(worker, "end", None, self._limits.cell, partial(parse_exactly, "end"))
+        except (AnotherWorkerError, FaultError):
             return False
+        return True
 
 
 def _all(probes: Iterable[PlannedProbe], reason: NoFacts) -> Answers:
-    return {probe.name: reason.to_json() for probe in probes}
-
-
-def _reply(raw: Any) -> _Reply:
-    return _Reply(parse_answer(raw), raw["patched"], raw["changed"])
-
-
-def _request(probe: PlannedProbe) -> dict[str, Any]:
-    code = _compiled(probe.source)
-    return {"name": probe.name, "code": code, "seed": probe.seed, "oracle": probe.oracle}
+    return {probe.name: Answer.without_facts(reason) for probe in probes}
 
 
 @cache

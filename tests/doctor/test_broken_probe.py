@@ -4,11 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from factories import answer
 from tiny_course import CHECKS, write_course
 
 from grader.course.course import Course, observe_reference
 from grader.grading.broken_probe import broken_probes, caught_in_probe, place_in_probe
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence, NoFacts
 
 HELPERS = '''\
 """Helpers."""
@@ -195,7 +196,7 @@ def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
     probes = course.rubric("01_tiny").probes
     told = caught_in_probe(probes["caught"], reference, oracle=True)
     assert told.startswith(line_of(course, "# caught") + "probe caught stopped on the reference with ")
-    quiet = replace(reference, probes={"caught": {"facts": {"value": ["int", 1], "tensors": []}}})
+    quiet = replace(reference, probes={"caught": answer(facts={"value": ["int", 1], "tensors": []})})
     assert caught_in_probe(probes["caught"], quiet, oracle=True) is None
 
 
@@ -220,7 +221,7 @@ def test_without_an_oracle_the_lines_are_those_of_the_shorter_bundle(course, zyg
 
 def test_a_probe_without_facts_is_told_with_its_definition(course):
     """Where no line can be blamed, as when time ran out, it is that of the definition."""
-    evidence = Evidence(probes={"own": {"fault": "it took too long"}})
+    evidence = Evidence(probes={"own": Answer.without_facts(NoFacts("it took too long"))})
     (told,) = broken_probes(course.rubric("01_tiny").probes, evidence, ["own"])
     assert told == line_of(course, "def own(") + "probe own got no facts of the reference: it took too long"
 

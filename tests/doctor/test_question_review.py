@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from factories import answer
 
 from grader.checks.check import Check
 from grader.checks.finding import Finding
@@ -10,7 +11,7 @@ from grader.course.assignment import Place, Question
 from grader.course.rubric import read_rubric
 from grader.doctor.question_review import fixed_probes, stub_complaints, unchanging_probes
 from grader.grading.judge import Verdict
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence, NoFacts
 
 TEXT = '''\
 """Checks."""
@@ -75,13 +76,13 @@ def rubric(tmp_path_factory):
 
 def evidence(**values):
     """Evidence of probes that returned whole numbers."""
-    facts = {name: {"facts": {"value": ["int", value], "tensors": []}} for name, value in values.items()}
-    return Evidence(probes=facts)
+    facts = {name: {"value": ["int", value], "tensors": []} for name, value in values.items()}
+    return Evidence(probes={name: answer(facts=seen) for name, seen in facts.items()})
 
 
 def test_equal_facts_of_two_runs_are_noticed():
     """A probe is unchanging if it has facts, and the same, in both."""
-    stopped = {"stopped": {"fault": "no time"}}
+    stopped = {"stopped": Answer.without_facts(NoFacts("no time"))}
     one, other = evidence(same=1, other=2, gone=3), evidence(same=1, other=3)
     one.probes.update(stopped)
     other.probes.update(stopped)

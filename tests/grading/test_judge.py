@@ -3,18 +3,18 @@
 import json
 import math
 import sys
-from copy import deepcopy
+from dataclasses import replace
 
 import pytest
-from factories import in_base64
+from factories import answer, in_base64
 
 from grader.checks.finding import MAX_TEXT
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import PASSED, judge
-from grader.sandbox.decoding import decode
-from grader.sandbox.evidence import Evidence, Failure, no_facts
+from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.facts import Raised
 
 CHECKS = '''\
 """Hidden checks."""
@@ -75,7 +75,7 @@ LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
 def saw(trained, plain=("int", 1)):
     """Evidence of what the two probes returned."""
     facts = {"trained": trained, "plain": list(plain)}
-    probes = {name: {"facts": {"value": value, "tensors": [TENSOR]}} for name, value in facts.items()}
+    probes = {name: answer(facts={"value": value, "tensors": [TENSOR]}) for name, value in facts.items()}
     return Evidence(names={"train": "answered"}, probes=probes)
 
 
@@ -160,14 +160,14 @@ def told_of(verdict):
 def test_a_hint_belongs_to_a_failure(hinted):
     """The docstring's is for wrong facts; another failure has its own or none, an error and a form none."""
     other = {**TENSOR, "value": in_base64([2.5])}
-    wrong = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [other]}}})
+    wrong = Evidence(probes={"trained": answer(facts={"value": returned(), "tensors": [other]})})
     found = judge(
         hinted,
         {
             "last": wrong,
             "helper": saw(returned(losses=LARGE[0])),
             "own": saw(returned(losses=LARGE[1])),
-            "stopped": Evidence(probes={"trained": {"raised": ERROR}}),
+            "stopped": Evidence(probes={"trained": answer(raised=ERROR)}),
             "form": saw(["int", 1]),
             "part": saw(returned(weight=["none"])),
         },
@@ -215,7 +215,7 @@ def test_the_same_mistake_has_the_same_group(hinted):
 def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
     """Where the shape or dtype is wrong, or a value is nan, the sentence says all, and no hint misleads."""
     tensor = {**TENSOR, **other}
-    seen = Evidence(probes={"trained": {"facts": {"value": returned(), "tensors": [tensor]}}})
+    seen = Evidence(probes={"trained": answer(facts={"value": returned(), "tensors": [tensor]})})
     verdict = judge(hinted, {"it": seen}, RIGHT)["it"]["test_it"]
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
 
@@ -243,16 +243,16 @@ OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero
 )
 def test_a_missing_return_is_told(hinted, probe, none, reference_none, told):
     """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
-    reference = deepcopy(RIGHT)
-    reference.probes["trained"]["none"] = reference_none
-    found = judge(hinted, {"it": Evidence(probes={"trained": {**probe, "none": none}})}, reference)
+    trained = replace(RIGHT.probes["trained"], none=tuple(reference_none))
+    reference = replace(RIGHT, probes={**RIGHT.probes, "trained": trained})
+    found = judge(hinted, {"it": Evidence(probes={"trained": answer(**probe, none=none)})}, reference)
     assert found["it"]["test_it"].message.startswith(told)
 
 
 def test_an_authors_hint_about_a_none_is_kept(hinted):
     """The grader's sentence takes the place of the author's, and of nothing else."""
     probe = {"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}, "none": ["train"]}
-    found = judge(hinted, {"it": Evidence(probes={"trained": probe})}, RIGHT)
+    found = judge(hinted, {"it": Evidence(probes={"trained": answer(**probe)})}, RIGHT)
     assert told_of(found["it"]["test_given"]) == (NOTHING, "Which tensor is a leaf?")
 
 
@@ -287,14 +287,14 @@ def test_verdicts(rubric):
 
 def test_what_stopped_before_a_check_could_judge_is_told(rubric):
     """The error of a probe or of a cell, or a process's end; none where a check judged an error."""
-    cell = {"cell": 2, "raised": {**ERROR, "types": ["NameError"]}, "fault": None}
+    cell = CellFailure(2, Raised(("NameError",), "backward a second time", ""), None)
     submissions = {
         "judged": saw(returned(again=["none"])),
-        "probe": Evidence(probes={"trained": {"raised": ERROR}}),
+        "probe": Evidence(probes={"trained": answer(raised=ERROR)}),
         "cell": Evidence(cells=[cell]),
-        "slow": Evidence(probes={"trained": no_facts(Failure.TIMEOUT, seconds=10).to_json()}),
-        "late": Evidence(probes={"trained": no_facts(Failure.TOO_LATE).to_json()}),
-        "ended": Evidence(probes={"trained": no_facts(Failure.CLOSED).to_json()}),
+        "slow": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.TIMEOUT, seconds=10))}),
+        "late": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.TOO_LATE))}),
+        "ended": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.CLOSED))}),
         "form": saw(["int", 1]),
     }
     found = judge(rubric, submissions, RIGHT)
@@ -354,22 +354,15 @@ def test_whatever_is_reported_is_judged(rubric):
 
 def test_what_raised_or_never_came_is_judged(rubric):
     """A probe that raised or gave no facts fails every check of it, with the reason."""
-    raising, lost = deepcopy(RIGHT.to_json()), deepcopy(RIGHT.to_json())
-    raising["probes"]["trained"] = {"raised": {**ERROR, "where": "cell 2, line 3"}}
-    lost["probes"]["trained"] = {"fault": "it was too slow"}
-    submissions = {"raising": Evidence.from_json(raising), "lost": Evidence.from_json(lost)}
+    raising = answer(raised={**ERROR, "where": "cell 2, line 3"})
+    trained = {"raising": raising, "lost": Answer.without_facts(NoFacts("it was too slow"))}
+    submissions = {
+        name: replace(RIGHT, probes={**RIGHT.probes, "trained": came}) for name, came in trained.items()
+    }
     found = judge(rubric, submissions, RIGHT)
     assert {verdict.outcome for verdicts in found.values() for verdict in verdicts.values()} == {"failed"}
     assert all(v.message.startswith("Your code stopped in code cell 2") for v in found["raising"].values())
     assert {verdict.message for verdict in found["lost"].values()} == {"It was too slow."}
-
-
-def test_spoiled_evidence_costs_nobody_else(rubric):
-    """What cannot be decoded, from a file that was changed, is that submission's error only."""
-    spoiled = Evidence(names=RIGHT.names, probes={**RIGHT.probes, "trained": {"facts": None}})
-    found = judge(rubric, {"spoiled": spoiled, "right": RIGHT}, RIGHT)
-    assert {verdict.outcome for verdict in found["spoiled"].values()} == {"error"}
-    assert set(found["right"].values()) == {PASSED}
 
 
 @pytest.mark.parametrize(
@@ -386,16 +379,21 @@ def test_a_name_is_only_a_name(rubric, name):
 @pytest.mark.parametrize(
     ("probe", "words"),
     [
-        ({"fault": "it was too slow"}, "probe trained got no facts of the reference: it was too slow"),
-        ({"raised": ERROR}, "probe trained fails on the reference with RuntimeError: backward a second time"),
+        (
+            Answer.without_facts(NoFacts("it was too slow")),
+            "probe trained got no facts of the reference: it was too slow",
+        ),
+        (
+            answer(raised=ERROR),
+            "probe trained fails on the reference with RuntimeError: backward a second time",
+        ),
     ],
 )
 def test_a_reference_without_facts_judges_nobody(rubric, probe, words):
     """Where the reference has no facts, judging stops and names the file, the check and the probe."""
-    reference = RIGHT.to_json()
-    reference["probes"]["trained"] = probe
+    reference = replace(RIGHT, probes={**RIGHT.probes, "trained": probe})
     with pytest.raises(CourseError) as caught:
-        judge(rubric, {"right": RIGHT}, Evidence.from_json(reference))
+        judge(rubric, {"right": RIGHT}, reference)
     assert str(rubric.path) in str(caught.value)
     assert words in str(caught.value)
 
@@ -408,9 +406,3 @@ def test_a_file_that_pytest_cannot_read_judges_nobody(rubric):
         judge(rubric, {"right": RIGHT}, RIGHT)
     assert str(rubric.path) in str(caught.value)
     sys.modules["hidden_01_judged"] = sys.modules[__name__]
-
-
-def test_the_facts_of_these_tests_are_well_formed():
-    """The strange facts above are such as a worker may send."""
-    for value in STRANGE:
-        decode({"value": value, "tensors": [TENSOR]})

@@ -9,7 +9,7 @@ from real_life.draft import CASES, ROOT
 
 from grader.course.course import Course
 from grader.grading.run import Options, grade
-from grader.sandbox.evidence import Evidence
+from grader.results.store import ResultsStore
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.worker import syscalls
 
@@ -31,10 +31,9 @@ class Graded:
         self.results = {result["notebook"].partition("/")[0]: result for result in results}
         self.evidence = {}
         for folder, result in self.results.items():
-            path = out / "evidence" / result["student"] / f"{result['assignment']}.json"
-            if path.exists():
-                stored = json.loads(path.read_text(encoding="utf-8"))
-                self.evidence[folder] = Evidence.from_json(stored["evidence"])
+            stored = ResultsStore(out).evidence(result["student"], str(result["assignment"]))
+            if stored is not None:
+                self.evidence[folder] = stored.evidence
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +71,7 @@ def test_real_life(graded, case):
 
 
 def _assert_cells(evidence, case):
-    failed = [
-        cell["fault"] or f"{cell['raised']['types'][0]}: {cell['raised']['text']}" for cell in evidence.cells
-    ]
+    failed = [cell.fault or f"{cell.raised.type}: {cell.raised.text}" for cell in evidence.cells]
     assert len(failed) == len(case.cells), f"{case.title} {failed}"
     for told, beginning in zip(failed, case.cells, strict=True):
         assert told.startswith(beginning), case.title

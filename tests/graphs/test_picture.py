@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from factories import answer
 from observing import QUICK, look, probe
 from pygraphviz import AGraph
 from tiny_course import CHECKS, RIGHT, write_course
@@ -21,7 +22,7 @@ from grader.graphs.model import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.graphs.picture import draw
 from grader.graphs.svg import LEGEND_HTML, svg
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts
 from grader.sandbox.observer import observe
 
 TENSOR = {
@@ -364,8 +365,9 @@ def test_untouched_and_missing_functions_are_not_drawn(zygote, course):
 def test_evidence_of_another_form_gives_no_picture(course):
     """Evidence is a stranger's: whatever stands in a picture's place, there is none and no error."""
     rubric = course.rubric("01_tiny")
-    for answer in ({"facts": 3}, {"facts": {"value": ["int", 1], "tensors": []}}, {"fault": "late"}, {}):
-        assert pictures_of(rubric, Evidence(probes={"doubling": answer}), Evidence()) == {}
+    number, late = answer(facts={"value": ["int", 1], "tensors": []}), Answer.without_facts(NoFacts("late"))
+    for strange in (number, late):
+        assert pictures_of(rubric, Evidence(probes={"doubling": strange}), Evidence()) == {}
 
 
 def test_pictures_are_no_probes(course):
@@ -435,7 +437,7 @@ def test_a_fault_of_a_probe_leaves_the_pictures_of_other_questions(zygote, cours
     killer = "def double(x):\n    import os\n    os._exit(0)"
     evidence = seen_in(zygote, course, [RIGHT[0], killer, RIGHT[2]])
     assert set(evidence.probes) == {"doubled", "made", "a_leaf"}
-    assert "fault" in evidence.probes["doubled"]
+    assert evidence.probes["doubled"].failure is Failure.CLOSED
 
 
 def test_a_picture_costs_no_second_worker(zygote, monkeypatch):

@@ -25,7 +25,8 @@ from grader.results.model import Flag, Provenance
 from grader.results.reader import result_from_json
 from grader.results.review import cases
 from grader.results.statistics import MessageCount, summarise
-from grader.sandbox.evidence import UNJUDGED, Evidence, Failure, no_facts
+from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, Failure, no_facts
+from grader.sandbox.facts import Raised
 from grader.scores import apportioned
 
 
@@ -233,19 +234,18 @@ def observed_result(*cells):
 
 
 def raised(cell, *types, text=""):
-    """A cell that raised, as a worker tells it."""
-    error = {"types": [*types, "BaseException"], "text": text, "where": ""}
-    return {"cell": cell, "raised": error, "fault": None}
+    """A cell that raised."""
+    return CellFailure(cell, Raised((*types, "BaseException"), text, ""), None)
 
 
 def test_a_cell_whose_time_ran_out_needs_a_human():
     """Time-outs and cells that were left out, which no check may tell of; not an error in a cell."""
-    left_out = {"raised": None, "fault": "the cells before it used up the time of the notebook"}
+    unreached = "the cells before it used up the time of the notebook"
     result = observed_result(
         raised(2, "NameError", "Exception", text="name 'x'"),
         raised(5, "CellTimeout", text="too long"),
         raised(7, "CellTimeout", text="too long"),
-        *({"cell": cell, **left_out} for cell in range(8, 40)),
+        *(CellFailure(cell, None, unreached) for cell in range(8, 40)),
     )
     assert [cell.cell for cell in result.cells] == [2, 5, 7, *range(8, 28)]
     assert result.cells[0] == FailedCell(2, "raised", "NameError: name 'x'")
@@ -391,7 +391,7 @@ def test_the_head_says_how_the_class_was_graded():
 
 def test_of_very_many_failed_cells_the_first_are_told():
     """A page is no way out for thousands of messages."""
-    cells = [{"cell": number, "raised": None, "fault": "it was too slow"} for number in range(1, 31)]
+    cells = [CellFailure(number, None, "it was too slow") for number in range(1, 31)]
     told = failed_cells(Evidence(cells=cells))
     assert (len(told), told[-1]) == (MAX_TOLD + 1, "And 10 more.")
     assert len(failed_cells(Evidence(cells=cells[:MAX_TOLD]))) == MAX_TOLD

@@ -3,6 +3,7 @@
 import json
 import struct
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from mutation import mutated, spoiled
 from patience import time_limit
 from real_life import files
 from real_life.draft import ROOT, Draft
-from test_wire import ANY, Case, check, closing
+from test_wire import ANY, Case, check, closing, ok
 
 from grader.checks.check import describe, raised
 from grader.checks.comparison import assert_close
@@ -23,10 +24,10 @@ from grader.grading.judge import judge
 from grader.grading.preload import modules_to_preload
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import read_notebook, recognise
-from grader.sandbox.decoding import MalformedError, parse_answer, parse_cell_error, parse_survey
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
+from grader.sandbox.evidence import Answer
 from grader.sandbox.facts import Raised, Tensor
-from grader.sandbox.wire import Wire, WireError, parse
+from grader.sandbox.wire import Wire
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine
 STEMS = ("01_leaves", "03_truncated_bptt", "05_inplace_reinit")
@@ -98,7 +99,7 @@ def heard(zygote, course):
 
     def listen(wire, operation, arguments, seconds):
         answer = ask(wire, operation, arguments, seconds)
-        answers.setdefault(operation, []).append(answer)
+        answers.setdefault(operation, []).append(json.loads(answer))
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
@@ -109,15 +110,16 @@ def heard(zygote, course):
 
 @some_and_many(100, 2500)
 def test_a_spoiled_frame(number, heard):
-    """A frame with a few bytes or values wrong is a value or a WireError, in time."""
+    """A frame with a few bytes or values wrong is a value or an error of the wire, in time."""
     answers, _ = heard
     name = b"0" * 16
 
     def example(chance):
-        answer = {"id": name.decode(), "ok": chance.choice(answers[chance.choice(list(answers))])}
-        payload = json.dumps(mutated(answer, chance) if chance.random() < 0.5 else answer).encode()
-        with suppress(WireError):
-            json.dumps(parse(spoiled(payload, chance)), ensure_ascii=False).encode()
+        answer = chance.choice(answers[chance.choice(list(answers))])
+        text = json.dumps(mutated(answer, chance) if chance.random() < 0.5 else answer)
+        payload = ok(name, text.encode())
+        with suppress(MalformedError, UnicodeDecodeError):
+            json.dumps(parse(spoiled(text.encode(), chance).decode()), ensure_ascii=False).encode()
         frame = spoiled(struct.pack(">I", len(payload)) + payload, chance)
         check(Case("spoiled", closing(lambda identity: frame.replace(name, identity)), [ANY]))
 
@@ -129,8 +131,8 @@ def test_spoiled_facts(number, heard):
     """An answer with a few values wrong is malformed, or facts of which every helper makes a verdict."""
     answers, _ = heard
     readers = {
-        "probe": parse_answer,
-        "cell": parse_cell_error,
+        "probe": Answer.parse,
+        "cell": parse_cell,
         "survey": lambda answer: parse_survey(answer, set(chosen["names"])),
     }
     chosen = {}
@@ -140,17 +142,16 @@ def test_spoiled_facts(number, heard):
         real = chance.choice(answers[operation])
         chosen.update(names=real.get("names", ()))
         answer = mutated(real, chance)
-        with suppress(WireError, MalformedError):
-            read = readers[operation](parse(json.dumps(answer).encode()))
+        with suppress(MalformedError):
+            read = readers[operation](json.dumps(answer))
             if operation == "probe":
-                compare(read, parse_answer(real))
+                compare(read.outcome, Answer.parse(json.dumps(real)).outcome)
 
     fuzz(number, example)
 
 
 def compare(seen, expected):
     """What a check may do with facts: it gives a verdict, whatever they are."""
-    seen, expected = (Evidence(probes={"p": answer}).outcome("p") for answer in (seen, expected))
     observation = Observation("p", seen, expected)
     assert observation.mismatch is None or observation.mismatch.message.isprintable()
     with suppress(AssertionError):
@@ -186,19 +187,12 @@ def test_spoiled_evidence_is_judged(number, course, heard):
 
     def example(chance):
         stem = chance.choice(STEMS)
-        evidence = references[stem].to_json()
-        for probe in chance.sample(sorted(evidence["probes"]), 3):
-            answer = {
-                "raised": None,
-                "facts": None,
-                **evidence["probes"][probe],
-                "changed": [],
-                "patched": [],
-            }
-            with suppress(WireError, MalformedError):
-                spoilt = json.dumps(mutated(answer, chance)).encode()
-                evidence["probes"][probe] = parse_answer(parse(spoilt))
-        waiting[stem][f"s{len(waiting[stem])}"] = Evidence.from_json(evidence)
+        probes = dict(references[stem].probes)
+        for probe in chance.sample(sorted(probes), 3):
+            with suppress(MalformedError):
+                spoilt = mutated(json.loads(probes[probe].text), chance)
+                probes[probe] = Answer.parse(json.dumps(spoilt))
+        waiting[stem][f"s{len(waiting[stem])}"] = replace(references[stem], probes=probes)
 
     fuzz(number, example)
     for stem, spoiled_ones in waiting.items():

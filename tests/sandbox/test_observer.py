@@ -1,6 +1,5 @@
 """One question's code cannot spoil another's facts, and no answer of a worker spoils the grader."""
 
-import json
 import math
 import time
 
@@ -8,8 +7,9 @@ import pytest
 from observing import QUICK, look, probe
 
 from grader.sandbox import cells as cells_module
+from grader.sandbox.cells import NothingToObserveError
 from grader.sandbox.decoding import NO_ANSWER
-from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised, parse_evidence
+from grader.sandbox.evidence import Evidence, Failure, NoFacts, ProbeRaised, no_facts
 from grader.sandbox.facts import Other, Tensor, is_cut_off
 from grader.sandbox.observer import ProbeRun
 from grader.sandbox.plan import PlannedProbe, TimeLimits
@@ -28,7 +28,7 @@ def isolations(monkeypatch):
     """Counts how often a notebook was observed again with a worker per question."""
     counted = []
     isolated = ProbeRun.ask_in_own_workers
-    monkeypatch.setattr(ProbeRun, "ask_in_own_workers", lambda self: counted.append(1) or isolated(self))
+    monkeypatch.setattr(ProbeRun, "ask_in_own_workers", lambda *args: counted.append(1) or isolated(*args))
     return counted
 
 
@@ -368,16 +368,18 @@ def test_cells_that_swallow_their_time_limit_are_bounded_by_the_notebooks(zygote
 
 def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
     """When no further worker can be had with the cells run, only the questions left have no facts."""
-    load, loads = cells_module.NotebookRun.load, []
+    loaded, loads = cells_module.NotebookRun.loaded, []
 
-    def load_twice(self, stack):
+    def loaded_twice(self):
         loads.append(1)
-        return NoFacts("no more") if len(loads) > 2 else load(self, stack)
+        if len(loads) > 2:
+            raise NothingToObserveError(Failure.NOTHING_SEEN)
+        return loaded(self)
 
-    monkeypatch.setattr(cells_module.NotebookRun, "load", load_twice)
+    monkeypatch.setattr(cells_module.NotebookRun, "loaded", loaded_twice)
     cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
     seen = look(zygote, cells, f="student.f()", g="student.g()")
-    assert (seen["f"], seen["g"], seen.status["g"]) == (1, NoFacts("no more"), "answered")
+    assert (seen["f"], seen["g"], seen.status["g"]) == (1, no_facts(Failure.NOTHING_SEEN), "answered")
 
 
 SLOW_CELL = "import os, time\ntime.sleep(0.5)"
@@ -430,7 +432,7 @@ def answer(facts):
     return {"raised": None, "facts": facts, "changed": [], "patched": []}
 
 def reply(ok):
-    forge('{"id": "%s", "ok": %s}' % (wanted(), ok if isinstance(ok, str) else json.dumps(ok)))
+    forge('{"id":"%s","ok":%s}' % (wanted(), ok if isinstance(ok, str) else json.dumps(ok)))
 
 WON = answer({"value": ["str", "won"], "tensors": []})
 
@@ -438,7 +440,8 @@ def steal():
     while True:
         (length,) = struct.unpack(">I", os.read(10, 4))
         stolen = json.loads(os.read(10, length))
-        forge(json.dumps({"id": stolen["id"], "ok": WON if stolen["op"] == "probe" else {"traces": []}}))
+        said = WON if stolen["op"] == "probe" else "end"
+        forge(json.dumps({"id": stolen["id"], "ok": said}, separators=(",", ":")))
 
 def good():
     return "good"
@@ -545,7 +548,7 @@ def f():
     evidence = look(zygote, [FORGE, *floods], p="student.p()", q="student.q()").evidence
     assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
     assert 10 < sum(what == "ctypes" for what, _ in evidence.traces) <= 100
-    assert parse_evidence(json.loads(json.dumps(evidence.to_json()))).fault is None
+    assert Evidence.from_json(evidence.to_json()) == evidence
 
 
 @pytest.mark.parametrize("length", ["0xffffffff", "5 << 20"])

@@ -21,10 +21,8 @@ answered by ``{"id", "ok"}``:
             "tensors"}, "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
             in base64; ``oracle`` is null or [question's name, oracle's name].
-``pictures``  [arguments of ``probe``, ...] -> [answers of ``probe``, ...]
-            runs probes that no check judges, up to the first that leaves something changed.
 ``end``     null -> "end"
-            the last request: proves that nothing else waited in the pipe.
+            proves that nothing else waited in the pipe; only probes of pictures follow.
 
 A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, written the moment something is
 noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move

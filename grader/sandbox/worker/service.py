@@ -131,8 +131,6 @@ class Service:
         self._notebook = notebook
 
     def answer(self, operation: str, arguments: Any) -> Any:
-        if operation == "pictures":
-            return self._pictures(arguments)
         operations: dict[str, Callable[..., Any]] = {
             "anew": self._anew,
             "begin": self._notebook.begin,
@@ -189,15 +187,6 @@ class Service:
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
         none = [name for name, has_value in values.items() if not has_value]
         return {**answer, "changed": changed, "patched": patched, "none": none}
-
-    def _pictures(self, probes: list[dict[str, Any]]) -> list[Any]:
-        """Run probes up to the first that leaves something changed."""
-        answers: list[Any] = []
-        for probe in probes:
-            answers.append(self._probe(**probe))
-            if answers[-1]["patched"] or answers[-1]["changed"]:
-                break
-        return answers
 
     @staticmethod
     def _words(code: str) -> dict[str, Any]:

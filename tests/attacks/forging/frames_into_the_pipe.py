@@ -10,6 +10,7 @@ import struct
 
 
 def make_weight(n, m, scale):
-    payload = json.dumps({"id": "0", "ok": {"raised": None, "facts": None, "changed": [], "patched": []}}).encode()
+    answer = {"raised": None, "facts": None, "changed": [], "patched": []}
+    payload = json.dumps({"id": "0", "ok": answer}, separators=(",", ":")).encode()
     os.write(11, (struct.pack(">I", len(payload)) + payload) * 20)
     return torch.zeros(n, m, requires_grad=True)

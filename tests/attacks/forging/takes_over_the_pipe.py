@@ -21,7 +21,7 @@ def frame_of(name):
 
 
 def reply(identity, result):
-    payload = json.dumps({"id": identity, "ok": result}).encode()
+    payload = json.dumps({"id": identity, "ok": result}, separators=(",", ":")).encode()
     os.write(11, struct.pack(">I", len(payload)) + payload)
 
 
