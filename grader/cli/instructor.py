@@ -174,10 +174,10 @@ def tell_left_out(course: Course) -> None:
     """Say which assignments are left out because they are not finished, and where that stands."""
     from grader.course.author_file import todos_of
 
-    for stem in (stem for stem in course.stems if stem not in course.finished_stems):
-        first, *others = todos_of(course.root, stem)
-        more = f", and {len(others)} more" if others else ""
-        click.echo(f"left out {stem}, which still says TODO: {first}{more}", err=True)
+    for stem in course.stems:
+        if todos := todos_of(course.root, stem):
+            more = f", and {len(todos) - 1} more" if todos[1:] else ""
+            click.echo(f"left out {stem}, which still says TODO: {todos[0]}{more}", err=True)
 
 
 @click.command()

@@ -103,7 +103,7 @@ class Course:
         Raises:
             CourseError: there is no such question, or the assignment breaks a rule.
         """
-        if stem in self.finished_stems:
+        if not todos_of(self.root, stem):
             return self.with_only(stem)
         checked = {check.question for check in self.rubric(stem).checks}
         written = checked - self.unwritten(stem)
@@ -122,7 +122,8 @@ class Course:
         if not having:
             names = ", ".join(dict.fromkeys(name for group in ids.values() for name in group))
             raise GraderError(f"there is no question {question}; here are {names}")
-        written = [s for s in having if s in self.finished_stems or question not in self.unwritten(s)]
+        finished = self.finished_stems
+        written = [stem for stem in having if stem in finished or question not in self.unwritten(stem)]
         if not written:
             raise GraderError(f"{question} of {having[0]} still says TODO, in its master or its checks")
         return written

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from grader.errors import CourseError
 from grader.sandbox.plan import TimeLimits
 from grader.text import did_you_mean
@@ -84,6 +82,8 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
             complaint = f"{key!r} means nothing here: {did_you_mean(key, sections | allowed.keys())}"
         if complaint:
             raise CourseError(f"{path}{_line_of(key, text)}: {complaint}")
+    import msgspec  # noqa: PLC0415 - an instructor's library; students' commands import `Feedback` from here
+
     return msgspec.convert(tables.pop("score", {}) | tables, Settings)  # a whole number becomes a float
 
 

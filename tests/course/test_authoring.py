@@ -10,11 +10,9 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
-import grader
 from grader import assert_runs, raised
 from grader.course.build import build
 from grader.course.course import Course
-from grader.course.probe_source import VOCABULARY
 from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation.mutants import mutants
 from grader.doctor.mutation.run import stale_equals
@@ -89,22 +87,6 @@ def test_torch_does_what_the_page_says(page, tmp_path):
 def test_the_tables_of_words_are_current(page):
     """Both tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
     assert page == runpy.run_path(str(DOCS / "words.py"))["with_tables"](page), "run: python docs/words.py"
-
-
-def test_every_word_is_in_the_tables(page):
-    """An author finds each word that `grader.inside` and `grader` offer, and no other."""
-    assert words_of(page, "grader.inside") == set(VOCABULARY)
-    assert words_of(page, "grader") == set(grader.__all__) - {"__version__", "xray"}
-
-
-def words_of(page, module):
-    """The words a table introduces: `snap(t)` is snap, `torch nn` are two."""
-    _, _, table = page.partition(f"## The words of `{module}`\n\n")
-    cells = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines()[2:]]
-    codes = [code for cell in cells for code in cell.split("`")[1::2]]
-    return {
-        part.partition("(")[0] for code in codes for part in (code.split(" ") if "(" not in code else [code])
-    }
 
 
 def test_the_builders_are_told_with_what_they_take(page):

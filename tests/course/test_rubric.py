@@ -157,25 +157,7 @@ def test_one_question_can_be_asked_alone(course):
 # --- what is refused
 
 BROKEN = {
-    "an assert without a message": (
-        ('assert made.seen, "No."', "assert made.seen"),
-        "line 37: this assert has no message; a student reads it",
-    ),
-    "a nested assert without a message": (
-        ('    assert made.seen, "No."', "    if made:\n        assert made.seen"),
-        "line 38: this assert has no message",
-    ),
-    "no docstring": (('    """It is a leaf."""\n', ""), "line 35: test_leaf has no docstring"),
     "a docstring of nothing": (('"""It is a leaf."""', '"""   """'), "has no docstring"),
-    "a probe nobody judges": (
-        ("def test_both(gradient, doubled):", "def test_both(doubled):"),
-        "no check judges the probe gradient; remove it or use it",
-    ),
-    "a check without a probe": (("def test_leaf(made):", "def test_leaf():"), "test_leaf takes no probe"),
-    "a check of something else": (
-        ("def test_leaf(made):", "def test_leaf(made, tmp_path):"),
-        "line 35: test_leaf takes tmp_path; there is doubled, gradient, made; take probes of this file",
-    ),
     "a check of the submission": (
         ("def test_leaf(made):", "def test_leaf(submission, made):"),
         "test_leaf takes submission; there is doubled, gradient, made; take probes of this file",
@@ -192,10 +174,6 @@ BROKEN = {
         ("return student.double(torch.ones(3)).grad", "return torch.ones(3).grad"),
         "line 18: probe gradient names no question; say which it belongs to",
     ),
-    "a probe of an unknown name": (
-        ("return student.double(torch.ones(3)).grad", "return student.duoble(torch.ones(3)).grad"),
-        "line 19: gradient asks for student.duoble, which no question and no other cell of the master",
-    ),
     "a probe of an unknown question": (
         ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
         "probe made belongs to q3, which the assignment has not",
@@ -204,18 +182,7 @@ BROKEN = {
         ('@probe(question="q2", alone=True)', '@probe(question="q1", alone=True)'),
         "question q2 (leaf) has no check",
     ),
-    "a name that does not travel": (
-        ("return [student.leaf, student.double]", "return points"),
-        "uses points, which does not travel",
-    ),
-    "a computed default": (("def answer(x):", "def answer(x=points):"), "has the default points"),
-    "a syntax error": (
-        ("def test_leaf(made):", "def test_leaf(made)"),
-        "line 35: this is not valid Python (expected ':')",
-    ),
-    "an unknown import": (("import assert_close", "import assert_near"), ", line 3: ImportError: "),
     "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
-    "an unknown name": (("@points(1)", "@pionts(1)"), "line 43: test_both has the decorator @pionts"),
     "an error of its own": (("@points(1)", '@points(int("one"))'), ": ValueError: "),
     "a missing file": (("@points(1)", '@points(open("/no/such/file"))'), ": FileNotFound"),
     "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
@@ -230,12 +197,9 @@ def test_a_broken_rule_is_named(refused, change, words):
     assert words in refused(GOOD.replace(old, new))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [(None, "is missing"), (b"\xff\xfe = 1", "is not UTF-8 (line 1)")]
-)
-def test_a_file_that_cannot_be_read(refused, text, words):
-    """A check file that is missing or no text is refused, not a traceback."""
-    assert words in refused(text)
+def test_a_missing_file_is_refused(refused):
+    """The text says that every assignment has one."""
+    assert "is missing" in refused(None)
 
 
 def test_nothing_that_is_worth_nothing(course):
