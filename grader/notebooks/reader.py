@@ -149,17 +149,11 @@ def _find_cells(document: Any, name: str) -> list[Any]:
         case {"cells": [*cells]}:
             return cells
         case {"worksheets": [*sheets]}:
-            return [cell for sheet in sheets for cell in _cells_of_sheet(sheet)]
+            lists = (sheet.get("cells") for sheet in sheets if isinstance(sheet, dict))
+            return [cell for of_sheet in lists if isinstance(of_sheet, list) for cell in of_sheet]
     raise NotebookError(
         f"{name} is not a notebook: it is JSON, but has no list of cells.", _SAVE_AGAIN, "damaged"
     )
-
-
-def _cells_of_sheet(sheet: Any) -> list[Any]:
-    match sheet:
-        case {"cells": [*cells]}:
-            return cells
-    return []
 
 
 def _read_sources(cells: list[Any], name: str) -> list[str]:
@@ -230,24 +224,14 @@ def recognise(
     by_name = _only_best({stem: len(stem) if _spelling(stem) in spelt else 0 for stem in functions})
     if by_name is not None or notebook is None:
         return by_name
-    defined = _defined_names(notebook)
+    matches = (match for cell in notebook.cells for match in _DEFINITION.finditer(cell.source))
+    defined = {name for match in matches for name in match.groups()}  # searched, not parsed; with None
     return _only_best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
 
 
 def _spelling(name: str) -> str:
     """A name without what people and learning platforms change when they pass a file on."""
     return re.sub(r"[ _-]+", "_", name.casefold())
-
-
-def _defined_names(notebook: Notebook) -> set[str]:
-    """The names that lines of the notebook seem to define; the code is searched, not parsed."""
-    return {
-        name
-        for cell in notebook.cells
-        for match in _DEFINITION.finditer(cell.source)
-        for name in match.groups()
-        if name
-    }
 
 
 def _only_best(scores: Mapping[str, int]) -> str | None:
