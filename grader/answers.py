@@ -6,7 +6,7 @@ torch. So these functions do nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 Definition = TypeVar("Definition")
@@ -48,13 +48,12 @@ def accepted_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of
     del question, edits, of
 
 
-def equal(question: str, *edits: str, why: str, answers: Sequence[str] = ()) -> None:
-    """Say of edits that no promise of the task tells the mutants from the answers.
+def equal(question: str, *edits: str, why: str) -> None:
+    """Say of edits that no promise of the task tells the mutants from the reference.
 
     Args:
         question: the id of the question.
         edits: each as ``doctor --mutants`` names it, such as ``x -> x.detach()``.
         why: what makes them the same.
-        answers: the answers meant, by name (``reference`` for the reference's); all where none is named.
     """
-    del question, edits, why, answers
+    del question, edits, why

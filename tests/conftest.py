@@ -10,7 +10,7 @@ from tiny_class import TinyClass
 
 from grader.course import pictures
 from grader.doctor import examine as doctor
-from grader.doctor import probe_run
+from grader.doctor import try_probes
 from grader.doctor.mutation import run as mutation_testing
 from grader.grading.preload import modules_to_preload
 from grader.sandbox import executor
@@ -58,7 +58,7 @@ def zygote():
 
 def share(zygote, patch):
     """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
-    for module in (doctor, pictures, mutation_testing, probe_run, executor):
+    for module in (doctor, pictures, mutation_testing, try_probes, executor):
         patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
 

@@ -15,8 +15,6 @@ from grader.errors import ProtectionError
 if TYPE_CHECKING:
     from grader.course.course import Course
 
-_ALL = "all"  # answers are edited by --mutants
-
 
 @click.command()
 @click.argument("stem", metavar="NN_name")
@@ -56,7 +54,7 @@ What to do next:
      writes what each wrong answer fails; read whether that is what it should fail
   4. python -m grader doctor -v --assignment {stem}
      shows the kill matrix, and what each wrong answer is told
-  5. python -m grader doctor --mutants reference --assignment {stem}
+  5. python -m grader doctor --mutants --assignment {stem}
      shows mistakes in your answer that no check finds
   6. python -m grader build
      writes assignments/{stem}.ipynb for students, once nothing says TODO
@@ -83,8 +81,7 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
     below it and the named tensors.
     """
     from grader.course.course import Course
-    from grader.doctor.probe_run import run_probes
-    from grader.doctor.probe_text import probe_lines
+    from grader.doctor.try_probes import probe_lines, run_probes
 
     for probe, seen in run_probes(Course.find(), stem, probes, answers, seed):
         for line in probe_lines(probe, seen):
@@ -96,24 +93,16 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also print which check catches which wrong answer, and why; with --mutants, all that survive.",
+    help="Also print which check catches which wrong answer, and why.",
 )
 @click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
 @click.option(
     "--accept",
-    "accept_outcomes",
     is_flag=True,
     help="Write what becomes of wrong answers into tests/answers/*.outcomes.toml.",
 )
 @assignment_option
-@click.option(
-    "--mutants",
-    is_flag=False,
-    flag_value=_ALL,
-    metavar="[NAME]",
-    help="Only look for mistakes in right answers that no check finds; with `reference`, or the name of an"
-    " accepted answer, in that one.",
-)
+@click.option("--mutants", is_flag=True, help="Only look for mistakes in the references that no check finds.")
 @click.option("--question", metavar="q1", help="Only this question.")
 @click.option(
     "--seeds",
@@ -127,9 +116,9 @@ def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], see
 def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     verbose: bool,
     cage: bool,
-    accept_outcomes: bool,
+    accept: bool,
     assignments: tuple[str, ...],
-    mutants: str | None,
+    mutants: bool,
     question: str | None,
     seeds: int,
     force: bool,
@@ -141,7 +130,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     tried again.
 
     With --cage, show instead that students' code is confined. With --mutants, look instead for mistakes in
-    the reference and in accepted answers that no check finds.
+    the references that no check finds.
 
     Exit status: 0 when there is nothing to complain about; 1 when there is; 3 when students' code cannot be
     confined here.
@@ -150,7 +139,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         _examine_cage()
         return
     if mutants:
-        _try_mutants(assignments, question, None if mutants == _ALL else mutants, jobs, verbose=verbose)
+        _try_mutants(assignments, question, jobs)
         return
     from rich.console import Console
 
@@ -168,7 +157,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
             stems,
             jobs=jobs,
             question=question,
-            accept_outcomes=accept_outcomes,
+            accept=accept,
             seeds=range(1, seeds + 1),
             memory=memory_folder(course),
             forget=force,
@@ -183,9 +172,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     click.echo(f"The course agrees with itself, with {seeds} seed{'s' if seeds > 1 else ''}.")
 
 
-def _try_mutants(
-    assignments: tuple[str, ...], question: str | None, answer: str | None, jobs: int, *, verbose: bool
-) -> None:
+def _try_mutants(assignments: tuple[str, ...], question: str | None, jobs: int) -> None:
     from rich.console import Console
 
     from grader.course.course import Course
@@ -193,28 +180,23 @@ def _try_mutants(
     from grader.doctor.terminal import mutant_progress, print_mutation
 
     course = Course.find()
-    stems = _selected(course, assignments, question, answer)
+    stems = _selected(course, assignments, question)
     console = Console()
     complaints = 0
     with mutant_progress(console) as tell:
-        for report in try_mutants(course, stems, question=question, jobs=jobs, tell=tell, of=answer):
+        for report in try_mutants(course, stems, question=question, jobs=jobs, tell=tell):
             complaints += len(report.survivors) + len(report.complaints)
-            print_mutation(console, report, verbose=verbose)
+            print_mutation(console, report)
     if complaints:
         click.echo("Kill each survivor by a check or a better input, or write down why it is equal.")
         sys.exit(1)
     click.echo("No survivor is unexplained.")
 
 
-def _selected(
-    course: Course, assignments: Sequence[str], question: str | None, answer: str | None = None
-) -> Sequence[str]:
-    """The assignments that have the question and the answer, where these are asked for."""
-    from grader.doctor.mutation.run import stems_with_answer
-
-    stems: Sequence[str] = course.select(assignments)
-    stems = stems if question is None else course.stems_asking(stems, question)
-    return stems if answer is None else stems_with_answer(course, stems, answer)
+def _selected(course: Course, assignments: Sequence[str], question: str | None) -> Sequence[str]:
+    """The assignments, all where none is named; with a question, those of them that have it."""
+    stems = course.select(assignments)
+    return stems if question is None else course.stems_asking(stems, question)
 
 
 def _examine_cage() -> None:

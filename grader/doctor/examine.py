@@ -11,37 +11,24 @@ write.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+
+import msgspec
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.author_file import todos_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
-from grader.doctor.complaints import (
-    AssignmentReport,
-    add_complaints,
-    complaints_about_accepted_stops,
-    complaints_about_lines,
-    complaints_about_outcomes,
-    outcomes_now,
-)
-from grader.doctor.judged import JudgedQuestion
-from grader.doctor.known_answers import Answer, answers_of
-from grader.doctor.misspelt_names import complaints_about_names
+from grader.doctor.known_answers import answers_of
 from grader.doctor.mutation.run import stale_equals
-from grader.doctor.outcomes import (
-    Outcomes,
-    changed_outcomes,
-    outcomes_file,
-    read_outcomes,
-    write_outcomes,
-)
+from grader.doctor.outcomes import changed_outcomes, outcomes_file, read_outcomes, write_outcomes
 from grader.doctor.reused_worker import ObserverPool
-from grader.doctor.trials import Trials
+from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
+from grader.doctor.trials import QuestionTrial, begin_untouched
+from grader.doctor.undefined_names import complaints_about_names, undefined_names
 from grader.grading.preload import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote
@@ -55,7 +42,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     *,
     jobs: int,
     question: str | None = None,
-    accept_outcomes: bool = False,
+    accept: bool = False,
     seeds: Sequence[int],
     memory: Path | None = None,
     forget: bool = False,
@@ -66,7 +53,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     Args:
         jobs: how many workers at a time.
         question: the id of a question, to leave out the others.
-        accept_outcomes: write what becomes of wrong answers into the files of outcomes.
+        accept: write what becomes of wrong answers into the files of outcomes.
         seeds: of the runs that must agree.
         memory: the folder of the findings, so that only changes are tried; None tries all, and keeps nothing.
         forget: try everything again.
@@ -80,10 +67,8 @@ def examine(  # noqa: PLR0913 - the options of the command
         yield from _unfinished(course)
         course = course.without_unfinished()
         stems = course.stems
-    with ExitStack() as stack:
-        zygote = _LazyZygote(stack, course, stems)
-        observers = stack.enter_context(ObserverPool(zygote, jobs))
-        doctor = _Doctor(course, observers, zygote.begin, seeds, question, accept_outcomes)
+    with ObserverPool(lambda: Zygote(preload=modules_of_answers(course, stems)), jobs) as observers:
+        doctor = _Doctor(course, observers, seeds, question, accept)
         remembered = (Memory(memory and memory / f"{stem}.json", forget=forget) for stem in stems)
         begun = map(doctor.begin, stems, remembered)
         for stem, finish in zip(stems, _one_ahead(begun), strict=True):
@@ -153,28 +138,6 @@ def _stray(course: Course) -> list[str]:
     return sorted(stems - set(course.stems))
 
 
-class _LazyZygote:
-    """The only zygote; it starts while files are read, in two seconds, and only if it is needed."""
-
-    def __init__(self, stack: ExitStack, course: Course, stems: Sequence[str]) -> None:
-        self._stack, self._course, self._stems = stack, course, stems
-        self._pool = stack.enter_context(ThreadPoolExecutor(1))
-        self._zygote: Future[Zygote] | None = None
-
-    def begin(self) -> None:
-        if self._zygote is None:
-            self._zygote = self._pool.submit(self._start)
-
-    def _start(self) -> Zygote:
-        return self._stack.enter_context(Zygote(preload=modules_of_answers(self._course, self._stems)))
-
-    def __call__(self) -> Zygote:
-        """The zygote, once it has started."""
-        self.begin()
-        assert self._zygote is not None
-        return self._zygote.result()
-
-
 def _one_ahead(begun: Iterator[Callable[[], AssignmentReport]]) -> Iterator[Callable[[], AssignmentReport]]:
     """The same functions; the next has begun before the caller waits for the last, so no worker is idle."""
     waiting = next(begun, None)
@@ -186,65 +149,60 @@ def _one_ahead(begun: Iterator[Callable[[], AssignmentReport]]) -> Iterator[Call
 
 @dataclass(frozen=True)
 class _Doctor:
-    """Examines assignments; `start` starts the zygote, and `question` is the only question to examine."""
+    """Examines assignments; `question` is the id of the only question to examine, or None."""
 
     course: Course
     observers: ObserverPool
-    start: Callable[[], None]
     seeds: Sequence[int]
     question: str | None
-    accept_outcomes: bool
+    accept: bool
 
     def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
         """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""
         key = fingerprint("whole", self.question, list(self.seeds), contents(_files(self.course.root, stem)))
-        stored = None if self.accept_outcomes else memory.recall(key)
+        stored = None if self.accept else memory.recall(key)
         if stored is not None:
-            return lambda: AssignmentReport.from_json(stored)
-        self.start()
-        reduced, todos = self.course.written_part(stem), todos_of(self.course.root, stem)
+            return lambda: msgspec.convert(stored, AssignmentReport)
+        self.observers.prepare()
+        course, todos = self.course.written_part(stem), todos_of(self.course.root, stem)
         is_whole = self.question is None and not todos
-        trials = Trials(reduced, stem, self.observers, self.seeds, memory)
-        answers = answers_of(reduced, stem, self.question)
-        untouched = trials.begin_untouched() if is_whole else list
-        outcomes = read_outcomes(outcomes_file(reduced.answers_file(stem)))
-        begun = trials.begin(answers, outcomes, self.question)
+        answers = answers_of(course, stem, self.question)
+        undefined = undefined_names(answers)
+        outcomes = read_outcomes(outcomes_file(course.answers_file(stem)))
+        untouched = begin_untouched(course, stem, self.seeds[0], self.observers, memory) if is_whole else list
+        begun = [
+            QuestionTrial(
+                course,
+                stem,
+                question,
+                [a for a in answers if a.question == question.id and a not in chain(*undefined.values())],
+                outcomes.get(question.id, {}),
+                self.seeds,
+                self.observers,
+                memory,
+            ).begin()
+            for question in course.assignment(stem).questions
+            if self.question in {None, question.id}
+        ]
 
         def finish() -> AssignmentReport:
             judged = [question() for question in begun]
-            report = self._report(reduced, stem, answers, judged, outcomes, is_whole=is_whole)
+            report = AssignmentReport(stem, todos=[*map(str, todos)])
+            report.complaints += left_in(course.check_file(stem))
+            report.complaints += complaints_about_names(undefined, course.answers_file(stem))
+            for question in judged:
+                add_question(report, question)
+            file = outcomes_file(course.answers_file(stem))
+            now = compare_outcomes(report, judged, answers, outcomes, file, accept=self.accept)
+            if self.accept:
+                report.written = changed_outcomes(outcomes, now)
+                write_outcomes(file, now if is_whole else {**outcomes, **now})
+            report.complaints += stale_equals(course, stem, self.question)
             report.complaints += untouched()
-            report.todos = [*map(str, todos)]
-            is_certain = all(question.is_certain for question in judged)
-            if is_certain and not report.complaints and not self.accept_outcomes:
-                memory.remember(key, report.to_json())
+            is_certain = all(answer.is_certain for question in judged for answer in question.judged.values())
+            if is_certain and not report.complaints and not self.accept:
+                memory.remember(key, msgspec.to_builtins(report))
             memory.save(everything=is_whole)
             return report
 
         return finish
-
-    def _report(  # noqa: PLR0913 - what was read, and what was observed
-        self,
-        course: Course,
-        stem: str,
-        answers: Sequence[Answer],
-        judged: Sequence[JudgedQuestion],
-        before: Outcomes,
-        *,
-        is_whole: bool,
-    ) -> AssignmentReport:
-        path, report = course.answers_file(stem), AssignmentReport(stem)
-        report.complaints += left_in(course.check_file(stem))
-        report.complaints += complaints_about_names(answers, path)
-        for question in judged:
-            add_complaints(report, question)
-        file, now = outcomes_file(path), outcomes_now(judged, answers, before)
-        if self.accept_outcomes:
-            write_outcomes(file, now if is_whole else {**before, **now})
-            report.accepted = changed_outcomes(before, now)
-            report.complaints += complaints_about_accepted_stops(judged, before, now)
-        else:
-            report.complaints += complaints_about_outcomes(judged, before, now, file)
-            report.complaints += complaints_about_lines(answers, before, now, file)
-        report.complaints += stale_equals(course, stem, answers, self.question)
-        return report

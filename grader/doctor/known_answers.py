@@ -1,28 +1,31 @@
-"""Reads a file of known answers as text; it is never imported, because it uses torch."""
+"""Known answers, and edits that are known to be equal: a file of answers, read as text.
+
+It is never imported, because it uses torch. An answer is a marked function or class, or an edit of another
+answer; what bears no mark is part of every answer's notebook.
+"""
 
 from __future__ import annotations
 
 import ast
 import io
 import re
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from grader.checks.diagnosis import quoted
-from grader.course.author_file import read_text
-from grader.course.course import Course
-from grader.doctor.answer_edits import Original, edited_source, edits_in
-from grader.doctor.answer_file import (
-    Named,
-    edits_call,
-    is_bookkeeping,
-    is_wrong,
-    mark_of,
-    no_question,
-    statements_about,
+from grader.course.author_file import (
+    not_python,
+    questions_asked,
+    read_syntax,
+    read_text,
+    written_definitions,
 )
+from grader.course.course import Course
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
 from grader.text import did_you_mean
@@ -31,6 +34,20 @@ REFERENCE = "reference"  # the name of the reference among the answers
 
 #: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.checks.diagnosis` says them.
 _PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
+#: How each word of `grader.answers` is written.
+_FORMS = {
+    "accepted": '@accepted("q1")',
+    "wrong": '@wrong("q1"); --accept writes down which checks it fails',
+    "accepted_edits": 'accepted_edits("q1", {...}) or accepted_edits("q1", {...}, of="its_name")',
+    "wrong_edits": 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="its_name")',
+    "equal": 'equal("q1", "x -> x.clone()", why="...")',
+}
+_EDITS_FORM = (
+    'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
+    " with literals"
+)
+_LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+_Definition = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -40,8 +57,8 @@ class Answer:
     Attributes:
         question: the id of its question.
         is_wrong: whether it must fail a check; else it must pass all.
-        line: of its decorator.
-        cells: a notebook that gives this answer.
+        line: of its mark.
+        cells: a notebook that gives this answer: what all answers share, the answer, and its function's name.
         lines: for each cell from the file, the file's line by the cell's line.
     """
 
@@ -54,6 +71,11 @@ class Answer:
 
     def __str__(self) -> str:
         return f"{self.question}, {self.name} (line {self.line})"
+
+    @property
+    def source(self) -> str:
+        """The text of its function or class."""
+        return self.cells[1].source
 
     def in_file(self, text: str, path: Path) -> str:
         """A diagnosis in which the answer's file and line replace a cell of its notebook."""
@@ -78,6 +100,30 @@ def _line_of(quote: str, source: str, lines: Mapping[int, int]) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Equal:
+    """Edits of a question's reference that leave it right; as text, where they are written down.
+
+    Attributes:
+        edits: their names, as ``doctor --mutants`` prints them.
+        line: in the file.
+    """
+
+    question: str
+    edits: tuple[str, ...]
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.question}, equal (line {self.line})"
+
+
+def answers_of(course: Course, stem: str, question: str | None = None) -> list[Answer]:
+    """The known answers of an assignment, or of a question of it; CourseError as in `read_answers`."""
+    questions = [q for q in course.assignment(stem).questions if question in {None, q.id}]
+    functions = {q.id: q.function for q in questions}
+    return read_answers(course.answers_file(stem), functions, {q.id: q.answer for q in questions})
+
+
 def read_answers(
     path: Path, functions: Mapping[str, str], references: Mapping[str, str] | None = None
 ) -> list[Answer]:
@@ -90,119 +136,320 @@ def read_answers(
     Raises:
         CourseError: the file is missing, an answer belongs to no question, or an edit cannot be made.
     """
-    statements = statements_about(path, functions)
-    shared = [node for node in statements if not is_bookkeeping(node)]
-    preamble = "\n".join(map(ast.unparse, shared))
-    shared_lines = _lines_of(shared, preamble)
+    statements = _statements_about(path, functions)
+    shared, shared_lines = _unparsed([node for node in statements if not _is_bookkeeping(node)])
     originals = _originals(path, statements, functions, references or {})
-    definitions = []
+    answers = []
     for node in statements:
-        mark, edits = mark_of(node), edits_call(node)
-        if mark is not None and isinstance(node, Named):
-            definitions.append(_marked(node, mark, path))
-        elif edits is not None:
-            definitions += _edited(edits, originals, functions, path)
-    return [_answer(definition, preamble, shared_lines, functions, path) for definition in definitions]
+        call = _mark_of(node) or _call_of(node, "accepted_edits", "wrong_edits")
+        if call is None:
+            continue
+        (question, *_), options = _literals(call, 1, functions, path)
+        if isinstance(node, _Definition):
+            if options or len(call.args) > 1:
+                raise CourseError(_wrong_form(call, path))
+            node.decorator_list.remove(call)
+            made = [(node.name, call.lineno, *_unparsed([node]))]
+        else:
+            original = _edited_answer(call, question, str(options.get("of", REFERENCE)), originals, path)
+            made = [(edit.name, edit.line, *_made(edit, original, path)) for edit in _edits_in(call, path)]
+        for name, line, source, lines in made:
+            cells = cells_of((shared, source, f"{functions[question]} = {name}"))
+            is_wrong = _word(call) in {"wrong", "wrong_edits"}
+            answers.append(Answer(name, question, is_wrong, line, cells, (shared_lines, lines)))
+    return answers
 
 
-def answers_of(course: Course, stem: str, question: str | None = None) -> list[Answer]:
-    """The known answers of an assignment, or of a question of it; CourseError as in `read_answers`."""
-    questions = [q for q in course.assignment(stem).questions if question in {None, q.id}]
-    functions = {q.id: q.function for q in questions}
-    references = {q.id: q.answer for q in questions}
-    return read_answers(course.answers_file(stem), functions, references)
+def equals_of(course: Course, stem: str) -> list[Equal]:
+    """The edits of an assignment's references that are written down as equal; CourseError as below."""
+    functions = {question.id: question.function for question in course.assignment(stem).questions}
+    return read_equals(course.answers_file(stem), functions)
+
+
+def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
+    """The same of a file; `functions` has the function's name by question.
+
+    Raises:
+        CourseError: the file is missing, or an entry says too little.
+    """
+    equals = []
+    for call in (_call_of(node, "equal") for node in _statements_about(path, functions)):
+        if call is not None:
+            (question, *edits), options = _literals(call, len(call.args), functions, path)
+            if not edits or set(options) != {"why"} or not options["why"]:
+                raise CourseError(_wrong_form(call, path))
+            equals.append(Equal(question, tuple(map(str, edits)), call.lineno))
+    return equals
+
+
+# --- the statements of a file
+
+
+def _statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt]:
+    """The statements of the file, without those that say TODO, and those of questions that are left out.
+
+    `functions` has the function's name by the id of each question that stays.
+
+    Raises:
+        CourseError: two answers have the same name; an outcome knows its answer by the name alone.
+    """
+    statements = written_definitions(path, read_syntax(path).body)
+    users: dict[str, tuple[str | None, int]] = {}
+    for node in statements:
+        for name, line in _named(node):
+            if name in users:
+                other, first = users[name]
+                raise CourseError(
+                    f"{path}, line {line}: two answers are called {name}, this one to {_question_of(node)}"
+                    f" and one to {other} in line {first}; give each a name of its own"
+                )
+            users[name] = _question_of(node), line
+    others = questions_asked(path) - set(functions)
+    return [node for node in statements if _question_of(node) not in others]
+
+
+def _named(node: ast.stmt) -> Iterator[tuple[str, int]]:
+    """The names of a statement's answers, and their lines."""
+    mark = _mark_of(node)
+    if mark is not None and isinstance(node, _Definition):
+        yield node.name, mark.lineno
+    match _call_of(node, "accepted_edits", "wrong_edits"):
+        case ast.Call(args=[_, ast.Dict(keys=keys)]):
+            yield from ((str(key.value), key.lineno) for key in keys if isinstance(key, ast.Constant))
+
+
+def _question_of(node: ast.stmt) -> str | None:
+    """The question that an answer, or a call at the top of the file, names first."""
+    match _mark_of(node) or (node.value if isinstance(node, ast.Expr) else None):
+        case ast.Call(args=[ast.Constant(value=str(question)), *_]):
+            return question
+    return None
+
+
+def _mark_of(node: ast.stmt) -> ast.Call | None:
+    """The decorator that makes a definition an answer."""
+    for decorator in node.decorator_list if isinstance(node, _Definition) else ():
+        match decorator:
+            case ast.Call(func=ast.Name(id="accepted" | "wrong")):
+                return decorator
+    return None
+
+
+def _call_of(node: ast.stmt, *words: str) -> ast.Call | None:
+    """The statement as a call of one of these words; None if it is something else."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=word)) as call) if word in words:
+            return call
+    return None
+
+
+def _is_bookkeeping(node: ast.stmt) -> bool:
+    """Whether a statement is no part of answers' notebooks: docstring, answers, `equal`, and their import."""
+    match node:
+        case ast.ImportFrom(module="grader.answers") | ast.Expr(value=ast.Constant()):
+            return True
+    return (_mark_of(node) or _call_of(node, "accepted_edits", "wrong_edits", "equal")) is not None
+
+
+def _literals(
+    call: ast.Call, arguments: int, functions: Mapping[str, str], path: Path
+) -> tuple[list[Any], dict[str, Any]]:
+    """The first arguments of a call, which are a question and what is said of it, and its named arguments."""
+    try:
+        values = [ast.literal_eval(argument) for argument in call.args[:arguments]]
+        options = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError:
+        raise CourseError(_wrong_form(call, path)) from None
+    if not values:
+        raise CourseError(_wrong_form(call, path))
+    if values[0] not in tuple(functions):
+        raise CourseError(
+            f"{path}, line {call.lineno}: the assignment has no question {values[0]!r}, only"
+            f" {', '.join(functions)}"
+        )
+    return values, options
+
+
+def _word(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _wrong_form(call: ast.Call, path: Path) -> str:
+    return f"{path}, line {call.lineno}: write {_FORMS[_word(call)]}, with literals"
+
+
+def _unparsed(nodes: Sequence[ast.stmt]) -> tuple[str, dict[int, int]]:
+    """The text of some statements, and for each of its lines the line of the file that it is made from."""
+    source = "\n".join(map(ast.unparse, nodes))
+    lines: dict[int, int] = {}
+    for original, written in zip(nodes, ast.parse(source).body, strict=False):
+        for old, new in zip(ast.walk(original), ast.walk(written), strict=False):
+            if isinstance(old, ast.stmt | ast.expr) and isinstance(new, ast.stmt | ast.expr):
+                lines.setdefault(new.lineno, old.lineno)
+    return source, lines
+
+
+# --- answers that are edits of another
 
 
 @dataclass(frozen=True)
-class _Definition:
-    """An answer in its file; `lines` has the file's line by the line of `source`."""
+class _Original:
+    """A function or class that can be edited; its `label` stands in messages."""
 
     name: str
-    question: Any
-    line: int
+    label: str
     source: str
-    is_wrong: bool
-    lines: dict[int, int]
 
 
-def _marked(node: Named, mark: ast.Call, path: Path) -> _Definition:
-    form = '@accepted("q1") or @wrong("q1")'
-    question, options = _literals(mark, path, form)
-    if options:
-        raise CourseError(
-            f"{path}, line {mark.lineno}: write {form}; --accept writes down which checks it fails"
-        )
-    node.decorator_list.remove(mark)
-    source, lines = ast.unparse(node), _lines_of([node], ast.unparse(node))
-    return _Definition(node.name, question, mark.lineno, source, is_wrong(mark), lines)
+@dataclass(frozen=True)
+class _Edit:
+    """An answer that is written as an edit of another.
 
+    Attributes:
+        line: of its name.
+        replacements: pairs of old and new text, made in this order.
+        why: the author's reason; the answer's docstring.
+    """
 
-def _edited(
-    call: ast.Call, originals: Mapping[tuple[Any, str], Original], functions: Mapping[str, str], path: Path
-) -> Iterator[_Definition]:
-    form = 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="a_name")'
-    question, named = _literals(call, path, form)
-    of = named.get("of", REFERENCE)
-    names = {name for asked, name in originals if asked == question}
-    if question not in tuple(functions):
-        raise CourseError(f"{path}, line {call.lineno}: {no_question(question, functions)}")
-    if of not in names:
-        near = did_you_mean(str(of), names)
-        raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}")
-    for edited in edits_in(call, path):
-        source = edited_source(originals[question, of], edited, path)
-        lines = dict.fromkeys(range(1, len(source.splitlines()) + 1), edited.line)
-        yield _Definition(edited.name, question, edited.line, source, is_wrong(call), lines)
-
-
-def _literals(call: ast.Call, path: Path, form: str) -> tuple[Any, dict[str, Any]]:
-    """The question that a mark names, and its named arguments."""
-    try:
-        return ast.literal_eval(call.args[0]), {k.arg or "": ast.literal_eval(k.value) for k in call.keywords}
-    except (ValueError, IndexError):
-        raise CourseError(f"{path}, line {call.lineno}: write {form} with literals") from None
-
-
-def _answer(
-    definition: _Definition,
-    preamble: str,
-    preamble_lines: dict[int, int],
-    functions: Mapping[str, str],
-    path: Path,
-) -> Answer:
-    name, question = definition.name, definition.question
-    if question not in tuple(functions):
-        raise CourseError(f"{path}, line {definition.line}: {no_question(question, functions)}")
-    cells = cells_of((preamble, definition.source, f"{functions[question]} = {name}"))
-    lines = (preamble_lines, definition.lines)
-    return Answer(name, question, definition.is_wrong, definition.line, cells, lines)
-
-
-def _lines_of(nodes: Sequence[ast.stmt], source: str) -> dict[int, int]:
-    """For each line of statements that `ast.unparse` wrote, the line of its original in the file."""
-    lines: dict[int, int] = {}
-    for original, unparsed in zip(nodes, ast.parse(source).body, strict=False):
-        for old, new in zip(ast.walk(original), ast.walk(unparsed), strict=False):
-            if isinstance(old, ast.stmt | ast.expr) and isinstance(new, ast.stmt | ast.expr):
-                lines.setdefault(new.lineno, old.lineno)
-    return lines
+    name: str
+    line: int
+    replacements: tuple[tuple[str, str], ...]
+    why: str
 
 
 def _originals(
-    path: Path, statements: list[ast.stmt], functions: Mapping[str, str], references: Mapping[str, str]
-) -> dict[tuple[Any, str], Original]:
+    path: Path, statements: Sequence[ast.stmt], functions: Mapping[str, str], references: Mapping[str, str]
+) -> dict[tuple[Any, str], _Original]:
     """The references and accepted answers, which can be edited, by question and name."""
-    originals: dict[tuple[Any, str], Original] = {
-        (question, REFERENCE): Original(functions[question], f"the reference of {question}", source)
+    originals: dict[tuple[Any, str], _Original] = {
+        (question, REFERENCE): _Original(functions[question], f"the reference of {question}", source)
         for question, source in references.items()
     }
     lines = io.StringIO(read_text(path)).readlines()
     for node in statements:
-        match mark_of(node), node:
+        match _mark_of(node), node:
             case ast.Call(
                 func=ast.Name(id="accepted"), args=[ast.Constant(question)]
             ) as mark, ast.FunctionDef() | ast.ClassDef():
                 first = min(decorator.lineno for decorator in node.decorator_list)
                 above, below = lines[first - 1 : mark.lineno - 1], lines[mark.end_lineno : node.end_lineno]
-                originals[question, node.name] = Original(node.name, node.name, "".join([*above, *below]))
+                originals[question, node.name] = _Original(node.name, node.name, "".join([*above, *below]))
     return originals
+
+
+def _edited_answer(
+    call: ast.Call, question: str, name: str, originals: Mapping[tuple[Any, str], _Original], path: Path
+) -> _Original:
+    if (question, name) not in originals:
+        near = did_you_mean(name, {name for asked, name in originals if asked == question})
+        raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {name!r}: {near}")
+    return originals[question, name]
+
+
+def _edits_in(call: ast.Call, path: Path) -> list[_Edit]:
+    """The answers of a call of ``wrong_edits`` or ``accepted_edits``."""
+    match call.args:
+        case [_, ast.Dict(keys=names, values=edits)]:
+            return [_edit(name, edit, path) for name, edit in zip(names, edits, strict=True)]
+    raise CourseError(f"{path}, line {call.lineno}: {_EDITS_FORM}")
+
+
+def _edit(key: ast.expr | None, value: ast.expr, path: Path) -> _Edit:
+    line = (key or value).lineno
+    try:
+        name, parts = ast.literal_eval(key) if key else None, ast.literal_eval(value)
+    except ValueError:
+        name, parts = None, None
+    pairs: Any = []
+    match parts:
+        case (str(old), str(new), str(why)):
+            pairs = [(old, new)]
+        case ([*pairs], str(why)):
+            pass
+        case _:
+            why = ""
+    if not (pairs and all(map(_is_pair, pairs)) and isinstance(name, str) and name.isidentifier()):
+        raise CourseError(f"{path}, line {line}: {_EDITS_FORM}")
+    return _Edit(name, line, tuple(map(tuple, pairs)), why)
+
+
+def _is_pair(pair: Any) -> bool:
+    match pair:
+        case [str(old), str()]:
+            return bool(old)
+    return False
+
+
+def _made(edit: _Edit, original: _Original, path: Path) -> tuple[str, dict[int, int]]:
+    """The function or class that an edit makes, under the edit's name, and for each line that of the edit.
+
+    The old text must stand exactly once in the original, as whole words, outside of comments and docstrings;
+    else, or if the edit leaves no such function, this raises CourseError.
+    """
+    where = f"{path}, line {edit.line}: {edit.name}"
+    source = original.source
+    for old, new in edit.replacements:
+        positions = _positions(old, source)
+        if len(positions) != 1:
+            raise CourseError(f"{where}: `{old}` stands {_times(len(positions), old, original)}")
+        source = source[: positions[0]] + new + source[positions[0] + len(old) :]
+    try:
+        definition = _definition(source, original.name)
+    except SyntaxError as error:
+        raise CourseError(f"{where}: after the edit {not_python(error)}") from error
+    if definition is None:
+        raise CourseError(f"{where}: after the edit there is no {original.name} any more; leave its name")
+    before = _definition(original.source, original.name)
+    if before is not None and ast.dump(before) == ast.dump(definition):
+        raise CourseError(f"{where}: the edit changes nothing in {original.label}")
+    text = ast.unparse(_renamed(definition, edit))
+    return text, dict.fromkeys(range(1, text.count("\n") + 2), edit.line)
+
+
+def _definition(source: str, name: str) -> _Definition | None:
+    body = ast.parse(source).body
+    named = [node for node in body if isinstance(node, _Definition) and node.name == name]
+    return named[0] if len(named) == len(body) == 1 else None
+
+
+def _renamed(definition: _Definition, edit: _Edit) -> ast.stmt:
+    """The definition under the edit's name, also where it names itself, with the reason as docstring."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and node.id == definition.name and isinstance(node.ctx, ast.Load):
+            node.id = edit.name
+    definition.name = edit.name
+    if ast.get_docstring(definition) is not None:
+        del definition.body[0]
+    definition.body.insert(0, ast.Expr(ast.Constant(edit.why)))
+    return ast.fix_missing_locations(definition)
+
+
+def _positions(old: str, source: str) -> list[int]:
+    """Each position at which a piece of code begins, as whole words."""
+    before, after = (r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else "")
+    return [match.start() for match in re.finditer(before + re.escape(old) + after, _code(source))]
+
+
+@cache
+def _code(source: str) -> str:
+    """The source with spaces in place of comments and docstrings; unchanged if it is not Python."""
+    lines = io.StringIO(source).readlines()
+    begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+    try:
+        tokens = list(tokenize.generate_tokens(iter([*lines, ""]).__next__))
+    except (SyntaxError, tokenize.TokenError):
+        return source
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_alone = before.type in _LINE_ENDS and after.type == tokenize.NEWLINE
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and is_alone):
+            first, last = (begins[row - 1] + column for row, column in (token.start, token.end))
+            source = source[:first] + " " * (last - first) + source[last:]
+    return source
+
+
+def _times(number: int, old: str, original: _Original) -> str:
+    if number:
+        return f"{number} times in {original.label}; write more of what stands around it"
+    lines = [line.strip() for line in _code(original.source).splitlines() if line.strip()]
+    nearest = max(lines, key=lambda line: SequenceMatcher(None, old, line, False).find_longest_match().size)
+    return f"nowhere in the code of {original.label}; nearest to it is `{nearest}`"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from threading import local
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from threading import Lock, local
 from typing import Self
 
 from grader.notebooks.reader import Cell
@@ -88,11 +88,15 @@ class _SpoiledError(Exception):
 
 
 class ObserverPool:
-    """Observes notebooks, up to `jobs` at a time; usable as a context manager."""
+    """Observes notebooks, up to `jobs` at a time; usable as a context manager.
 
-    def __init__(self, zygote: Callable[[], Zygote], jobs: int) -> None:
-        self._zygote, self._of_thread = zygote, local()
-        self._workers: list[ReusedWorker] = []
+    The zygote starts when it is first needed, so that a doctor who remembers everything starts no process.
+    """
+
+    def __init__(self, start: Callable[[], AbstractContextManager[Zygote]], jobs: int) -> None:
+        self._start, self._starting, self._stack = start, Lock(), ExitStack()
+        self._started: Zygote | None = None
+        self._of_thread = local()
         self._pool = ThreadPoolExecutor(jobs)
 
     def __enter__(self) -> Self:
@@ -100,8 +104,11 @@ class ObserverPool:
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        for worker in self._workers:
-            worker.close()
+        self._stack.close()
+
+    def prepare(self) -> None:
+        """Begin to start the zygote, which takes two seconds, while the caller goes on."""
+        self._pool.submit(self._zygote)
 
     def submit(
         self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, *, alone: bool = False
@@ -109,11 +116,18 @@ class ObserverPool:
         """The evidence of a notebook, later; with `alone`, from a worker of its own, as for a student."""
         return self._pool.submit(self._look, cells, asked, limits, alone)
 
+    def _zygote(self) -> Zygote:
+        with self._starting:
+            if self._started is None:
+                self._started = self._stack.enter_context(self._start())
+            return self._started
+
     def _look(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, alone: bool) -> Evidence:
+        zygote = self._zygote()
         if alone:
-            return observe(self._zygote(), cells, asked, limits)
+            return observe(zygote, cells, asked, limits)
         if not hasattr(self._of_thread, "worker"):
-            self._of_thread.worker = ReusedWorker(self._zygote())
-            self._workers.append(self._of_thread.worker)
+            self._of_thread.worker = ReusedWorker(zygote)
+            self._stack.callback(self._of_thread.worker.close)
         worker: ReusedWorker = self._of_thread.worker
         return worker.observe(cells, asked, limits)

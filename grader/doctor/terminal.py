@@ -8,7 +8,6 @@ check that failed without judging, because the answer stopped before; it does no
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -17,32 +16,31 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from grader.doctor.complaints import AnswerReport, AssignmentReport
-from grader.doctor.known_answers import REFERENCE
-from grader.doctor.mutation.run import MutantProgress, MutationReport
-from grader.doctor.mutation.survivors import Survivor
+from grader.doctor.mutation.run import MutantProgress, MutationReport, Survivor
+from grader.doctor.review import AnswerReport, AssignmentReport
 from grader.reports.progress import pace
 
-_MAX_IN_ANSWERS = 20  # edits that survive in accepted answers only
 _REMOVED = "- "  # before a line that an edit removes
 
 
 def print_examination(console: Console, report: AssignmentReport, *, verbose: bool) -> None:
     """Print what the doctor found of an assignment."""
-    right, wrong = report.answers
-    counts = f": {len(report.kills)} checks, {right} accepted and {wrong} wrong answers"
+    counts = f": {len(report.kills)} checks, {report.accepted} accepted and {len(report.wrong)} wrong answers"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
-    if verbose and report.diagnoses:
-        for matrix in kill_matrices(report.diagnoses, list(report.kills)):
+    checks = list(report.kills)
+    if verbose and report.wrong:
+        for matrix in kill_matrices(report.wrong, checks):
             _print(console, f"\n{matrix}")
-        console.print("", _message_table(report), "")
-        _print_passed_in_public(console, report)
+        console.print("", _message_table(report.wrong, checks), "")
+        for question, wrong in _by_question(report.wrong).items():
+            passing = [answer.name for answer in wrong if answer.public]
+            if passing:
+                names = ", ".join(passing)
+                _print(console, f"The public check of {question} passes {len(passing)} wrong: {names}.\n")
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
-    if report.accepted:
-        _print(
-            console, f"  wrote what becomes of {len(report.accepted)} answers: {', '.join(report.accepted)}"
-        )
+    if report.written:
+        _print(console, f"  wrote what becomes of {len(report.written)} answers: {', '.join(report.written)}")
     if report.todos:
         more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
         _print(console, f"  What says TODO was left out: {report.todos[0]}{more}")
@@ -52,30 +50,12 @@ def _print(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _message_table(report: AssignmentReport) -> Table:
-    table = Table("", "wrong answer", "check", "is told", box=None)
-    last = None
-    for message in answer_messages(report.diagnoses, list(report.kills)):
-        answer = message.question, message.name
-        table.add_row(*(("", "") if answer == last else answer), message.columns, escape(message.message))
-        last = answer
-    return table
-
-
-def _print_passed_in_public(console: Console, report: AssignmentReport) -> None:
-    by_question: dict[str, list[str]] = {}
-    for question, name in report.public:
-        by_question.setdefault(question, []).append(name)
-    for question, names in by_question.items():
-        _print(console, f"The public check of {question} passes {len(names)} wrong: {', '.join(names)}.\n")
-
-
-def kill_matrices(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
+def kill_matrices(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
     """A matrix for each question: rows are wrong answers, columns the checks that fail any of them.
 
     Rows and columns are in the order of the arguments. Below the rows stand the names of the checks.
     """
-    for question, wrong in _by_question(diagnoses).items():
+    for question, wrong in _by_question(answers).items():
         yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))
 
 
@@ -103,9 +83,9 @@ class AnswerMessage(NamedTuple):
     message: str
 
 
-def answer_messages(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[AnswerMessage]:
+def answer_messages(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[AnswerMessage]:
     """Each message that a wrong answer gets, once; students read those of all checks that failed."""
-    for question, wrong in _by_question(diagnoses).items():
+    for question, wrong in _by_question(answers).items():
         columns = _columns(wrong, checks)
         for answer in wrong:
             messages: dict[str, list[str]] = {} if answer.failed else {"": []}
@@ -116,10 +96,20 @@ def answer_messages(diagnoses: Sequence[AnswerReport], checks: Sequence[str]) ->
                 yield AnswerMessage(question, answer.name, ", ".join(numbers), message)
 
 
-def _by_question(diagnoses: Sequence[AnswerReport]) -> dict[str, list[AnswerReport]]:
+def _message_table(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Table:
+    table = Table("", "wrong answer", "check", "is told", box=None)
+    last = None
+    for message in answer_messages(answers, checks):
+        answer = message.question, message.name
+        table.add_row(*(("", "") if answer == last else answer), message.columns, escape(message.message))
+        last = answer
+    return table
+
+
+def _by_question(answers: Sequence[AnswerReport]) -> dict[str, list[AnswerReport]]:
     groups: dict[str, list[AnswerReport]] = {}
-    for diagnosis in diagnoses:
-        groups.setdefault(diagnosis.question, []).append(diagnosis)
+    for answer in answers:
+        groups.setdefault(answer.question, []).append(answer)
     return groups
 
 
@@ -144,60 +134,31 @@ def mutant_progress(console: Console) -> Iterator[MutantProgress]:
         yield show
 
 
-def print_mutation(console: Console, report: MutationReport, *, verbose: bool) -> None:
-    """Print the outcome of an assignment's mutants; with `verbose`, all survivors."""
+def print_mutation(console: Console, report: MutationReport) -> None:
+    """Print the outcome of an assignment's mutants."""
     counts = f"{report.mutants} mutants, {report.killed} killed, {report.equal} equal by hand"
     implied = f" ({report.implied} more cut only a part of what one of these cuts)" if report.implied else ""
     summary = f"{counts}, {len(report.survivors)} survive{implied}"
     console.print(f"[bold]{escape(report.stem)}[/]: {summary}", highlight=False, soft_wrap=True)
-    for line in survivor_lines(report.survivors, most=None if verbose else _MAX_IN_ANSWERS):
+    for line in survivor_lines(report.survivors):
         _print(console, line)
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
 
 
-def survivor_lines(survivors: Sequence[Survivor], most: int | None) -> Iterator[str]:
-    """Each edit once, with the answers it survives in; those of the reference first.
-
-    Edits of the same lines stand together. At most `most` edits are shown that survive in accepted answers
-    only; None shows all.
-    """
-    by_edit: dict[tuple[str, str], list[Survivor]] = {}
+def survivor_lines(survivors: Sequence[Survivor]) -> Iterator[str]:
+    """Each edit with the lines it adds and the seeds that find it, below the lines it removes."""
+    groups: dict[str, dict[tuple[str, ...], list[Survivor]]] = {}
     for survivor in survivors:
-        by_edit.setdefault((survivor.origin.question, survivor.mutant.edit), []).append(survivor)
-    others = [same for same in by_edit.values() if all(s.origin.name != REFERENCE for s in same)]
-    reference = [same for same in by_edit.values() if same not in others]
-    kept = len(others) if most is None else most
-    yield from _by_lines([*reference, *others[:kept]])
-    if others[kept:]:
-        left = Counter(same[0].origin.name for same in others[kept:])
-        named = ", ".join(f"{number} in {name}" for name, number in left.items())
-        yield f"  and {left.total()} more: {named}; --mutants NAME shows those of an answer, -v all"
-
-
-def _by_lines(edits: Sequence[list[Survivor]]) -> Iterator[str]:
-    """The edits in groups, each below its question, its answer and the lines that it changes there."""
-    groups: dict[tuple[str, ...], list[list[Survivor]]] = {}
-    for same in edits:
-        first = same[0]
-        removed = [line for line in first.mutant.change if line.startswith(_REMOVED)]
-        head = f"  {first.origin.question}, in {first.origin}"
-        groups.setdefault((head, *(f"      {line}" for line in removed)), []).append(same)
-    last = ""
-    for (head, *removed), group in groups.items():
-        yield from (removed if head == last else [head, *removed])
-        last = head
-        for same in group:
-            yield from _lines_of_edit(same)
-
-
-def _lines_of_edit(same: Sequence[Survivor]) -> Iterator[str]:
-    """An edit, the lines it adds, the seeds that find it, and the other answers it survives in."""
-    first, *more = same
-    yield f"    ✗ {first.mutant.edit}"
-    yield from (f"      {line}" for line in first.mutant.change if not line.startswith(_REMOVED))
-    if first.killed_by:
-        yield f"      {first.luck}"
-    if more:
-        others = ("another line" if other.origin == first.origin else str(other) for other in more)
-        yield f"      also in {', '.join(dict.fromkeys(others))}"
+        removed = tuple(line for line in survivor.mutant.change if line.startswith(_REMOVED))
+        groups.setdefault(survivor.question, {}).setdefault(removed, []).append(survivor)
+    for question, of_question in groups.items():
+        yield f"  {question}"
+        for removed, same in of_question.items():
+            yield from (f"      {line}" for line in removed)
+            for survivor in same:
+                yield f"    ✗ {survivor.mutant.edit}"
+                added = (line for line in survivor.mutant.change if not line.startswith(_REMOVED))
+                yield from (f"      {line}" for line in added)
+                if survivor.killed_by:
+                    yield f"      found by seeds {', '.join(map(str, survivor.killed_by))} only"

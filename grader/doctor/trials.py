@@ -1,180 +1,444 @@
-"""Tries the known answers to an assignment's questions, its references and stubs, and its untouched notebook.
+"""Tries known answers, references and stubs before the checks of their questions, and the untouched notebook.
 
-Public checks are tried here as students run them, hidden checks in `hidden_trial.py`.
+Hidden checks judge what was observed, public checks run as students run them. What was found before, of the
+same texts, is remembered.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, TypeVar
 
+import msgspec
+
+from grader.checks.check import Check
 from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Question
 from grader.course.course import Course
-from grader.doctor.hidden_trial import DRAWS, REFERENCE, STUB, HiddenTrial
-from grader.doctor.judged import JudgedQuestion, PublicFailures
+from grader.course.pictures import text_of
+from grader.course.probes import Probe
+from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.known_answers import Answer
-from grader.doctor.misspelt_names import undefined_names
-from grader.doctor.outcomes import Outcome, Outcomes
+from grader.doctor.needed_text import needed_text
+from grader.doctor.outcomes import Outcome
 from grader.doctor.reused_worker import ObserverPool
+from grader.errors import CourseError
+from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
+from grader.grading.judge import Verdict, judge
+from grader.grading.scoring import is_passed
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ProbePlan
 
+# Names beside those of answers, which are called as functions are.
+REFERENCE, STUB, RANDOM_REFERENCE = "", "the stub", "the reference that draws random numbers"
+
+# A right answer may draw random numbers, for an order or by a DataLoader. So this reference draws after each
+# of its calls; the verdicts must not depend on it, but they do if a probe draws inputs after such a call.
+_DRAWING = """
+import functools, numpy, random, torch
+
+def drawing(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        finally:
+            random.random(), numpy.random.rand(), torch.randn(1)
+    return wrapped
+
+if isinstance({name}, type):
+    for method in {{"__init__", "forward"}} & vars({name}).keys():
+        setattr({name}, method, drawing(vars({name})[method]))
+else:
+    {name} = drawing({name})
+"""
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
+#: What draws random numbers, by the last part of its name: functions of torch, methods, words.
+_RANDOM = {
+    *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
+    *("normal", "bernoulli", "multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
+    *("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
+}
+
+#: The first line of each failure that a student sees, by the call of the public check.
+PublicFailures = dict[str, str]
+Found = TypeVar("Found", "JudgedAnswer", PublicFailures)
 
 
 @dataclass(frozen=True)
-class Trials:
-    """The trials of an assignment."""
+class JudgedAnswer:
+    """The verdicts of a question's hidden checks on an answer.
+
+    Attributes:
+        verdicts: by the check's id, with the first seed.
+        other_seeds: the same for each seed with which other checks fail.
+        pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
+        complaints: sentences about the reference's probes and pictures.
+    """
+
+    verdicts: dict[str, Verdict]
+    other_seeds: dict[int, dict[str, Verdict]] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
+    complaints: tuple[str, ...] = ()
+
+    def failed(self, checks: Sequence[Check]) -> list[str]:
+        """The ids of the checks it fails with the first seed."""
+        return [check.id for check in checks if not is_passed(check, self.verdicts)]
+
+    def all_verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        """Every verdict with its check's id, of all seeds that are kept."""
+        for verdicts in (self.verdicts, *self.other_seeds.values()):
+            yield from verdicts.items()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether another trial would find the same, so that it is worth remembering."""
+        return not self.complaints and all(verdict.cause is None for _, verdict in self.all_verdicts())
+
+
+@dataclass(frozen=True)
+class JudgedQuestion:
+    """A tried question.
+
+    Attributes:
+        judged: the outcome of hidden checks by the answer's name; also of the reference and the stub.
+        public_failures: the failures of the public check, by the answer's name.
+    """
+
+    trial: QuestionTrial
+    judged: dict[str, JudgedAnswer]
+    public_failures: dict[str, PublicFailures]
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """The question's hidden checks."""
+        return self.trial.rubric.checks
+
+    @property
+    def wrong(self) -> list[Answer]:
+        """The question's wrong answers."""
+        return [answer for answer in self.trial.answers if answer.is_wrong]
+
+    def failed(self, name: str) -> list[str]:
+        """The checks that an answer fails with the first seed."""
+        return self.judged[name].failed(self.checks)
+
+    def killed_by(self, answer: Answer) -> list[str]:
+        """The checks that an answer fails, without those that judged nothing because it stopped before."""
+        verdicts = self.judged[answer.name].verdicts
+        return [c for c in self.failed(answer.name) if c not in verdicts or not verdicts[c].ending]
+
+    def outcome(self, answer: Answer) -> Outcome:
+        """What became of an answer with the first seed."""
+        verdicts, failed = self.judged[answer.name].verdicts, self.failed(answer.name)
+        stops = {verdicts[check].ending for check in failed if check in verdicts} - {""}
+        return Outcome(tuple(failed), tuple(sorted(stops)), self.passes_public(answer))
+
+    def passes_public(self, answer: Answer) -> bool:
+        """Whether there is a public check, and an answer passes it."""
+        return not self.public_failures.get(answer.name, {"": "there is none"})
+
+
+@dataclass(frozen=True)
+class QuestionTrial:
+    """The trial of a question with each seed; messages are those of the first.
+
+    Attributes:
+        answers: its known answers.
+        outcomes: what is known to become of wrong answers, by name. An answer of which something else is seen
+            is tried once more in a worker of its own, because other answers may have harmed a shared worker.
+    """
 
     course: Course
     stem: str
-    observers: ObserverPool
-    seeds: Sequence[int]
-    memory: Memory
-
-    def begin(
-        self, answers: Sequence[Answer], outcomes: Outcomes, only: str | None
-    ) -> list[Callable[[], JudgedQuestion]]:
-        """Begin to try answers to all questions, or to one; each function waits for a question's end.
-
-        An answer that is not judged as `outcomes` say is tried once more in a worker of its own.
-        """
-        not_run = {name for users in undefined_names(answers).values() for name in users}
-        return [
-            self._begin(
-                question,
-                [a for a in answers if a.question == question.id and a.name not in not_run],
-                outcomes.get(question.id, {}),
-            )
-            for question in self.course.assignment(self.stem).questions
-            if only in {None, question.id}
-        ]
-
-    def _begin(
-        self, question: Question, answers: Sequence[Answer], outcomes: Mapping[str, Outcome]
-    ) -> Callable[[], JudgedQuestion]:
-        hidden = HiddenTrial(self.course, self.stem, question, self.seeds, self.observers, self.memory)
-        public = PublicTrial(question, self.course.settings.limits, self.observers, self.memory)
-        notebooks = hidden.notebooks(answers)
-        right = Outcome(public=True)
-        expected = {a.name: outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in answers}
-        fails = {REFERENCE: (), DRAWS: (), **{name: outcome.fails for name, outcome in expected.items()}}
-        passes = {REFERENCE: True, STUB: False, **{n: outcome.public for n, outcome in expected.items()}}
-        checked = {name: notebooks[name] for name in passes} if question.public_check else {}
-        tried = hidden.begin(notebooks, fails)
-        public_failures = public.begin(checked, passes)
-        return lambda: JudgedQuestion(
-            question=question,
-            checks=hidden.rubric.checks,
-            answers=answers,
-            tried=tried(),
-            public_failures=public_failures(),
-            pictures=hidden.rubric.pictures,
-            path=self.course.answers_file(self.stem),
-            seeds=self.seeds,
-            partial_credit=self.course.settings.partial_credit,
-        )
-
-    def begin_untouched(self) -> Callable[[], list[str]]:
-        """Begin to run the untouched notebook, without probes, unless it is remembered.
-
-        The returned function waits for the end; it gives a sentence for each cell that fails and each stub
-        that counts as answered.
-        """
-        from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
-
-        notebook = student_notebook(self.course.assignment(self.stem), self.course.points(self.stem))
-        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        key = fingerprint("untouched", sources)
-        if self.memory.recall(key) is not None:
-            return list
-        plan = replace(self.course.rubric(self.stem).plan(self.seeds[0]), probes={})
-        limits = self.course.settings.limits
-        observing = self.observers.submit(cells_of(sources), plan, limits, alone=True)
-
-        def finish() -> list[str]:
-            complaints = [*_about_untouched(observing.result())]
-            if not complaints:
-                self.memory.remember(key, [])
-            return complaints
-
-        return finish
-
-
-def _about_untouched(evidence: Evidence) -> Iterator[str]:
-    for cell in evidence.cells:
-        yield f"the untouched notebook fails: {FailedCell.of(cell).sentence}"
-    for function, status in evidence.names.items():
-        if status != "untouched":
-            yield f"the stub of {function} counts as {status} in the untouched notebook"
-
-
-@dataclass(frozen=True)
-class PublicTrial:
-    """A question's public check, tried on notebooks."""
-
     question: Question
-    limits: TimeLimits
+    answers: Sequence[Answer]
+    outcomes: Mapping[str, Outcome]
+    seeds: Sequence[int]
     observers: ObserverPool
     memory: Memory
 
-    def begin(
-        self, notebooks: Mapping[str, Sequence[str]], passes: Mapping[str, bool]
-    ) -> Callable[[], dict[str, PublicFailures]]:
-        """Begin to try notebooks that have changed since their last trial.
+    @cached_property
+    def rubric(self) -> Rubric:
+        """The checks, probes and pictures of this question."""
+        return self.course.rubric(self.stem).with_only([self.question.id])
 
-        Args:
-            notebooks: the sources of the cells, by name.
-            passes: whether a notebook should pass, by name. If it does not do as it should, it is tried again
-                in a worker of its own, because other answers may have harmed a shared worker.
+    def begin(self) -> Callable[[], JudgedQuestion]:
+        """Begin to try what has changed since its last trial; the returned function waits for the end."""
+        decisive = fingerprint(*self._decisive())
+        hidden = {
+            name: fingerprint(decisive, name == STUB, REFERENCE if name == REFERENCE else cells)
+            for name, cells in self._notebooks.items()
+        }
+        public = {
+            name: fingerprint("public", self._public_check, cells)
+            for name, cells in self._notebooks.items()
+            if self.question.public_check and name != RANDOM_REFERENCE
+        }
+        judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden, self._is_doubtful)
+        failures = _remembered(
+            self.memory,
+            PublicFailures,
+            public,
+            self._look_public,
+            lambda name, failures: self._expected[name].public == bool(failures),
+        )
+        return lambda: JudgedQuestion(self, judged(), failures())
 
-        Returns:
-            A function that waits for the end and returns the failures of each notebook by name.
-        """
-        keys = {name: fingerprint("public", self._check(), sources) for name, sources in notebooks.items()}
-        recalled = {name: self.memory.recall(key) for name, key in keys.items()}
-        failures: dict[str, PublicFailures] = {n: known for n, known in recalled.items() if known is not None}
-        observing = {name: self._observe(notebooks[name]) for name in notebooks if name not in failures}
+    @cached_property
+    def _notebooks(self) -> dict[str, Sequence[str]]:
+        """The sources of the cells of the reference, of the stub and of answers, by name."""
+        assignment, question = self.course.assignment(self.stem), self.question
+        reference = list(assignment.cells_for(question.id))
+        return {
+            REFERENCE: reference,
+            STUB: list(assignment.cells_for(question.id, stub=True)),
+            RANDOM_REFERENCE: [*reference, _DRAWING.format(name=question.function)],
+            **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
+        }
 
-        def finish() -> dict[str, PublicFailures]:
-            tried = {name: self._failures(notebooks[name], seen.result()) for name, seen in observing.items()}
-            doubtful = [name for name, (of_name, _) in tried.items() if passes[name] == bool(of_name)]
-            again = {name: self._observe(notebooks[name], alone=True) for name in doubtful}
-            tried |= {name: self._failures(notebooks[name], seen.result()) for name, seen in again.items()}
-            for name, (of_name, is_certain) in tried.items():
-                failures[name] = of_name
-                if is_certain:
-                    self.memory.remember(keys[name], of_name)
-            return failures
+    @cached_property
+    def _expected(self) -> dict[str, Outcome]:
+        """What should become of each notebook; of the stub only what the public check says is known."""
+        right = Outcome(public=True)
+        known = {a.name: self.outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in self.answers}
+        return {REFERENCE: right, RANDOM_REFERENCE: right, STUB: Outcome(), **known}
 
-        return finish
+    def _decisive(self) -> Iterator[Any]:
+        """All that a hidden verdict depends on, besides the answer."""
+        rubric = self.rubric
+        names = [*(check.id for check in rubric.checks), *rubric.probes, *rubric.pictures]
+        yield from (self.stem, self.question.id, self.question.function, list(self.seeds))
+        yield needed_text(rubric.path, names)
+        yield self._notebooks[REFERENCE]
+        yield asdict(self.course.settings.limits)
 
-    def _observe(self, sources: Sequence[str], *, alone: bool = False) -> Future[Evidence]:
-        cells = cells_of([*sources, *self._check()])
-        return self.observers.submit(cells, ProbePlan({}, {}), self.limits, alone=alone)
+    # --- hidden checks
 
-    def _failures(self, sources: Sequence[str], evidence: Evidence) -> tuple[PublicFailures, bool]:
+    def _is_doubtful(self, name: str, judged: JudgedAnswer) -> bool:
+        """Whether other checks fail than should, with any seed, or there are complaints."""
+        fails = {*judged.failed(self.rubric.checks)} != {*self._expected[name].fails}
+        return name != STUB and (fails or bool(judged.other_seeds) or bool(judged.complaints))
+
+    def _look_hidden(
+        self, names: Collection[str], *, alone: bool
+    ) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
+        """Begin to observe notebooks, and before them the expected facts."""
+        rubric, only = self.rubric, self.question.id
+        plans = [rubric.plan(seed, only=only) for seed in self.seeds]
+        plans[1:] = [plan.without_pictures() for plan in plans[1:]]
+        # Nothing counts as a stub, so that the stub gets all probes of an answer.
+        of_stub = replace(plans[0], stubs=dict.fromkeys(plans[0].stubs, "pass"))
+        special = {
+            STUB: [of_stub],
+            RANDOM_REFERENCE: plans[:1],
+        }  # complaints about these are of the first seed
+        # A second seed shows which inputs no seed changes.
+        seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
+        with_oracles = [rubric.plan(seed, only=only, oracle=True) for seed in seeds]
+        expected = self._observe(REFERENCE, with_oracles, alone=alone)
+        seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
+        return lambda: self._judge([future.result() for future in expected], seen)
+
+    def _observe(self, name: str, plans: Sequence[ProbePlan], *, alone: bool) -> list[Future[Evidence]]:
+        limits = REFERENCE_LIMITS if name == REFERENCE else self.course.settings.limits
+        cells = cells_of(self._notebooks[name])
+        return [self.observers.submit(cells, plan, limits, alone=alone) for plan in plans]
+
+    def _judge(
+        self, expected: Sequence[Evidence], seen: Mapping[str, Sequence[Future[Evidence]]]
+    ) -> dict[str, tuple[JudgedAnswer, bool]]:
+        """The outcome of each notebook by name, and whether another trial would find the same."""
+        self._refuse_broken(expected[0])
+        rubric, evidence = self.rubric, {n: [future.result() for future in of_n] for n, of_n in seen.items()}
+        verdicts = {
+            seed: judge(rubric, {n: of_n[index] for n, of_n in evidence.items() if of_n[index:]}, reference)
+            for index, (seed, reference) in enumerate(zip(self.seeds, expected, strict=False))
+        }
+        judged = {}
+        for name, observed in evidence.items():
+            first, *others = (JudgedAnswer(of_seed[name]) for of_seed in verdicts.values() if name in of_seed)
+            differing = {
+                seed: other.verdicts
+                for seed, other in zip(self.seeds[1:], others, strict=False)
+                if other.failed(rubric.checks) != first.failed(rubric.checks)
+            }
+            complaints = self._about_probes(first, expected, observed[0]) if name == REFERENCE else ()
+            pictures = _pictures(rubric, observed[0])
+            answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints))
+            had_enough = not any(of_seed.starved for of_seed in observed)
+            judged[name] = answer, had_enough and answer.is_certain
+        return judged
+
+    def _refuse_broken(self, expected: Evidence) -> None:
+        """Raise CourseError for a reference without facts; broken cells explain broken probes."""
+        rubric, sources = self.rubric, self._notebooks[REFERENCE]
+        broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
+        outcomes = {name: expected.outcome(name) for name in rubric.probes}
+        without = [name for name, outcome in outcomes.items() if isinstance(outcome, ProbeRaised | NoFacts)]
+        if without:
+            raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
+
+    def _about_probes(
+        self, judged: JudgedAnswer, expected: Sequence[Evidence], without_oracles: Evidence
+    ) -> Iterator[str]:
+        """Complaints about pictures and probes, of the reference with two seeds and without its oracles."""
+        rubric = self.rubric
+        for name, shown in _pictures(rubric, expected[0]).items():
+            if not shown:
+                yield broken_picture(rubric.pictures[name], expected[0])
+        yield from fixed_probes(rubric.probes, expected[0], expected[1])
+        failed = [check for check in rubric.checks if not is_passed(check, judged.verdicts)]
+        for name in dict.fromkeys(probe for check in failed for probe in check.probes):
+            caught = caught_in_probe(rubric.probes[name], expected[0], oracle=True)
+            caught = caught or caught_in_probe(rubric.probes[name], without_oracles, oracle=False)
+            if caught is not None:
+                yield caught
+
+    # --- the public check
+
+    @property
+    def _public_check(self) -> list[str]:
+        """The check's cell, and a cell for each of its tests."""
+        source = self.question.public_check or ""
+        return [source, *(f"{name}({self.question.function})" for name in _TESTS.findall(source))]
+
+    def _look_public(
+        self, names: Collection[str], *, alone: bool
+    ) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
+        plan, limits = ProbePlan({}, {}), self.course.settings.limits
+        observing = {
+            name: self.observers.submit(
+                cells_of([*self._notebooks[name], *self._public_check]), plan, limits, alone=alone
+            )
+            for name in names
+        }
+        return lambda: {name: self._failures(name, future.result()) for name, future in observing.items()}
+
+    def _failures(self, name: str, evidence: Evidence) -> tuple[PublicFailures, bool]:
         """The failures of a notebook, and whether they are certain."""
-        check = self._check()
-        calls = dict(enumerate(check[1:], start=len(sources) + 2))
+        calls = dict(enumerate(self._public_check[1:], start=len(self._notebooks[name]) + 2))
         if evidence.fault is not None:  # nothing could be observed
             return dict.fromkeys(calls.values(), evidence.fault), False
         failed = {c.cell: _first_line(c.raised) if c.raised else c.fault or "" for c in evidence.cells}
         failures = {call: failed[number] for number, call in calls.items() if number in failed}
         return failures, not evidence.starved
 
-    def _check(self) -> list[str]:
-        """The check's cell, and a cell for each of its tests."""
-        source, function = self.question.public_check or "", self.question.function
-        return [source, *(f"{name}({function})" for name in _TESTS.findall(source))]
-
 
 def _first_line(error: Raised) -> str:
     line = error.text.partition("\n")[0]
     return line if error.type == "AssertionError" else f"{error.type}: {line}"
+
+
+def _remembered(
+    memory: Memory,
+    kind: type[Found],
+    keys: Mapping[str, str],
+    look: Callable[..., Callable[[], dict[str, tuple[Found, bool]]]],
+    is_doubtful: Callable[[str, Found], bool],
+) -> Callable[[], dict[str, Found]]:
+    """Begin to look at the notebooks of which nothing is remembered.
+
+    Args:
+        kind: of what is found.
+        keys: the fingerprint of each notebook, by name.
+        look: begins to look at some notebooks; what it returns waits, and gives what was found of each, and
+            whether that is certain.
+        is_doubtful: whether a notebook has to be looked at once more, alone in a worker.
+
+    Returns:
+        A function that waits for the end and returns what was found of each notebook, by name.
+    """
+    stored = {name: memory.recall(key) for name, key in keys.items()}
+    missing = [name for name, value in stored.items() if value is None]
+    looking = look(missing, alone=False) if missing else dict
+
+    def finish() -> dict[str, Found]:
+        found = looking()
+        doubtful = [name for name, (value, _) in found.items() if is_doubtful(name, value)]
+        if doubtful:
+            found |= look(doubtful, alone=True)()
+        for name, (value, is_certain) in found.items():
+            if is_certain:
+                memory.remember(keys[name], msgspec.to_builtins(value, str_keys=True))
+        recalled = {n: msgspec.convert(v, kind, str_keys=True) for n, v in stored.items() if v is not None}
+        return recalled | {name: value for name, (value, _) in found.items()}
+
+    return finish
+
+
+def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
+    """For each picture of a rubric, a hash of its graph; empty if there is none."""
+    texts = {name: text_of(evidence, name) for name in rubric.pictures}
+    return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
+def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:
+    """A sentence for each probe that draws nothing at random, so that an answer can foresee its facts.
+
+    The evidence is that of the reference with two seeds. A probe that counts may have the same facts with
+    both. So there is a complaint only if nothing in the probe or in its helpers could draw a random number,
+    and its author did not say that this is meant.
+    """
+    for name, probe in probes.items():
+        facts = one.outcome(name)
+        is_same = not isinstance(facts, ProbeRaised | NoFacts) and facts == other.outcome(name)
+        if is_same and not probe.fixed and not _draws(probe):
+            yield (
+                f"{probe.source.where}: probe {name} draws nothing at random, so an answer can foresee its"
+                " facts: draw its inputs, or say with @probe(fixed=True) that this is meant"
+            )
+
+
+def _draws(probe: Probe) -> bool:
+    """Whether anything in it may draw a random number; a layer draws its parameters."""
+    for part in probe.parts():
+        for node in ast.walk(part.tree):
+            match node:
+                case ast.Attribute(ast.Name("nn"), name) if name[:1].isupper():
+                    return True
+                case ast.Attribute(_, name) | ast.Name(name) if name in _RANDOM:
+                    return True
+    return False
+
+
+def begin_untouched(
+    course: Course, stem: str, seed: int, observers: ObserverPool, memory: Memory
+) -> Callable[[], list[str]]:
+    """Begin to run the untouched notebook, without probes, unless it is remembered.
+
+    The returned function waits for the end; it gives a sentence for each cell that fails and each stub that
+    counts as answered.
+    """
+    from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
+
+    notebook = student_notebook(course.assignment(stem), course.points(stem))
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    key = fingerprint("untouched", sources)
+    if memory.recall(key) is not None:
+        return list
+    plan = replace(course.rubric(stem).plan(seed), probes={})
+    observing = observers.submit(cells_of(sources), plan, course.settings.limits, alone=True)
+
+    def finish() -> list[str]:
+        evidence = observing.result()
+        failed = [f"the untouched notebook fails: {FailedCell.of(cell).sentence}" for cell in evidence.cells]
+        answered = [
+            f"the stub of {function} counts as {status} in the untouched notebook"
+            for function, status in evidence.names.items()
+            if status != "untouched"
+        ]
+        if not failed and not answered:
+            memory.remember(key, [])
+        return [*failed, *answered]
+
+    return finish

@@ -1277,11 +1277,7 @@ wrong_edits(
 
 equal("q1", "no_grad is put around: the function", why="the result has no history either way")
 equal("q1", "y -> y.clone()", why="a copy costs memory, and nothing else")
-equal(
-    "q2",
-    "a statement is moved by one: saved = set()",
-    why="the set is there before f runs",
-)
+equal("q2", "a statement is moved by one: saved = set()", why="the set is there before f runs")
 equal(
     "q2",
     "a statement is moved into a block: return mid.untyped_storage().data_ptr() not in saved",
@@ -1290,60 +1286,28 @@ equal(
 equal(
     "q2",
     "no_grad is put around: return mid.untyped_storage().data_ptr() not in saved",
-    why="nothing is computed here",
-)
-equal(
-    "q2",
     "no_grad is put around: def pack(tensor):",
     why="nothing is computed here",
 )
 equal(
     "q2",
     "tensor -> tensor.detach()",
-    why="shows the same memory, and keeps it alive",
-)
-equal(
-    "q2",
     "tensor -> tensor.data",
     why="shows the same memory, and keeps it alive",
 )
-equal(
-    "q2",
-    "tensor -> tensor.item()",
-    why="out never goes back, so nothing is unpacked",
-)
-equal(
-    "q2",
-    "x -> x.clone()",
-    why="f computes the same of a copy",
-)
+equal("q2", "tensor -> tensor.item()", why="out never goes back, so nothing is unpacked")
+equal("q2", "x -> x.clone()", why="f computes the same of a copy")
 equal(
     "q2",
     "a statement is left out: return tensor",
-    why="only the allocator decides whether the address of what is freed comes again; no check may hang on that",
-)
-equal(
-    "q2",
     "tensor -> tensor.clone()",
     why="only the allocator decides whether the address of what is freed comes again; no check may hang on that",
 )
 equal(
     "q3",
     "a statement is moved by one: fake = G(z)",
-    why="the order of these two makes no difference",
-)
-equal(
-    "q3",
     "a statement is moved by one: oD.zero_grad()",
-    why="the order of these two makes no difference",
-)
-equal(
-    "q3",
     "a statement is moved by one: oD.step()",
-    why="the order of these two makes no difference",
-)
-equal(
-    "q3",
     "a statement is moved by one: oG.zero_grad()",
     why="the order of these two makes no difference",
 )
@@ -1352,49 +1316,22 @@ equal(
     "loss_d = loss_d + F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake)) -> loss_d += F.binary_cross_entropy_with_logits(on_fake, torch.zeros_like(on_fake))",
     why="a sum does not save its parts, so that it may be taken in place",
 )
-equal(
-    "q3",
-    "z -> z.detach()",
-    why="z is plain data",
-)
-equal(
-    "q3",
-    "z -> z.clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "q3",
-    "real -> real.detach()",
-    why="real is plain data",
-)
-equal(
-    "q3",
-    "real -> real.clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "q3",
-    ".zero_grad() -> .zero_grad(set_to_none=False)",
-    why="each gradient is filled before its step",
-)
+equal("q3", "z -> z.detach()", why="z is plain data")
+equal("q3", "z -> z.clone()", "real -> real.clone()", why="a copy of plain data has the same values")
+equal("q3", "real -> real.detach()", why="real is plain data")
+equal("q3", ".zero_grad() -> .zero_grad(set_to_none=False)", why="each gradient is filled before its step")
 equal(
     "q3",
     "fake.detach() -> fake.detach().data",
-    why="without a history either way, and nothing writes to it",
-)
-equal(
-    "q3",
     "fake.detach() -> fake.data",
-    why="without a history either way, and nothing writes to it",
-)
-equal(
-    "q3",
     "fake.detach() -> fake.detach().clone()",
     why="without a history either way, and nothing writes to it",
 )
 equal(
     "q3",
     "fake -> fake.clone()",
+    "loss_d -> loss_d.clone()",
+    "loss_g -> loss_g.clone()",
     why="a clone has the same history",
 )
 equal(
@@ -1408,22 +1345,8 @@ equal(
     why="what stands in .grad afterwards is up to the student",
 )
 equal(
-    "q3",
-    "loss_d -> loss_d.clone()",
-    why="a clone has the same history",
-)
-equal(
-    "q3",
-    "loss_g -> loss_g.clone()",
-    why="a clone has the same history",
-)
-equal(
     "q4",
     "(x.round() - x).detach() -> (x.round() - x).detach().data",
-    why="the difference has no history either way, and nothing writes to it",
-)
-equal(
-    "q4",
     "(x.round() - x).detach() -> (x.round() - x).data",
     why="the difference has no history either way, and nothing writes to it",
 )
@@ -1442,81 +1365,47 @@ equal(
     "q(s).gather(1, a[:, None]).squeeze(1) -> q(s).gather(1, a[:, None]).squeeze(1).clone()",
     why="a clone has the same history",
 )
-equal(
-    "q5",
-    "s -> s.detach()",
-    why="s is plain data",
-)
+equal("q5", "s -> s.detach()", why="s is plain data")
 equal(
     "q5",
     "s -> s.clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "q5",
-    "a[:, None] -> a[:, None].detach()",
-    why="a is plain data",
-)
-equal(
-    "q5",
     "a[:, None] -> a[:, None].clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "q5",
-    "r + gamma * q_target(s2).max(1).values -> (r + gamma * q_target(s2).max(1).values).detach()",
-    why="the target has no history anyway",
-)
-equal(
-    "q5",
     "s2 -> s2.clone()",
     why="a copy of plain data has the same values",
 )
+equal("q5", "a[:, None] -> a[:, None].detach()", why="a is plain data")
 equal(
     "q5",
+    "r + gamma * q_target(s2).max(1).values -> (r + gamma * q_target(s2).max(1).values).detach()",
     "target -> target.detach()",
     why="the target has no history anyway",
 )
 equal(
-    "q6",
-    "(x @ w).clamp -> (x @ w).clamp_",
-    why="the product is a new tensor, and autograd records the write",
+    "q6", "(x @ w).clamp -> (x @ w).clamp_", why="the product is a new tensor, and autograd records the write"
 )
 equal(
     "end",
     "a statement is moved by one: parameters = [*body.parameters(), *head.parameters()]",
-    why="the order of these two makes no difference",
-)
-equal(
-    "end",
-    "a statement is moved into a block: return (losses, activities)",
-    why="neither needs a history",
-)
-equal(
-    "end",
-    "no_grad is put around: losses, activities, smallest = ([], [], float('inf'))",
-    why="nothing here needs a history",
-)
-equal(
-    "end",
     "a statement is moved by one: activities.append(h.detach().clamp(min=0).mean().item())",
-    why="the order of these two makes no difference",
-)
-equal(
-    "end",
     "a statement is moved by one: losses.append(loss.item())",
     why="the order of these two makes no difference",
 )
 equal(
     "end",
+    "a statement is moved into a block: return (losses, activities)",
     "a statement is moved into a block: optimizer.step()",
     why="neither needs a history",
 )
 equal(
     "end",
-    "a statement is moved out of a block: with torch.no_grad():",
-    why="nothing is computed here",
+    "no_grad is put around: losses, activities, smallest = ([], [], float('inf'))",
+    "no_grad is put around: activities.append(h.detach().clamp(min=0).mean().item())",
+    "no_grad is put around: target = r + gamma * head(body(s2)).detach()",
+    "no_grad is put around: losses.append(loss.item())",
+    "no_grad is put around: if error < smallest:",
+    why="nothing here needs a history",
 )
+equal("end", "a statement is moved out of a block: with torch.no_grad():", why="nothing is computed here")
 equal(
     "end",
     "with, try or if is taken away: with torch.no_grad():",
@@ -1524,151 +1413,58 @@ equal(
 )
 equal(
     "end",
-    "no_grad is put around: activities.append(h.detach().clamp(min=0).mean().item())",
-    why="nothing here needs a history",
-)
-equal(
-    "end",
     "h.detach() -> h",
-    why="a number has no history, and nothing is written to h",
-)
-equal(
-    "end",
     "h.detach() -> h.data",
-    why="a number has no history, and nothing is written to h",
-)
-equal(
-    "end",
     "h.detach -> h.clone",
-    why="a number has no history, and nothing is written to h",
-)
-equal(
-    "end",
     "h -> h.clone()",
     why="a number has no history, and nothing is written to h",
 )
 equal(
     "end",
-    "no_grad is put around: target = r + gamma * head(body(s2)).detach()",
-    why="nothing here needs a history",
-)
-equal(
-    "end",
     "head(body(s2)).detach() -> head(body(s2)).data",
-    why="the value of s2 has no history either way, and nothing else holds it",
-)
-equal(
-    "end",
     "head(body(s2)).detach -> head(body(s2)).detach_",
     why="the value of s2 has no history either way, and nothing else holds it",
 )
-equal(
-    "end",
-    "s2 -> s2.clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "end",
-    "no_grad is put around: losses.append(loss.item())",
-    why="nothing here needs a history",
-)
-equal(
-    "end",
-    "no_grad is put around: if error < smallest:",
-    why="nothing here needs a history",
-)
-equal(
-    "end",
-    "s -> s.detach()",
-    why="s is plain data",
-)
-equal(
-    "end",
-    "s -> s.clone()",
-    why="a copy of plain data has the same values",
-)
-equal(
-    "end",
-    "target -> target.detach()",
-    why="the target has no history anyway",
-)
-equal(
-    "end",
-    ".zero_grad() -> .zero_grad(set_to_none=False)",
-    why="each gradient is filled before its step",
-)
-equal(
-    "end",
-    ".backward() -> .backward(retain_graph=True)",
-    why="no graph is used twice",
-)
+equal("end", "s2 -> s2.clone()", "s -> s.clone()", why="a copy of plain data has the same values")
+equal("end", "s -> s.detach()", why="s is plain data")
+equal("end", "target -> target.detach()", why="the target has no history anyway")
+equal("end", ".zero_grad() -> .zero_grad(set_to_none=False)", why="each gradient is filled before its step")
+equal("end", ".backward() -> .backward(retain_graph=True)", why="no graph is used twice")
 equal(
     "end",
     ".backward() -> .backward(create_graph=True)",
     why="what .grad holds after the call is up to the student",
 )
-equal(
-    "end",
-    "loss -> loss.clone()",
-    why="a clone has the same history",
-)
+equal("end", "loss -> loss.clone()", why="a clone has the same history")
 equal(
     "end",
     "torch.no_grad -> torch.enable_grad",
-    why="nothing goes back through what is computed here",
-)
-equal(
-    "end",
     "torch.no_grad -> torch.inference_mode",
     why="nothing goes back through what is computed here",
 )
 equal(
     "end",
     "F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item() -> F.mse_loss(head(body(s)), r + gamma * head(body(s2)))",
-    why="a tensor of one number is compared in the same way",
-)
-equal(
-    "end",
     "F.mse_loss(head(body(s)), r + gamma * head(body(s2))).item -> F.mse_loss(head(body(s)), r + gamma * head(body(s2))).detach",
     why="a tensor of one number is compared in the same way",
 )
 equal(
     "end",
     "head(body(s)) -> head(body(s)).detach()",
-    why="nothing here has a history",
-)
-equal(
-    "end",
     "r + gamma * head(body(s2)) -> (r + gamma * head(body(s2))).detach()",
     why="nothing here has a history",
 )
-equal(
-    "end",
-    "error < smallest -> error <= smallest",
-    why="no two errors are equal",
-)
+equal("end", "error < smallest -> error <= smallest", why="no two errors are equal")
 equal(
     "end",
     "parameter.detach() -> parameter",
-    why="a copy either way, whose history nobody uses",
-)
-equal(
-    "end",
     "parameter.detach() -> parameter.data",
-    why="a copy either way, whose history nobody uses",
-)
-equal(
-    "end",
     "parameter.detach -> parameter.clone",
     why="a copy either way, whose history nobody uses",
 )
 equal(
     "end",
     "parameter -> parameter.clone()",
-    why="it holds the same values, and a write to .data reaches the parameter",
-)
-equal(
-    "end",
     "parameter -> parameter.data",
     why="it holds the same values, and a write to .data reaches the parameter",
 )

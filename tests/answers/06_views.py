@@ -854,31 +854,6 @@ wrong_edits(
 # Edits of right answers that no promise of the task tells from the answers.
 
 equal("q1", "x -> x.clone()", why="the clone of a row is a row, and leads back to xs")
-equal(
-    "q1",
-    "f(x).reshape(1) -> f(x).reshape(1).clone()",
-    "out -> out.clone()",
-    "out.requires_grad_() -> out.requires_grad_().clone()",
-    why="the clone leads back to what was cloned",
-)
-equal(
-    "q1",
-    "no_grad is put around: out = torch.zeros(len(xs), requires_grad=True).clone()",
-    "torch.zeros(len(xs), requires_grad=True).clone() -> torch.zeros(len(xs), requires_grad=True).data",
-    "torch.zeros(len(xs), requires_grad=True).clone -> torch.zeros(len(xs), requires_grad=True).detach",
-    ".zeros(len(xs), requires_grad=True) -> .zeros(len(xs))",
-    "True -> False",
-    why="what matters is that the buffer may be written to; it becomes attached by the writes",
-    answers=["clone_of_a_leaf"],
-)
-equal(
-    "q1",
-    "out = out + f(x) * F.one_hot(torch.tensor(i), len(xs))"
-    " -> out += f(x) * F.one_hot(torch.tensor(i), len(xs))",
-    "F.one_hot(torch.tensor(i), len(xs)) -> F.one_hot(torch.tensor(i), len(xs)).detach()",
-    why="nothing has saved the old sum, and the indicator is a constant",
-    answers=["added_to_its_place"],
-)
 
 equal(
     "q3",
@@ -900,101 +875,9 @@ equal(
 )
 equal("q4", "m[0] += bump -> m[0] = m[0] + bump", "m[0] += bump -> m[0].add_(bump)", why="the same write")
 equal("q4", "m -> m.clone()", why="the clone leads back to m")
-equal(
-    "q4",
-    "no_grad is put around: m[0] = m[0] + bump",
-    "no_grad is put around: m[0].add_(bump)",
-    "m[0] -> m[0].detach()",
-    "m[0] -> m[0].data",
-    why="bump is a number: the row has the gradient of b, and nothing has saved the old row",
-    answers=["repeated_rows", "written_to_a_buffer"],
-)
-equal("q4", "m[0] -> m[-1]", why="all rows are equal before the write", answers=["repeated_rows"])
-equal(
-    "q4",
-    "(b + bump)[None] -> (b + bump)[None].clone()",
-    "b.expand(n - 1, -1) -> b.expand(n - 1, -1).clone()",
-    "b -> b.clone()",
-    why="a clone of what is only read",
-)
-equal(
-    "q4",
-    "bump * F.one_hot(torch.tensor(0), n).to(b.dtype)[:, None]"
-    " -> (bump * F.one_hot(torch.tensor(0), n).to(b.dtype)[:, None]).detach()",
-    why="what is added is a constant",
-)
 
 equal("q5", "drop -> drop.detach()", "drop -> drop.clone()", why="a mask has no gradient")
-equal("q5", "a -> a.clone()", why="the clone leads back to a", answers=["cloned_before_the_write"])
-equal(
-    "q5",
-    "(~drop).to(scores.dtype) -> (~drop).to(scores.dtype).detach()",
-    "(~drop).to(scores.dtype) -> ~drop",
-    why="a mask has no gradient, and a product with it keeps the dtype",
-)
-equal(
-    "q5",
-    "scores.log_softmax(-1).masked_fill(drop, float('-inf')).exp"
-    " -> scores.log_softmax(-1).masked_fill(drop, float('-inf')).exp_",
-    why="exp needs its output only, and masked_fill has made a new tensor",
-)
 
-equal(
-    "q2",
-    ".glu(h, dim=-1) -> .glu(h)",
-    why="the last dimension is what F.glu takes",
-    answers=["gated_by_torch"],
-)
-equal(
-    "q2",
-    "a *= torch.sigmoid(b) -> a = a * torch.sigmoid(b)",
-    "a *= torch.sigmoid(b) -> a.mul_(torch.sigmoid(b))",
-    "a -> a.clone()",
-    why="a is the function's own memory: it may be written to, or left and copied",
-    answers=["cloned_then_in_place"],
-)
-equal(
-    "q2",
-    "a -> a.clone()",
-    "no_grad is put around: half = own.shape[-1] // 2",
-    "a *= own[..., half:].sigmoid() -> a = a * own[..., half:].sigmoid()",
-    "a *= own[..., half:].sigmoid() -> a.mul_(own[..., half:].sigmoid())",
-    "own[..., :half] -> own[..., :half].clone()",
-    why="a is the function's own memory: it may be written to, or left and copied",
-    answers=["own_copy_of_all"],
-)
-
-equal(
-    "q3",
-    "no_grad is put around: f[k:] = 1 / h[:, k:].detach().std()",
-    "1 / h[:, k:].detach().std() -> (1 / h[:, k:].detach().std()).item()",
-    "f -> f.detach()",
-    why="the factors are constants",
-    answers=["factor_for_each_column"],
-)
-equal(
-    "q3",
-    "h[:, k:].std() -> h[:, k:].std().detach()",
-    "h[:, k:].std() -> h[:, k:].std().item()",
-    why="s is a constant, however often that is said",
-    answers=["chosen_by_where"],
-)
-equal(
-    "q3",
-    "no_grad is put around: s = h[:, k:].std().item()",
-    "h[:, k:].std().item -> h[:, k:].std().detach",
-    why="s is a constant, however that is said",
-    answers=["measured_as_a_number"],
-)
-equal(
-    "q3",
-    "out[:, k:] /= h[:, k:].detach().std() -> out[:, k:] = out[:, k:] / h[:, k:].detach().std()",
-    "out[:, k:] /= h[:, k:].detach().std() -> out[:, k:].div_(h[:, k:].detach().std())",
-    "h[:, k:].detach().std() -> h[:, k:].detach().std().detach()",
-    "out -> out.clone()",
-    why="the same write, a clone of what it made, or a constant that is one already",
-    answers=["written_into_a_clone"],
-)
 
 equal(
     "end",

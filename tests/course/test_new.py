@@ -121,7 +121,7 @@ def test_it_agrees_with_itself_once_it_is_written(root, question, shared_zygote)
     course = Course.find(root)
     assert course.finished_stems == (TINY, STEM)
     build(course.assignments.values(), root / "assignments", course.all_points())
-    found = next(doctor.examine(course, [STEM], jobs=2, seeds=(1, 2), accept_outcomes=True))
+    found = next(doctor.examine(course, [STEM], jobs=2, seeds=(1, 2), accept=True))
     assert [complaint for complaint in found.complaints if "public" not in complaint] == []
     assert found.kills == KILLS[question]
 

@@ -8,7 +8,7 @@ from tiny_course import CHECKS, write_course
 
 from grader.cli import main
 from grader.course.course import Course, observe_reference
-from grader.doctor.question_review import fixed_probes
+from grader.doctor.trials import fixed_probes
 from grader.grading.broken_probe import broken_probes
 from grader.sandbox.facts import Raised
 

@@ -138,7 +138,7 @@ def test_an_accepted_answer_can_be_edited(read):
         ('wrong_edits("q1", {**others})', 'write {"name_of_the_answer": ('),
         ('wrong_edits("q1", others)', 'write {"name_of_the_answer": ('),
         ('wrong_edits("q1", {"no": edit("x + x", "y", "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits(Q1, {"no": ("x + x", "2 * x", "No.")})', 'write wrong_edits("q1", {...})'),
+        ('wrong_edits(Q1, {"no": ("x + x", "2 * x", "No.")})', 'write wrong_edits("q1", {...}) or'),
     ],
 )
 def test_an_edit_that_cannot_be_made_is_refused(read, call, told):

@@ -180,10 +180,10 @@ def test_what_is_accepted_is_written(tmp_path, shared_zygote):
     path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
     course = Course.find(root)
     path.write_text(OUTCOMES.replace(", public = true", "").replace("plain", "gone"), encoding="utf-8")
-    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_outcomes=True)
+    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept=True)
     assert found.complaints == []
-    assert found.accepted == ["squared", "computed", "gone", "plain"]
-    assert found.public == [("q1", "squared"), ("q2", "computed")]
+    assert found.written == ["squared", "computed", "gone", "plain"]
+    assert [answer.name for answer in found.wrong if answer.public] == ["squared", "computed"]
     assert path.read_text(encoding="utf-8") == OUTCOMES
 
 
@@ -193,7 +193,7 @@ def test_one_question_is_accepted_alone(tmp_path, shared_zygote):
     path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
     path.write_text(OUTCOMES.replace("test_double", "old").replace("test_leaf", "old"), encoding="utf-8")
     course = Course.find(root)
-    next(doctor.examine(course, course.stems, jobs=2, seeds=(1,), question="q2", accept_outcomes=True))
+    next(doctor.examine(course, course.stems, jobs=2, seeds=(1,), question="q2", accept=True))
     assert path.read_text(encoding="utf-8") == OUTCOMES.replace("test_double", "old")
 
 
@@ -204,7 +204,7 @@ def test_a_wrong_answer_that_passes_is_never_accepted(tmp_path, shared_zygote):
     path.write_text(ANSWERS.replace("return x * x", "return x * 2"), encoding="utf-8")
     course = Course.find(root)
     for _ in range(2):
-        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept_outcomes=True)
+        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept=True)
         assert any("squared (line 14) is wrong, and no hidden check fails it" in c for c in found.complaints)
         assert "squared" not in path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
 
@@ -230,7 +230,7 @@ def test_an_answer_that_stops_is_accepted_only_aloud(tmp_path, shared_zygote):
             {},
             "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Mend it, or run --accept",
         ),
-        ({"accept_outcomes": True}, "That is written down now; if the answer is not meant to stop, mend it"),
+        ({"accept": True}, "That is written down now; if the answer is not meant to stop, mend it"),
     ]:
         told, stop = examined(**options)
         assert told == idle
@@ -240,4 +240,4 @@ def test_an_answer_that_stops_is_accepted_only_aloud(tmp_path, shared_zygote):
     assert 'squared = {fails = ["test_double"], stops = ["AttributeError"]}' in (
         path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
     )
-    assert examined() == examined(accept_outcomes=True) == [idle]
+    assert examined() == examined(accept=True) == [idle]

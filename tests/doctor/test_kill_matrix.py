@@ -1,6 +1,6 @@
 """The kill matrix has a row for each wrong answer and a column for each check that fails some of them."""
 
-from grader.doctor.complaints import AnswerReport
+from grader.doctor.review import AnswerReport
 from grader.doctor.terminal import answer_messages, kill_matrices
 
 

@@ -1,5 +1,6 @@
 """Known answers share a worker, and each is observed as if its worker were new."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -88,7 +89,7 @@ def test_a_worker_that_has_answered_much_is_exchanged(zygote, monkeypatch):
 def test_a_look_alone_has_a_worker_of_its_own(zygote, monkeypatch):
     """Even where one would be at hand."""
     counted = forks(zygote, monkeypatch)
-    with ObserverPool(lambda: zygote, jobs=1) as observers:
+    with ObserverPool(lambda: nullcontext(zygote), jobs=1) as observers:
         for alone in (False, True, False):
             observers.submit(cells_of([INNOCENT]), ASKED, QUICK, alone=alone).result()
     assert len(counted) == 2

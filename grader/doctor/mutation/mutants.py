@@ -1,7 +1,7 @@
-"""The mutants of an answer: its texts after a single edit.
+"""The mutants of a reference: its texts after a single edit.
 
-The edit `x -> x.detach()` has this name in every answer and at every position: an `equal` holds for all of
-them, and a change elsewhere in the file does not affect it.
+The edit `x -> x.detach()` has this name at every position: an `equal` holds for all of them, and a change
+elsewhere in the file does not affect it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from textwrap import dedent
 
-from grader.doctor.mutation.block_edits import BLOCK_EDITS
-from grader.doctor.mutation.equivalence import is_cut_only
-from grader.doctor.mutation.expression_edits import EXPRESSION_EDITS
-from grader.doctor.mutation.places import Block, blocks, places
+from grader.doctor.mutation.edits import BLOCK_EDITS, EXPRESSION_EDITS
+from grader.doctor.mutation.places import Block, blocks, is_cut_only, places
 
 _FEW = 4
 _CUTS = {"detach is put in": "detach", "data is put in": "data"}
@@ -30,7 +28,7 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Mutant:
-    """An answer with a single edit.
+    """A reference with a single edit.
 
     Attributes:
         kind: of the edit, in plain English.
@@ -47,7 +45,7 @@ class Mutant:
     cut: Span | None = None
 
     def is_implied_by(self, other: Mutant) -> bool:
-        """Whether it only cuts a part of what another mutant of the same answer cuts."""
+        """Whether it only cuts a part of what another mutant of the same reference cuts."""
         if self.cut is None or other.cut is None:
             return False
         within = other.cut[0] <= self.cut[0] and self.cut[1] <= other.cut[1]

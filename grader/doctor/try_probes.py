@@ -1,31 +1,40 @@
-"""Runs a few probes on the reference and on known answers, for an author who wants to see facts.
+"""Runs a few probes on the reference and on known answers, and shows an author what they saw.
 
 `try` sends a `print` of its own along with a probe, so that its output comes back as a fact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from grader.checks.failed_cell import FailedCell
+from grader.checks.observation import is_kept
+from grader.checks.untouched import changed_parts
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
 from grader.course.check_file import question_of
 from grader.course.course import Course
-from grader.course.probes import Probe, pictures_defined, probes_defined
+from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
 from grader.doctor.known_answers import REFERENCE, answers_of
+from grader.doctor.side_by_side import side_by_side
 from grader.errors import CourseError, GraderError
+from grader.grading.broken_probe import place_in_probe, said_in_probe
 from grader.grading.preload import modules_of_answers
+from grader.graphs.diagram import diagram_of, operation
+from grader.graphs.model import Graph, Named, read_graph
+from grader.graphs.picture import summary
 from grader.notebooks.reader import Cell, cells_of
-from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome
+from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
+from grader.sandbox.facts import Raised
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
-from grader.text import did_you_mean, terminal_text
+from grader.text import did_you_mean, printable, terminal_text
 
 ORACLE, STUB = "oracle", "stub"
 
@@ -179,3 +188,97 @@ def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Ru
     questions, handed_out = assignment.questions, assignment.demonstrations
     asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
     return Rubric(assignment.stem, path, questions, (), probes, asks)
+
+
+# --- as lines for a terminal
+
+
+def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
+
+    In `seen`, by notebook, the first is the expected outcome.
+    """
+    yield from _prints(probe.name, seen)
+    facts: dict[str, Any] = {}
+    for notebook, of_notebook in seen.items():
+        why = _why_no_facts(probe, of_notebook, oracle=notebook == ORACLE)
+        if why is None:
+            facts[notebook] = of_notebook.outcome
+        else:
+            yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
+    if isinstance(probe, PictureProbe):
+        yield from map(printable, picture_lines(probe.name, facts))
+    elif facts:
+        changed = {notebook: _only_changes(fact) for notebook, fact in facts.items()}
+        yield from map(printable, side_by_side(probe.name, changed))
+
+
+def _only_changes(fact: Any) -> Any:
+    """A fact in which the records of ``untouched`` are replaced by the sentences about what changed."""
+    if is_kept(fact):
+        changed = changed_parts(fact)
+        written = {
+            path: now["tensor"]
+            for path, now in fact["after"].items()
+            if "tensor" in now and f"{path}:value" in changed
+        }
+        return {**changed, **({"after": written} if written else {})} or "nothing changed"
+    if isinstance(fact, dict):
+        return {key: _only_changes(value) for key, value in fact.items()}
+    if isinstance(fact, list | tuple):
+        return type(fact)(map(_only_changes, fact))
+    return fact
+
+
+def _prints(name: str, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """The printed lines of each notebook; lines that are equal for all notebooks stand once."""
+    printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
+    if len(set(printed.values())) == 1:
+        printed = {"": next(iter(printed.values()))}
+    for notebook, lines in printed.items():
+        who = f"{notebook} " if notebook else ""
+        yield from (printable(f"{name}    {who}prints  {line}") for line in lines)
+
+
+def _why_no_facts(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
+    """Why there are no facts, with the probe's line where it stopped; None where there are."""
+    match seen.outcome:
+        case NoFacts(reason):
+            return f"has no facts: {reason}"
+        case ProbeRaised(error) | (Raised() as error):
+            return f"stops: {place_in_probe(probe, error, oracle=oracle)} raised {said_in_probe(error)}"
+    return None
+
+
+def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    """The sentence below each picture, whether all pictures are alike, and the named tensors.
+
+    Of the `facts` by notebook, the others are compared with the first.
+    """
+    read = {notebook: read_graph(fact) for notebook, fact in facts.items()}
+    graphs = {notebook: graph for notebook, graph in read.items() if graph is not None}
+    for notebook in read.keys() - graphs.keys():
+        yield f"{name}    {notebook} has no picture: what came back is not graph(...), or of another form"
+    diagrams = {notebook: diagram_of(graph) for notebook, graph in graphs.items()}
+    for number, (notebook, graph) in enumerate(graphs.items()):
+        verdict = "   equal" if diagrams[notebook] == next(iter(diagrams.values())) else "   differs"
+        yield f"{name}    {notebook}: {summary(graph)}{verdict if number else ''}"
+    if graphs:
+        yield from side_by_side(name, {notebook: _tensors(graph) for notebook, graph in graphs.items()})
+
+
+def _tensors(graph: Graph) -> dict[str, str]:
+    return {tensor.name: ", ".join(_properties(graph, tensor)) for tensor in graph.tensors}
+
+
+def _properties(graph: Graph, tensor: Named) -> Iterator[str]:
+    """What a picture shows of a tensor."""
+    yield tensor.shape
+    made_by = None if tensor.made_by is None else operation(graph.nodes[tensor.made_by].op)
+    yield "leaf" if tensor.leaf else f"made by {made_by or 'a node that is not shown'}"
+    yield "requires grad" if tensor.requires_grad else "requires no grad"
+    yield "an inference tensor" if tensor.version is None else f"version {tensor.version}"
+    if tensor.grad:
+        yield "has a .grad"
+    if tensor.same is not None:
+        yield f"the object of {graph.tensors[tensor.same].name}"

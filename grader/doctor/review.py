@@ -1,0 +1,272 @@
+"""The doctor's report about an assignment: what contradicts itself in its questions, and what was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from grader.doctor.known_answers import Answer
+from grader.doctor.outcomes import Outcome, Outcomes
+from grader.doctor.trials import RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
+from grader.grading.judge import Verdict
+from grader.grading.scoring import PartialCredit, earned, is_passed
+from grader.sandbox.evidence import UNJUDGED
+from grader.scores import total
+
+#: A stub that stops with such an error does not run, whatever its mistake is about.
+_DOES_NOT_RUN = {
+    *("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "NotImplementedError"),
+    *("SyntaxError", "IndentationError", "TabError"),
+}
+
+
+@dataclass
+class AssignmentReport:
+    """The findings about an assignment.
+
+    Attributes:
+        kills: for each check, how many wrong answers it fails, without those that stopped before.
+        wrong: the wrong answers.
+        accepted: the number of accepted answers.
+        written: names of the wrong answers whose outcomes ``--accept`` changed or removed.
+        todos: the lines that say TODO; their questions and answers were left out.
+    """
+
+    stem: str
+    complaints: list[str] = field(default_factory=list)
+    kills: dict[str, int] = field(default_factory=dict)
+    wrong: list[AnswerReport] = field(default_factory=list)
+    accepted: int = 0
+    written: list[str] = field(default_factory=list)
+    todos: list[str] = field(default_factory=list)
+
+
+class AnswerReport(NamedTuple):
+    """What became of a wrong answer.
+
+    Attributes:
+        failed: the message of each check that it fails, by the check's name.
+        stopped: the failed checks that judged nothing, because the answer stopped before.
+        public: whether the public check passes it.
+    """
+
+    question: str
+    name: str
+    failed: Mapping[str, str]
+    stopped: Collection[str] = ()
+    public: bool = False
+
+    def mark(self, check: str) -> str:
+        """The entry of the matrix."""
+        return "·" if check not in self.failed else "!" if check in self.stopped else "✗"
+
+
+def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
+    """Add the findings about a question to the report of its assignment."""
+    answers, wrong = judged.trial.answers, judged.wrong
+    report.complaints += _about_broken_checks(judged)
+    report.complaints += judged.judged[REFERENCE].complaints
+    report.complaints += [*_about_reference(judged)] or [*_about_late_draws(judged)]
+    about_stub = _about_stub(judged)
+    report.complaints += about_stub
+    for answer in answers:
+        report.complaints += _about_answer(judged, answer)
+        report.complaints += _about_other_seeds(judged, answer)
+    failures = [check for answer in wrong for check in judged.killed_by(answer)]
+    kills = {check.id: failures.count(check.id) for check in judged.checks}
+    idle = [check for check, number in kills.items() if number == 0]
+    report.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    report.complaints += _about_pictures(judged)
+    report.complaints += _about_public_check(judged, stub_is_answer=bool(about_stub))
+    report.kills.update(kills)
+    report.wrong += (_answer_report(judged, answer) for answer in wrong)
+    report.accepted += len(answers) - len(wrong)
+
+
+def _answer_report(judged: JudgedQuestion, answer: Answer) -> AnswerReport:
+    failed, verdicts = judged.failed(answer.name), judged.judged[answer.name].verdicts
+    messages = {check: _message(verdicts.get(check)) for check in failed}
+    stopped = [check for check in failed if check not in judged.killed_by(answer)]
+    return AnswerReport(answer.question, answer.name, messages, stopped, judged.passes_public(answer))
+
+
+def _message(verdict: Verdict | None) -> str:
+    return verdict.message if verdict and verdict.message else UNJUDGED
+
+
+def _is_broken(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.cause is not None
+
+
+def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
+    """Checks that broke instead of judging; each file and line once."""
+    causes: dict[str, str] = {}
+    for of_answer in judged.judged.values():
+        for check, verdict in of_answer.all_verdicts():
+            if verdict.cause is not None:
+                place = verdict.cause.line or verdict.cause.message
+                causes.setdefault(place, f"{check} broke: {verdict.cause}")
+    yield from causes.values()
+
+
+def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
+    """Checks that fail the reference with any seed."""
+    reference = judged.judged[REFERENCE]
+    for seed, verdicts in {judged.trial.seeds[0]: reference.verdicts, **reference.other_seeds}.items():
+        for check in judged.checks:
+            verdict = verdicts.get(check.id)
+            if not is_passed(check, verdicts) and not _is_broken(verdict):
+                yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
+
+
+def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
+    """Checks that fail the reference if it draws at random after its work."""
+    verdicts = judged.judged[RANDOM_REFERENCE].verdicts
+    for check in judged.checks:
+        verdict = verdicts.get(check.id)
+        if not is_passed(check, verdicts) and not _is_broken(verdict):
+            yield (
+                f"{check.id} fails a right answer that draws random numbers, too: {_message(verdict)} One of"
+                f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
+                " inputs before the first call"
+            )
+
+
+def _about_stub(judged: JudgedQuestion) -> list[str]:
+    """A sentence if the stub is an answer, or does not run."""
+    question, verdicts = judged.trial.question, judged.judged[STUB].verdicts
+    of_stub = [verdicts[check.id] for check in judged.checks if check.id in verdicts]
+    where = question.place or question.id
+    if of_stub and all(verdict.outcome == "passed" for verdict in of_stub):
+        sentence = f"{where}: the stub answers the question already: it passes every hidden check."
+        return [f"{sentence} Let it make the mistake that the question is about"]
+    if of_stub and {verdict.ending for verdict in of_stub} <= _DOES_NOT_RUN:
+        return [f"{where}: the stub does not run: {of_stub[0].message} Let it run, and be wrong"]
+    return []
+
+
+def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
+    """A right answer passes every check; a wrong answer fails some, and earns little."""
+    verdicts = judged.judged[answer.name].verdicts
+    broken = {check for check, verdict in verdicts.items() if _is_broken(verdict)}
+    failed = [check for check in judged.failed(answer.name) if check not in broken]
+    settings = judged.trial.course.settings
+    credit = PartialCredit.of(settings.partial_credit, judged.checks, judged.judged[STUB].verdicts)
+    most = credit.most * total(check.points for check in judged.checks)
+    if not answer.is_wrong and failed:
+        why = _in_file(judged, answer, _message(verdicts.get(failed[0])))
+        yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
+    elif answer.is_wrong and not failed and not broken:
+        yield f"{answer} is wrong, and no hidden check fails it: write a check, or mark it @accepted"
+    elif answer.is_wrong and earned(judged.checks, verdicts, credit) > most:
+        part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
+        yield f"{answer} is wrong and earns more than {part}"
+
+
+def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
+    """Which check judges an answer otherwise with another seed, its message there, and how to look at it."""
+    of_answer, first = judged.judged[answer.name], judged.trial.seeds[0]
+    for seed, verdicts in of_answer.other_seeds.items():
+        for check in judged.checks:
+            before, now = is_passed(check, of_answer.verdicts), is_passed(check, verdicts)
+            if before != now:
+                failed = of_answer.verdicts if now else verdicts
+                message = _in_file(judged, answer, _message(failed.get(check.id)))
+                passing, failing = (first, seed) if before else (seed, first)
+                look = (
+                    f"try {judged.trial.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
+                )
+                yield (
+                    f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
+                    f" passes {check.id} with seed {passing} and fails it with seed {failing}: {message} Look"
+                    f" at it with `{look}`"
+                )
+
+
+def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
+    """Pictures that show the same of a right answer, of the stub and of all wrong answers."""
+    for picture, shown in judged.judged[REFERENCE].pictures.items():
+        others = [judged.judged[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
+        where = f"{judged.trial.rubric.pictures[picture].source.where}: picture {picture}"
+        if shown and all(other in {shown, ""} for other in others):
+            yield (
+                f"{where} shows the same of the reference, of the stub and of every wrong answer: what is it"
+                " for?"
+            )
+        for answer in judged.trial.answers:
+            if not answer.is_wrong and shown and not judged.judged[answer.name].pictures[picture]:
+                yield f"{where} shows nothing of {answer}, which is right"
+
+
+def _about_public_check(judged: JudgedQuestion, *, stub_is_answer: bool) -> Iterator[str]:
+    """A sentence for each right answer that the public check fails, and for a stub that it passes."""
+    question, failures = judged.trial.question, judged.public_failures
+    if question.public_check is None:
+        yield f"{question.id} has no public check: students would be told nothing"
+        return
+    if not stub_is_answer and not failures[STUB]:
+        yield f"{question.place or question.id}: the stub passes its public check"
+    for call, failure in failures[REFERENCE].items():
+        yield f"{question.id}: the reference fails the public check {call}: {failure}"
+    for answer in judged.trial.answers:
+        for call, failure in failures[answer.name].items() if not answer.is_wrong else ():
+            yield f"{answer} is right, but fails the public check {call}: {failure}"
+
+
+def _in_file(judged: JudgedQuestion, answer: Answer, text: str) -> str:
+    """A text about an answer, with lines of its file for cells of its notebook."""
+    return answer.in_file(text, judged.trial.course.answers_file(judged.trial.stem))
+
+
+def compare_outcomes(  # noqa: PLR0913 - what was written, and what was seen
+    report: AssignmentReport,
+    judged: Sequence[JudgedQuestion],
+    answers: Sequence[Answer],
+    before: Outcomes,
+    file: Path,
+    *,
+    accept: bool,
+) -> dict[str, dict[str, Outcome]]:
+    """The outcomes of the wrong answers to some questions now, in the order of their file.
+
+    The report gets a sentence for each line of the file of outcomes that is missing, another one, or left
+    over. With `accept` only of answers that newly stop: one that stops by a slip of its author would count as
+    a wrong answer that many checks fail, so nobody accepts it without being told.
+    """
+    questions = {question.trial.question.id: question for question in judged}
+    now: dict[str, dict[str, Outcome]] = {question: {} for question in questions}
+    wrong = [answer for answer in answers if answer.is_wrong]
+    for answer in wrong:
+        question, line = questions[answer.question], before.get(answer.question, {}).get(answer.name)
+        judged_answer = question.judged.get(answer.name)  # none if it uses a name that nothing defines
+        is_broken = judged_answer is None or any(map(_is_broken, judged_answer.verdicts.values()))
+        outcome = line if is_broken else question.outcome(answer)
+        if outcome is None or not outcome.fails:
+            continue
+        now[answer.question][answer.name] = outcome
+        newly_stops = bool(outcome.stops) and (line is None or outcome.stops != line.stops)
+        seen = _about_a_stop(question, answer, outcome) if newly_stops else f"{answer} {outcome}"
+        if accept and newly_stops:
+            report.complaints.append(
+                f"{seen}. That is written down now; if the answer is not meant to stop, mend it"
+            )
+        elif outcome != line and not accept:
+            said = f"of which {file.name} has no line" if line is None else f"but {file.name}: {line}"
+            report.complaints.append(
+                f"{seen}, {said}. Mend it, or run --accept and read the diff of that file"
+            )
+    names = {answer.name for answer in wrong}
+    gone = [name for question in now for name in before.get(question, {}) if name not in names]
+    if gone and not accept:
+        report.complaints.append(f"{file}: there is no wrong answer {', '.join(gone)}; --accept removes that")
+    return now
+
+
+def _about_a_stop(judged: JudgedQuestion, answer: Answer, outcome: Outcome) -> str:
+    """Which error stops a wrong answer, which checks cannot judge it, and where it stops."""
+    unjudged = [check for check in outcome.fails if check not in judged.killed_by(answer)]
+    why = _in_file(judged, answer, _message(judged.judged[answer.name].verdicts[unjudged[0]])).rstrip(".")
+    stops = " and ".join(outcome.stops)
+    return f"{answer} stops with {stops}, so {', '.join(unjudged)} cannot judge it: {why}"
