@@ -3276,7 +3276,6 @@ equal(
     "logits.grad -> logits.grad.data",
     "logits.grad -> logits.grad.clone()",
     "loss -> loss.clone()",
-    "loss -> loss.item()",
     why="values are asked for: a copy, or what has the same memory, has them",
 )
 equal(
