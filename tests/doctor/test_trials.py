@@ -1,12 +1,13 @@
 """Which text of a check file belongs to a question, and which probes look at the same in every run."""
 
 import pytest
+from factories import answer
 
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.doctor.needed_text import needed_text
 from grader.doctor.trials import fixed_probes
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence, NoFacts
 
 FILE = '''\
 """A check file."""
@@ -151,8 +152,8 @@ def rubric(tmp_path_factory):
 
 def evidence(**values):
     """Evidence of probes that returned whole numbers."""
-    facts = {name: {"facts": {"value": ["int", value], "tensors": []}} for name, value in values.items()}
-    return Evidence(probes=facts)
+    facts = {name: {"value": ["int", value], "tensors": []} for name, value in values.items()}
+    return Evidence(probes={name: answer(facts=seen) for name, seen in facts.items()})
 
 
 def test_only_a_probe_that_cannot_draw_is_told(rubric):
@@ -166,5 +167,5 @@ def test_only_a_probe_that_cannot_draw_is_told(rubric):
 
 def test_what_stopped_in_both_runs_is_no_equal_fact(rubric):
     """Another complaint tells of it."""
-    stopped = Evidence(probes={name: {"fault": "no time"} for name in rubric.probes})
+    stopped = Evidence(probes=dict.fromkeys(rubric.probes, Answer.without_facts(NoFacts("no time"))))
     assert list(fixed_probes(rubric.probes, stopped, stopped)) == []
