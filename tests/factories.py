@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.checks.finding import Finding
 from grader.checks.observation import finding_without_facts
 from grader.results.model import SCHEMA
-from grader.results.reader import result_from_json
+from grader.results.store import result_from_json
 from grader.sandbox.evidence import Answer, NoFacts
 
 HOSTILE = (

@@ -9,7 +9,7 @@ import re
 
 from grader.checks.finding import Finding, Kind, Place, diagnosis_and_hint
 from grader.sandbox.facts import Raised, Rebound
-from grader.text import printable
+from grader.text import printable, quoted
 
 _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
@@ -195,11 +195,6 @@ def _place(error: Raised) -> str:
     if error.function:
         return f"in {printable(error.function)} (code {error.cell})"
     return f"in code {error.where}"
-
-
-def quoted(line: str) -> str:
-    """A line of a student's code between backticks."""
-    return f"`{printable(line).replace('`', chr(39))}`"
 
 
 def rebinding(rebound: Rebound) -> str:

@@ -146,8 +146,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     from grader.course.course import Course
     from grader.grading.run import Options
     from grader.grading.run import grade as grade_class
-    from grader.reports.progress import class_progress
-    from grader.reports.terminal import print_class
+    from grader.reports.terminal import class_progress, print_class
 
     course = Course.find()
     usual = course.settings.limits
@@ -202,12 +201,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
 
     from grader.course.course import Course
     from grader.grading.regrade import regrade
-    from grader.reports.explain import Explanation
+    from grader.reports.explain import explanation
     from grader.text import terminal_text
 
     regraded = regrade(Course.find().without_unfinished(), results, student, stem)
     console = Console(emoji=False)
-    for line in Explanation(regraded, question).lines():
+    for line in explanation(regraded, question):
         console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
 
 

@@ -17,7 +17,6 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
-from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Assignment, MasterCell
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
@@ -27,6 +26,7 @@ from grader.graphs.picture import Picture, draw, mermaid, png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Answer, Evidence
+from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote
@@ -160,7 +160,7 @@ def _lesson_picture(
     evidence = observe(zygote, cells_of([*before, "\n".join(drawn_cell)]), plan, REFERENCE_LIMITS)
     picture = picture_of(evidence, "drawn", "")
     if evidence.cells or picture is None:
-        failures = " ".join(FailedCell.of(failed).sentence for failed in evidence.cells)
+        failures = " ".join(FailedCell.of(cell).sentence for cell in evidence.cells)
         why = failures or "Name tensors, or modules with parameters."
         raise CourseError(f"{assignment.path}, line {cell.line}: {call} shows nothing. {why}")
     comment = takewhile(lambda line: line.startswith("#"), cell.source.splitlines())

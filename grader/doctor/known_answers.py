@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from grader.checks.diagnosis import quoted
 from grader.course.author_file import (
     not_python,
     questions_asked,
@@ -28,7 +27,7 @@ from grader.course.author_file import (
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.notebooks.reader import Cell, cells_of
-from grader.text import did_you_mean
+from grader.text import did_you_mean, quoted
 
 REFERENCE = "reference"  # the name of the reference among the answers
 

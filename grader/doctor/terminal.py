@@ -18,7 +18,7 @@ from rich.table import Table
 
 from grader.doctor.mutation.run import MutantProgress, MutationReport, Survivor
 from grader.doctor.review import AnswerReport, AssignmentReport
-from grader.reports.progress import pace
+from grader.reports.terminal import pace
 
 _REMOVED = "- "  # before a line that an edit removes
 

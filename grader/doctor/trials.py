@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.checks.check import Check
-from grader.checks.failed_cell import FailedCell
 from grader.course.assignment import Question
 from grader.course.course import Course
 from grader.course.pictures import text_of
@@ -36,6 +35,7 @@ from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
+from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.plan import ProbePlan
 
 # Names beside those of answers, which are called as functions are.

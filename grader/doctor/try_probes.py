@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.checks.failed_cell import FailedCell
 from grader.checks.observation import is_kept
 from grader.checks.untouched import changed_parts
 from grader.course.assignment import Assignment
@@ -21,7 +20,6 @@ from grader.course.course import Course
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
 from grader.doctor.known_answers import REFERENCE, answers_of
-from grader.doctor.side_by_side import side_by_side
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import place_in_probe, said_in_probe
 from grader.grading.preload import modules_of_answers
@@ -29,8 +27,10 @@ from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
 from grader.notebooks.reader import Cell, cells_of
+from grader.reports.facts import side_by_side
 from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised
+from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from grader.checks.diagnosis import quoted
 from grader.course.assignment import Assignment
 from grader.course.probes import PictureProbe, Probe
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
+from grader.text import quoted
 
 
 def broken_probes(

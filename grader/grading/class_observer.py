@@ -18,7 +18,7 @@ from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
-from grader.reports.progress import ProgressReporter
+from grader.reports.terminal import ProgressReporter
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor
 from grader.text import some

@@ -13,7 +13,7 @@ from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports.explain import Regrade
 from grader.results.model import CheckResult, Result
-from grader.results.store import ResultsStore
+from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import environment_fingerprint, torch_version
 from grader.scores import format_points
@@ -32,7 +32,7 @@ def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
     """
     store = ResultsStore(results)
     result = store.find(student, stem)
-    run = store.run()
+    run = read_run(results)
     assignment = result.assignment
     if assignment is None or assignment not in course.stems:
         return Regrade(result, run)
@@ -46,7 +46,7 @@ class _StoredResult:
 
     def __init__(self, course: Course, store: ResultsStore, result: Result, stem: str) -> None:
         self._course, self._store, self._result, self._stem = course, store, result, stem
-        self._run, self._rubric = store.run(), course.rubric(stem)
+        self._run, self._rubric = read_run(store.path), course.rubric(stem)
 
     def regrade(self) -> Regrade:
         """Judge the evidence by the checks of now, and by the reference on the same inputs."""

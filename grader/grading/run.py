@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.course import Course
+from grader.course.pictures import pictures_of
 from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
 from grader.grading.judge import Verdict, judge
@@ -21,13 +22,11 @@ from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST
 from grader.reports.class_report import report_html
-from grader.reports.feedback import write_feedback
-from grader.reports.progress import ProgressCallback, ProgressReporter
-from grader.reports.terminal import RunSummary
-from grader.results.changes import record_changes
-from grader.results.gradebook import gradebook
-from grader.results.model import Result
-from grader.results.store import ResultsStore
+from grader.reports.feedback import Pictures, write_feedback
+from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
+from grader.results.gradebook import gradebook, write_gradebook
+from grader.results.model import Absence, Result
+from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.executor import Executor, LocalExecutor, Settings
 from grader.text import did_you_mean, printable, some
@@ -51,7 +50,7 @@ def grade(
     _refuse_what_others_read(submissions, out)
     course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
-    before, results = store.run(), store.results()
+    before, results = read_run(out), store.results()
     handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)
     roster = read_roster(submissions, {submission.student for submission in handed_in})
     selected = _selected(handed_in, course, submissions, options)
@@ -218,11 +217,11 @@ class RunSteps:
             self._write_feedback(self._results[submission.key], evidence, seed)
 
     def _write_feedback(self, result: Result, evidence: Evidence | None = None, seed: int = 0) -> None:
-        rubric = reference = None
+        pictures: Pictures = {}
         if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
-            rubric = self._plan.rubrics[result.assignment or ""]
             reference = self._observer.reference(result.assignment or "", seed)
-        write_feedback(self._store, result, self._settings.feedback, evidence, rubric, reference)
+            pictures = pictures_of(self._plan.rubrics[result.assignment or ""], evidence, reference)
+        write_feedback(self._store, result, pictures, self._settings.feedback)
 
     def write_class(
         self, submissions: Path, handed_in: Sequence[Submission], roster: Sequence[str]
@@ -230,32 +229,27 @@ class RunSteps:
         """Write the gradebook, the history of changes and the report, over all that was handed in."""
         plan, store = self._plan, self._store
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
-        absent = _absent_students(handed_in, roster)
-        points = {stem: plan.course.points(stem) for stem in {stem for _, stem in absent}}
-        book = gradebook(results, absent, points)
+        absent = _absences(handed_in, roster, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
-        changes, unknown = record_changes(store, book, same_class=same_class)
+        changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
+        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
         notes = [self._note_of_others(submissions, len(results)), unknown, *self._notes_of_broken()]
-        summary = RunSummary(
+        return RunSummary(
             results=results,
             absent=absent,
             protection=plan.protection.name,
             fresh=len(plan.stale) - plan.known,
             judged_again=plan.known,
-            without=_without_notebook(handed_in, submissions, store.path),
+            without_notebook=_without_notebook(handed_in, submissions, store.path),
             note=" ".join(filter(None, notes)) or None,
             changes=changes,
             unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
-            points=points,
         )
-        store.write(store.path / "gradebook.csv", book)
-        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, points))
-        return summary
 
     def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
         """A sentence where results of other submissions are stored besides those that are shown."""
         folder, path = self._plan.before.get("submissions"), self._store.path
-        others = self._store.count_results() - graded_now
+        others = len(self._results) - graded_now
         if not isinstance(folder, str) or Path(folder).resolve() == submissions.resolve() or others <= 0:
             return None
         results = "one result" if others == 1 else f"{others} results"
@@ -282,9 +276,12 @@ def _without_notebook(handed_in: Sequence[Submission], submissions: Path, result
     return sorted(name for name in names - present if not name.startswith((".", "__")))
 
 
-def _absent_students(handed_in: Sequence[Submission], roster: Sequence[str]) -> list[tuple[str, str]]:
+def _absences(handed_in: Sequence[Submission], roster: Sequence[str], course: Course) -> list[Absence]:
     """Students of the roster, each with an assignment that others handed in."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({submission.assignment for submission in handed_in if submission.assignment})
+    points = {stem: course.points(stem) for stem in stems}
     expected = ((student, stem) for student in roster for stem in stems)
-    return [pair for pair in expected if pair not in present]
+    return [
+        Absence(student, stem, points[stem]) for student, stem in expected if (student, stem) not in present
+    ]

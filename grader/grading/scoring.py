@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.checks.check import Check
-from grader.checks.failed_cell import first_of_each_kind
 from grader.checks.finding import Finding
 from grader.course.assignment import Question
 from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.submission import Submission
-from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result
+from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, kept_cells
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence
+from grader.sandbox.failed_cell import FailedCell
 from grader.scores import total
 
 
@@ -128,7 +128,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         questions,
         provenance,
         next((question for question in asked if question.is_end_task), None),
-        first_of_each_kind(evidence.cells) if evidence else (),
+        *kept_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
     )
 
 

@@ -10,75 +10,58 @@ import hashlib
 import math
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from itertools import chain, count
-from types import MappingProxyType
-from typing import NamedTuple
 
 from markupsafe import Markup
 
 from grader.reports.templates import HTML
-from grader.results.model import Result
-from grader.results.review import Case, cases
+from grader.results.model import Absence, Earned, Result
+from grader.results.review import case_of, cases
 from grader.results.statistics import AssignmentSummary, summarise
-from grader.scores import total
 
 _FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
 _MOST = 10  # further diagnoses of a check
-_NOTHING: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
-#: How a question ended; the page has a variable ``--full`` ... for the colour of each.
-OUTCOMES = {"full": "in full", "part": "in part", "nothing": "nothing", "unanswered": "not answered"}
+#: The names of what a question earned; the page has a variable ``--full`` ... for the colour of each.
+OUTCOMES: dict[Earned, str] = {
+    "full": "in full",
+    "part": "in part",
+    "nothing": "nothing",
+    "unanswered": "not answered",
+}
 
 _MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
-class _Script(NamedTuple):
-    """The page's own script, and the source that lets a browser run this script and no other."""
-
-    text: Markup
-    source: str
-
-
-def report_html(
-    results: Sequence[Result],
-    absent: Sequence[tuple[str, str]],
-    protection: str,
-    points: Mapping[str, Mapping[str, float]] = _NOTHING,
-) -> str:
-    """The report as an HTML file that needs nothing else.
-
-    Args:
-        absent: (student, stem) of those who handed in nothing.
-        protection: what confined students' code.
-        points: what each question is worth, of the assignments that a student is absent from.
-    """
-    to_review = cases(results)
-    worth = {stem: total(questions.values()) for stem, questions in points.items()}
+def report_html(results: Sequence[Result], absent: Sequence[Absence], protection: str) -> str:
+    """The report as an HTML file that needs nothing else; `protection` is what confined students' code."""
+    script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return HTML.get_template("report.html").render(
         figures=_figures(results, absent, protection),
-        rows=_with_remarks(results, to_review),
-        absent=[(student, stem, worth.get(stem)) for student, stem in absent],
+        rows=[(result, _remark(result)) for result in results],
+        absent=absent,
         protection=protection,
         assignments=summarise(results),
-        cases=to_review,
+        cases=cases(results),
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
         few=_FEW,
         many=_MANY,
         most=_MOST,
-        script=_script(),
+        script=Markup(script),  # noqa: S704 - our own file
+        script_source=f"sha256-{digest}",  # lets a browser run this script and no other
     )
 
 
 def _figures(
-    results: Sequence[Result], absent: Sequence[tuple[str, str]], protection: str
+    results: Sequence[Result], absent: Sequence[Absence], protection: str
 ) -> list[tuple[str, object]]:
     """The head of the page: name and value."""
     graded_at = max((result.provenance.graded_at or "" for result in results), default="")
@@ -92,26 +75,13 @@ def _figures(
     ]
 
 
-def _with_remarks(results: Sequence[Result], to_review: Sequence[Case]) -> list[tuple[Result, str]]:
-    """Each result with what a human should know at a glance, and may search for."""
-    needing = {id(case.result) for case in to_review}
-    return [(result, _remark(result, needs_a_look=id(result) in needing)) for result in results]
-
-
-def _remark(result: Result, *, needs_a_look: bool) -> str:
+def _remark(result: Result) -> str:
+    """What a human should know at a glance, and may search for."""
     if result.error:
         return ""
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
-    remarks += ["flagged"] if result.flags else []
-    remarks += ["look at it"] if needs_a_look and not result.flags else []
+    remarks += ["flagged"] if result.flags else ["look at it"] if case_of(result) else []
     return "; ".join(remarks)
-
-
-@cache
-def _script() -> _Script:
-    text = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
-    digest = b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return _Script(Markup(text), f"sha256-{digest}")  # noqa: S704 - our own file
 
 
 @dataclass(frozen=True)
@@ -143,9 +113,9 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a question's bar: the submissions that ended so; ``text`` is empty in a narrow piece."""
+    """A piece of a question's bar: the submissions that earned so; ``text`` is empty in a narrow piece."""
 
-    outcome: str
+    outcome: Earned
     number: int
     share: float
 
@@ -181,8 +151,8 @@ def parts_of_bar(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
         (
             question.id,
             [
-                Piece(outcome, number, 100 * number / sum(question.outcomes))
-                for outcome, number in zip(OUTCOMES, question.outcomes, strict=True)
+                Piece(outcome, number, 100 * number / sum(question.outcomes.values()))
+                for outcome, number in question.outcomes.items()
                 if number
             ],
         )

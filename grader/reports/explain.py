@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,14 @@ from grader.errors import GraderError
 from grader.notebooks.definitions import find_definitions
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
-from grader.reports.feedback import failed_cells
-from grader.reports.format_facts import compared
+from grader.reports.facts import side_by_side
 from grader.results.model import CheckResult, QuestionResult, Result
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.scores import format_points, is_capped, points_text, total
 from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
 _MOST_NAMED = 10
-_SAME_FILE = "the file is still the same"
 
 
 @dataclass(frozen=True)
@@ -65,108 +61,66 @@ def entry(name: str, text: str, style: str = "") -> Line:
     return Line(f"  {name:<10}  {text}", style)
 
 
-@dataclass
-class Explanation:
-    """Makes the lines of an explanation; of a single question where its id is given."""
+def explanation(regrade: Regrade, question: str | None = None) -> list[Line]:
+    """How a result came about, or what a single question of it earned; a student's texts in it are cut.
 
-    regrade: Regrade
-    question: str | None = None
-    _shown: set[str] = field(default_factory=set)  # probes and causes that stand above
+    Raises:
+        GraderError: the result has no such question.
+    """
+    result = regrade.result
+    asked = [q for q in result.all_questions if question in {None, q.id}]
+    if question is not None and not asked:
+        near = did_you_mean(question, [q.id for q in result.all_questions])
+        raise GraderError(f"{result.name} has no question {question}; {near}")
+    own_code = _own_code(regrade)
+    lines = [*_head(regrade, own_code)]
+    shown = set[str]()  # probes and causes that stand above
+    for each in asked:
+        lines += _question(regrade, each, own_code, shown)
+    return [replace(line, text=line.text[:_MAX_LINE]) for line in lines]
 
-    def lines(self) -> Iterator[Line]:
-        """All lines; a student's texts in them are cut. GraderError: the result has no such question."""
-        result = self.regrade.result
-        asked = [q for q in result.all_questions if self.question in {None, q.id}]
-        if self.question is not None and not asked:
-            near = did_you_mean(self.question, [q.id for q in result.all_questions])
-            raise GraderError(f"{result.name} has no question {self.question}; {near}")
-        lines = chain(self._head(), *map(self._question, asked))
-        return (replace(line, text=line.text[:_MAX_LINE]) for line in lines)
 
-    def _head(self) -> Iterator[Line]:
-        result, provenance = self.regrade.result, self.regrade.result.provenance
-        score = points_text(result.score, result.max_score)
-        what = result.assignment or result.notebook
-        yield Line(f"{result.student}, {what}: {score}, {result.status}", "bold")
-        yield entry("notebook", f"{self._own_code.path} ({self._own_code.file_status})")
-        yield entry("sha256", provenance.notebook_sha256 or "the file could not be read")
-        why = "an older notebook" if result.assignment else "of no known assignment either"
-        older = [f"{other} ({why})" for other in result.superseded]
-        yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
-        yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
-        yield entry("protection", provenance.protection or "none")
-        seed = self.regrade.seed
-        yield entry("inputs", "of a seed that is not known" if seed is None else f"seed {seed}")
-        for flag in result.flags:
-            cell = f" in code cell {flag.cell}" if flag.cell else ""
-            yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
-        yield from (entry("cell", sentence) for sentence in failed_cells(self.regrade.evidence))
-        yield from (entry("note", remark) for remark in self.regrade.remarks)
-        if result.error:
-            yield entry("error", result.error, "red")
-            yield entry("", "Nothing was judged: each check failed for this reason.")
-        if self.regrade.differences:
-            yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
-            yield from (entry("", difference) for difference in self.regrade.differences)
-        elif self.regrade.now is not None:
-            yield entry("judged now", "the same, check by check", "green")
+def _head(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
+    result, provenance = regrade.result, regrade.result.provenance
+    score = points_text(result.score, result.max_score)
+    yield Line(f"{result.student}, {result.what}: {score}, {result.status}", "bold")
+    yield entry("notebook", f"{own_code.path} ({own_code.status})")
+    yield entry("sha256", provenance.notebook_sha256 or "the file could not be read")
+    why = "an older notebook" if result.assignment else "of no known assignment either"
+    older = [f"{other} ({why})" for other in result.superseded]
+    yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
+    yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
+    yield entry("protection", provenance.protection or "none")
+    yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
+    for flag in result.flags:
+        cell = f" in code cell {flag.cell}" if flag.cell else ""
+        yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
+    yield from (entry("cell", sentence) for sentence in result.about_cells)
+    yield from (entry("note", remark) for remark in regrade.remarks)
+    if result.error:
+        yield entry("error", result.error, "red")
+        yield entry("", "Nothing was judged: each check failed for this reason.")
+    if regrade.differences:
+        yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
+        yield from (entry("", difference) for difference in regrade.differences)
+    elif regrade.now is not None:
+        yield entry("judged now", "the same, check by check", "green")
 
-    @cached_property
-    def _own_code(self) -> OwnCode:
-        folder = self.regrade.run.get("submissions")
-        path = Path(folder if isinstance(folder, str) else ".", self.regrade.result.notebook)
-        return OwnCode(path, self.regrade.result.provenance.notebook_sha256, self.regrade.evidence)
 
-    def _question(self, question: QuestionResult) -> Iterator[Line]:
-        score = points_text(question.score, question.max_score)
+def _question(
+    regrade: Regrade, question: QuestionResult, own_code: _OwnCode, shown: set[str]
+) -> Iterator[Line]:
+    score = points_text(question.score, question.max_score)
+    yield Line()
+    yield Line(f"{question.id} · {question.title}: {score}, {question.status}", "bold cyan")
+    yield entry("score", _how_scored(question))
+    yield from _definitions(own_code, question.function)
+    if question.status != "answered":
+        yield entry("reason", question.checks[0].message or "")
+        return
+    for check in question.checks:
         yield Line()
-        yield Line(f"{question.id} · {question.title}: {score}, {question.status}", "bold cyan")
-        yield entry("score", _how_scored(question))
-        yield from self._own_code.lines(question.function)
-        if question.status != "answered":
-            yield entry("reason", question.checks[0].message or "")
-            return
-        for check in question.checks:
-            yield Line()
-            yield from self._check(check)
-
-    def _check(self, stored: CheckResult) -> Iterator[Line]:
-        style = "green" if stored.outcome == "passed" else "red"
-        points = points_text(stored.points, stored.max_points)
-        yield Line(f"  {stored.outcome}: {stored.title} ({stored.id}, {points})", style)
-        if stored.message:
-            yield entry("diagnosis", stored.message)
-        if stored.hint:
-            yield entry("hint", " ".join(stored.hint.split()))
-        cause = self.regrade.causes.get(stored.id)
-        if cause and cause not in self._shown:
-            self._shown.add(cause)
-            yield entry("broke", cause, "red")
-        rubric = self.regrade.rubric
-        check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
-        if check is None or rubric is None:
-            yield entry("facts", "the course does not have this check any more, so they are not known")
-            return
-        for probe in check.probes:
-            yield from self._probe(probe, rubric)
-        yield entry("check", f"{rubric.path}, as it is now")
-        yield from _source(rubric, check.id)
-
-    def _probe(self, probe: str, rubric: Rubric) -> Iterator[Line]:
-        if probe in self._shown:
-            yield entry("facts", f"those of {probe}, above")
-            return
-        self._shown.add(probe)
-        evidence, reference = self.regrade.evidence, self.regrade.reference
-        if evidence is None:
-            yield entry("facts", f"those of {probe} are not stored")
-            return
-        unknown = "" if reference else " (what was expected is not known)"
-        yield entry("facts", f"of {probe}, as seen by the probe below{unknown}")
-        expected = reference.outcome(probe) if reference else None
-        yield from (Line(f"      {line}") for line in compared(evidence.outcome(probe), expected))
-        yield entry("probe", probe)
-        yield from _source(rubric, probe)
+        yield from _check(regrade, check, shown)
 
 
 def _how_scored(question: QuestionResult) -> str:
@@ -185,6 +139,53 @@ def _how_scored(question: QuestionResult) -> str:
     return f"{sums}, which is what is earned"
 
 
+def _check(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Line]:
+    style = "green" if stored.outcome == "passed" else "red"
+    points = points_text(stored.points, stored.max_points)
+    yield Line(f"  {stored.outcome}: {stored.title} ({stored.id}, {points})", style)
+    if stored.message:
+        yield entry("diagnosis", stored.message)
+    if stored.hint:
+        yield entry("hint", " ".join(stored.hint.split()))
+    cause = regrade.causes.get(stored.id)
+    if cause and cause not in shown:
+        shown.add(cause)
+        yield entry("broke", cause, "red")
+    rubric = regrade.rubric
+    check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
+    if check is None or rubric is None:
+        yield entry("facts", "the course does not have this check any more, so they are not known")
+        return
+    for probe in check.probes:
+        if probe in shown:
+            yield entry("facts", f"those of {probe}, above")
+        elif regrade.evidence is None:
+            yield entry("facts", f"those of {probe} are not stored")
+        else:
+            yield from _facts(probe, regrade.evidence, regrade.reference)
+            yield entry("probe", probe)
+            yield from _source(rubric, probe)
+        shown.add(probe)
+    yield entry("check", f"{rubric.path}, as it is now")
+    yield from _source(rubric, check.id)
+
+
+def _facts(probe: str, evidence: Evidence, reference: Evidence | None) -> Iterator[Line]:
+    """What a probe saw, beside what was expected."""
+    unknown = "" if reference else " (what was expected is not known)"
+    yield entry("facts", f"of {probe}, as seen by the probe below{unknown}")
+    seen = evidence.outcome(probe)
+    if isinstance(seen, NoFacts):
+        yield Line(f"      there are none: {seen.reason}")
+    elif isinstance(seen, ProbeRaised):
+        error = seen.error
+        where = f" (code {error.where})" if error.where else ""
+        yield Line(f"      there are none: the probe stopped with {error.type}{where}: {error.text}")
+    else:
+        sides = {"expected": reference.outcome(probe)} if reference else {}
+        yield from map(Line, side_by_side("  ", {**sides, "seen": seen}))
+
+
 def _source(rubric: Rubric, name: str) -> Iterator[Line]:
     """The source of a check or a probe, as the check file has it now."""
     text = rubric.path.read_text(encoding="utf-8")
@@ -195,50 +196,56 @@ def _source(rubric: Rubric, name: str) -> Iterator[Line]:
             yield from (Line(f"      {line}", "dim") for line in lines[first - 1 : node.end_lineno])
 
 
-@dataclass
-class OwnCode:
-    """The code of a student's notebook, which is read once; nothing of it is run."""
+@dataclass(frozen=True)
+class _OwnCode:
+    """The student's notebook as it is now; nothing of it is run.
+
+    Attributes:
+        status: whether the file is still what was graded, in words.
+        cells: none where it cannot be read.
+        failed: the numbers of those that did not run to their end, if the file is still the same.
+    """
 
     path: Path
-    sha256: str | None  # of the file that was graded; None where it could not be read then
-    evidence: Evidence | None  # of then
+    status: str
+    cells: Sequence[Cell]
+    failed: frozenset[int]
 
-    @property
-    def file_status(self) -> str:
-        """Whether the file is still what was graded, in words."""
-        return self._notebook[1]
 
-    def lines(self, function: str) -> Iterator[Line]:
-        """What seems to define a function; nothing where the notebook cannot be read."""
-        cells, status = self._notebook
-        if not cells:
-            return
-        definitions, count = find_definitions(cells, function)
-        if not definitions:
-            yield entry("own code", f"no line of the notebook seems to define {function} ({status})")
-        elif count == 1:
-            yield entry("own code", f"code cell {self._cell(definitions[0].cell)} ({status})")
-        else:
-            shown = f", of which the last {len(definitions)} follow" if len(definitions) < count else ""
-            which = "found as text; which one counted is not known"
-            yield entry("own code", f"{count} places{shown}, {which} ({status})")
-        for definition in definitions:
-            if count > 1:
-                yield Line(f"      code cell {self._cell(definition.cell)}:")
-            yield from (Line(f"      {line}", "dim") for line in definition.lines)
+def _own_code(regrade: Regrade) -> _OwnCode:
+    result, folder = regrade.result, regrade.run.get("submissions")
+    path = Path(folder if isinstance(folder, str) else ".", result.notebook)
+    cells: Sequence[Cell] = ()
+    try:
+        notebook = read_notebook(path)
+        is_same = notebook.sha256 == result.provenance.notebook_sha256
+        cells, otherwise = notebook.cells, "the file is ANOTHER now"
+    except NotebookError as error:
+        is_same = error.sha256 is not None and error.sha256 == result.provenance.notebook_sha256
+        otherwise = "it is not there any more, or cannot be read"
+    failed = frozenset(cell.cell for cell in result.cells if is_same)
+    return _OwnCode(path, "the file is still the same" if is_same else otherwise, cells, failed)
 
-    @cached_property
-    def _notebook(self) -> tuple[tuple[Cell, ...], str]:
-        try:
-            notebook = read_notebook(self.path)
-        except NotebookError as error:
-            same = error.sha256 and error.sha256 == self.sha256
-            return (), _SAME_FILE if same else "it is not there any more, or cannot be read"
-        same = notebook.sha256 == self.sha256
-        return notebook.cells, _SAME_FILE if same else "the file is ANOTHER now"
 
-    def _cell(self, number: int) -> str:
-        """A code cell by its number; a cell that failed then may have defined nothing."""
-        evidence = self.evidence if self.file_status == _SAME_FILE else None
-        failed = {cell.cell for cell in evidence.cells} if evidence else set()
-        return f"{number}, which did not run to its end" if number in failed else str(number)
+def _definitions(code: _OwnCode, function: str) -> Iterator[Line]:
+    """What seems to define a function; nothing where the notebook cannot be read."""
+
+    def place(cell: int) -> str:
+        failed = ", which did not run to its end" if cell in code.failed else ""
+        return f"code cell {cell}{failed}"
+
+    if not code.cells:
+        return
+    definitions, count = find_definitions(code.cells, function)
+    if not definitions:
+        yield entry("own code", f"no line of the notebook seems to define {function} ({code.status})")
+    elif count == 1:
+        yield entry("own code", f"{place(definitions[0].cell)} ({code.status})")
+    else:
+        shown = f", of which the last {len(definitions)} follow" if len(definitions) < count else ""
+        which = "found as text; which one counted is not known"
+        yield entry("own code", f"{count} places{shown}, {which} ({code.status})")
+    for definition in definitions:
+        if count > 1:
+            yield Line(f"      {place(definition.cell)}:")
+        yield from (Line(f"      {line}", "dim") for line in definition.lines)

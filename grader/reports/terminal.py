@@ -1,27 +1,150 @@
-"""What people see of a class on a terminal: a row for each submission or, of a large class, a summary."""
+"""What people see of a run on a terminal: how far it is, and in the end the class.
+
+The class is a row for each submission or, if it is large, a summary.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
+from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
-from grader.results.changes import FILE_NAME as CHANGES
-from grader.results.changes import Change, score_text
-from grader.results.model import Result
-from grader.results.review import cases
+from grader import signals as interrupt
+from grader.results.gradebook import CHANGES_FILE_NAME, Change, score_text
+from grader.results.model import Absence, Result
+from grader.results.review import case_of, cases
 from grader.results.statistics import summarise
-from grader.scores import format_points, points_text, total
+from grader.scores import format_points, points_text
 from grader.text import some, terminal_text
 
 _MAX_WIDTH = 40
 _MAX_ROWS = 100  # of more, a summary is shown
 _MAX_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a run; as text, where it is when it is interrupted.
+
+    Attributes:
+        doing: the current step, in a few words.
+        before: how many submissions had a current result when the run began.
+        total: how many other submissions there are to grade.
+        done: how many of these are done.
+        errors: how many of those done are in error.
+    """
+
+    doing: str = "starting"
+    before: int = 0
+    total: int = 0
+    done: int = 0
+    errors: int = 0
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "before anything was graded"
+        before = f" ({self.before} were graded before)" if self.before else ""
+        return f"after {self.done} of {self.total} notebooks{before}"
+
+
+ProgressCallback = Callable[[Progress], None]
+"""Called whenever a run has done something."""
+
+
+class ProgressReporter:
+    """Keeps the progress of a run and calls back at each change."""
+
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._progress, self._callback = Progress(), callback
+
+    def report(self, **changes: Any) -> None:
+        """Change fields of the progress."""
+        self._progress = replace(self._progress, **changes)
+        self._callback(self._progress)
+
+    def count(self, *, in_error: bool) -> None:
+        """Count a submission that is observed or cannot be; it may still wait to be judged."""
+        self.report(done=self._progress.done + 1, errors=self._progress.errors + in_error)
+
+
+def pace(done: int, left: int, seconds: float) -> str:
+    """The speed and the time left, from what was done in some seconds; empty before anything is done."""
+    if not done or seconds <= 0:
+        return ""
+    rate = done / seconds
+    speed = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.1f}/min"
+    return f"{speed}, {timedelta(seconds=round(left / rate))} left"
+
+
+@contextmanager
+def class_progress(go_on: str) -> Iterator[ProgressCallback]:
+    """A callback that shows the progress of a run on a terminal, and nowhere else.
+
+    `go_on` says what to do after an interruption, once a notebook has been graded.
+    """
+    display = _Display() if sys.stderr.isatty() else None
+    progress = Progress()
+
+    def tell(now: Progress) -> None:
+        nonlocal progress
+        progress = now
+        if display:
+            display.update(now)
+
+    again = "the same command begins again"
+    interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.total else again}.")
+    with display or nullcontext():
+        yield tell
+
+
+class _Display:
+    """One line on a terminal, gone at the end."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), _Pace())
+        self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> None:
+        self._bars.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def update(self, now: Progress) -> None:
+        total = now.before + now.total
+        if now.before and now.total and self._bars.tasks[0].total is None:
+            self._bars.console.print(f"{now.before} of {total} were graded before.", highlight=False)
+        completed = now.before + now.done
+        self._bars.update(self._task, description=now.doing, completed=completed, total=total, progress=now)
+
+
+class _Pace(ProgressColumn):
+    """How fast it goes, how long it will take, and how many are in error."""
+
+    _begun: tuple[float, int] | None = None  # when grading began, and what was done by then
+
+    def render(self, task: Task) -> Text:
+        now: Progress = task.fields.get("progress", Progress())
+        if not now.total or now.doing == Progress.doing:
+            return Text()
+        self._begun = self._begun or (time.monotonic(), now.done)
+        begun, done = self._begun
+        text = Text(pace(now.done - done, now.total - now.done, time.monotonic() - begun))
+        return text.append(f"  {now.errors} in error", "red") if now.errors else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,25 +153,22 @@ class RunSummary:
 
     Attributes:
         results: of every submission that was found and has been graded, now or before.
-        absent: (student, stem) of the roster without a submission.
         fresh: how many results are new.
-        without: folders without a notebook.
+        without_notebook: names of students' folders.
         note: what else the instructor should know, in a sentence.
         judged_again: how many were judged again from what had been observed before; they are not new.
         unlisted: students who handed in and are not on the roster.
-        points: what each question is worth, of the assignments that a student is absent from.
     """
 
     results: list[Result]
-    absent: list[tuple[str, str]]
+    absent: list[Absence]
     protection: str
     fresh: int
-    without: list[str]
+    without_notebook: list[str]
     note: str | None = None
     changes: list[Change] = field(default_factory=list)
     judged_again: int = 0
     unlisted: list[str] = field(default_factory=list)
-    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def print_class(run: RunSummary, out: Path) -> None:
@@ -60,17 +180,16 @@ def print_class(run: RunSummary, out: Path) -> None:
         _print_rows(console, run)
     errors = sum(result.status == "error" for result in run.results)
     graded = len(run.results) - errors
+    again = f", {run.judged_again} judged again" if run.judged_again else ""
     console.print(
-        f"\n{graded} graded, {errors} in error, {_news(run)}. Protection: {run.protection}.",
+        f"\n{graded} graded, {errors} in error, {run.fresh} new{again}. Protection: {run.protection}.",
         highlight=False,
     )
     _print_changes(console, run)
-    if run.without:
-        names = ", ".join(some(map(_plain, run.without), _MAX_NAMED))
-        console.print(f"[yellow]No notebook in:[/] {names}", highlight=False)
-    if run.unlisted:
-        names = ", ".join(some(map(_plain, run.unlisted), _MAX_NAMED))
-        console.print(f"[yellow]Not on the roster:[/] {names}", highlight=False)
+    for heading, names in (("No notebook in", run.without_notebook), ("Not on the roster", run.unlisted)):
+        if names:
+            listed = ", ".join(some(map(_plain, names), _MAX_NAMED))
+            console.print(f"[yellow]{heading}:[/] {listed}", highlight=False)
     for name, what in (
         ("gradebook.csv", "the gradebook"),
         ("report.html", "the class"),
@@ -83,23 +202,15 @@ def print_class(run: RunSummary, out: Path) -> None:
         )
 
 
-def _news(run: RunSummary) -> str:
-    again = f", {run.judged_again} judged again" if run.judged_again else ""
-    return f"{run.fresh} new{again}"
-
-
 def _print_rows(console: Console, run: RunSummary) -> None:
     table = _table("student", "assignment", score="right", status="left", remark="left")
-    needing = {id(case.result) for case in cases(run.results)}
     for result in run.results:
         status = "graded" if result.status == "graded" else "[red]error[/]"
         score = points_text(result.score, result.max_score)
-        remark = _remark(result, needs_a_look=id(result) in needing)
-        table.add_row(_plain(result.student), _plain(result.what), score, status, remark)
-    for student, stem in run.absent:
-        worth = run.points.get(stem)
-        score = "0" if worth is None else f"0 of {format_points(total(worth.values()))}"
-        table.add_row(_plain(student), stem, score, "[yellow]absent[/]", "")
+        table.add_row(_plain(result.student), _plain(result.what), score, status, _remark(result))
+    for absence in run.absent:
+        score = points_text(0, absence.max_score)
+        table.add_row(_plain(absence.student), absence.assignment, score, "[yellow]absent[/]", "")
     console.print(table)
 
 
@@ -107,7 +218,7 @@ def _print_summary(console: Console, run: RunSummary) -> None:
     """Each assignment in a row, then the submissions that need a human."""
     figures = ("submissions", "mean", "in error", "flagged", "absent")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
-    absent = Counter(stem for _, stem in run.absent)
+    absent = Counter(absence.assignment for absence in run.absent)
     for summary in summarise(run.results):
         mean = f"{summary.mean:.1f} of {format_points(summary.max_score)}"
         counts = map(str, (summary.errors, summary.flagged, absent[summary.stem]))
@@ -137,7 +248,7 @@ def _print_changes(console: Console, run: RunSummary) -> None:
         table.add_row(_plain(change.student), _plain(change.assignment), *figures, change.why)
     console.print(table)
     if number > _MAX_NAMED:
-        console.print(f"and {number - _MAX_NAMED} more, see {CHANGES}", highlight=False)
+        console.print(f"and {number - _MAX_NAMED} more, see {CHANGES_FILE_NAME}", highlight=False)
 
 
 def _table(*left: str, **columns: str) -> Table:
@@ -147,16 +258,15 @@ def _table(*left: str, **columns: str) -> Table:
     return table
 
 
-def _remark(result: Result, *, needs_a_look: bool) -> str:
+def _remark(result: Result) -> str:
     """What a human should know at a glance; the report says why to look at a submission."""
     if result.error:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
     remarks += [f"{len(result.superseded)} more left aside"] if result.superseded else []
-    remarks += (
-        ["look at it, see report.html"] if needs_a_look and not (result.flags or result.superseded) else []
-    )
+    if case_of(result) and not (result.flags or result.superseded):
+        remarks.append("look at it, see report.html")
     return escape(terminal_text("; ".join(remarks)))
 
 

@@ -1,4 +1,4 @@
-"""The gradebook as CSV, a line for each student and assignment; written and read."""
+"""The gradebook as CSV, a line for each student and assignment, and what a new one changes of the last."""
 
 from __future__ import annotations
 
@@ -6,60 +6,67 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
-from grader.results.model import Result
-from grader.scores import format_points, total
+from grader.errors import BrokenRunError
+from grader.results.model import Absence, Result
+from grader.results.store import ResultsStore, was_stopped
+from grader.scores import format_points
 from grader.text import without_formula
+
+FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
 
 #: A line of a gradebook by its columns.
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
+_CHANGES_COLUMNS = (
+    *("time", "student", "assignment"),
+    *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why"),
+)
 _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
+_ABSENT = "absent"
+_GONE = "gone"  # in no gradebook: the line is not there any more
 
 
-def gradebook(
-    results: Sequence[Result], absent: Sequence[tuple[str, str]], points: Mapping[str, Mapping[str, float]]
-) -> str:
-    """The gradebook as CSV text.
-
-    Args:
-        absent: (student, stem) of those of the roster who handed in nothing.
-        points: what each question is worth, of the assignments that a student is absent from.
-    """
-    asked = {q for worth in points.values() for q in worth} | {
-        question.id for result in results for question in result.questions
-    }
-    questions = sorted(asked, key=lambda q: int(q[1:]))
+def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
+    """The gradebook as CSV text, sorted by student and assignment, with a column for each question."""
+    lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
+    questions = {column for line in lines for column in line.keys() - {*_COLUMNS}}
+    columns = [*_COLUMNS, *sorted(questions, key=lambda question: int(question[1:]))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow([*_COLUMNS, *questions])
-    lines: list[list[Any]] = [_line(result, questions) for result in results]
-    lines += [_absent_line(student, stem, points[stem], questions) for student, stem in absent]
-    lines.sort(key=lambda line: (line[0], line[1]))
-    for line in lines:
-        (quoting if _SEPARATORS.search(line[0] + line[1]) else writer).writerow(line)
+    writer.writerow(columns)
+    for line in sorted(lines, key=lambda line: (line["student"], line["assignment"])):
+        is_plain = not _SEPARATORS.search(line["student"] + line["assignment"])
+        (writer if is_plain else quoting).writerow([line.get(column, "") for column in columns])
     return text.getvalue()
 
 
-def _line(result: Result, questions: Sequence[str]) -> list[Any]:
-    scores = {question.id: format_points(question.score) for question in result.questions}
-    return [
-        without_formula(result.student),
-        without_formula(result.what),
-        format_points(result.score),
-        format_points(result.max_score),
-        result.status,
-        result.provenance.notebook_sha256 or "",
-        *(scores.get(question, "") for question in questions),
-    ]
+def _line(result: Result) -> Line:
+    return {
+        "student": without_formula(result.student),
+        "assignment": without_formula(result.what),
+        "score": format_points(result.score),
+        "max_score": format_points(result.max_score),
+        "status": result.status,
+        "notebook_sha256": result.provenance.notebook_sha256 or "",
+        **{question.id: format_points(question.score) for question in result.questions},
+    }
 
 
-def _absent_line(student: str, stem: str, worth: Mapping[str, float], questions: Sequence[str]) -> list[Any]:
-    scores = ["0" if question in worth else "" for question in questions]
-    return [without_formula(student), stem, "0", format_points(total(worth.values())), "absent", "", *scores]
+def _line_of_absence(absence: Absence) -> Line:
+    return {
+        "student": without_formula(absence.student),
+        "assignment": absence.assignment,
+        "score": "0",
+        "max_score": format_points(absence.max_score),
+        "status": _ABSENT,
+        **dict.fromkeys(absence.points, "0"),
+    }
 
 
 def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
@@ -78,3 +85,165 @@ def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
     ):
         raise ValueError("columns are missing")
     return {(line["student"], line["assignment"]): line for line in lines}
+
+
+def still_handed_in(stored: Sequence[Result], results: Path) -> tuple[list[Result], list[str]]:
+    """The results that the gradebook has too, and where the notebooks of the others were.
+
+    A result outlives its notebook, in case that comes back; what is exported has to equal the gradebook. The
+    gradebook of a run that was stopped is older than the results, and decides nothing.
+    """
+    try:
+        lines = read_gradebook((results / FILE_NAME).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return [*stored], []
+    if was_stopped(results):
+        return [*stored], []
+    kept: list[Result] = []
+    gone: list[str] = []
+    for result in stored:
+        line = lines.get((without_formula(result.student), without_formula(result.what)))
+        if line is not None and line["status"] != _ABSENT:
+            kept.append(result)
+        else:
+            gone.append(result.notebook)
+    return kept, gone
+
+
+@dataclass(frozen=True)
+class Change:
+    """The lines of the old and the new gradebook of a result whose score, maximum or status has changed."""
+
+    before: Line
+    after: Line
+
+    @property
+    def student(self) -> str:
+        return self.after["student"]
+
+    @property
+    def assignment(self) -> str:
+        return self.after["assignment"]
+
+    @property
+    def why(self) -> str:
+        """What the two lines tell about the reason."""
+        if self.after["status"] in {_ABSENT, _GONE}:
+            return "nothing handed in any more"
+        if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
+            return "another notebook"
+        return "checks or course changed"
+
+
+def changes(before: str, after: str) -> list[Change]:
+    """The lines where points or status differ, and those that are gone; a first submission is no change.
+
+    Raises:
+        ValueError: `before` is no gradebook, perhaps since a spreadsheet saved it in another form.
+    """
+    if before == after:
+        return []
+    lines = read_gradebook(after)
+    return [
+        Change(line, lines.get(key, {**line, "score": "0", "status": _GONE, "notebook_sha256": ""}))
+        for key, line in read_gradebook(before).items()
+        if line["status"] != _ABSENT and (key not in lines or _differ(line, lines[key]))
+    ]
+
+
+def _differ(before: Line, after: Line) -> bool:
+    return before["status"] != after["status"] or any(
+        _number(before[column]) != _number(after[column]) for column in ("score", "max_score")
+    )
+
+
+def _number(text: str) -> float | str:
+    """A score, however a spreadsheet may have written it."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def score_text(line: Line) -> str:
+    """What a line of a gradebook says of a result, as ``12 of 30`` or ``0 of 30, error``."""
+    status = "" if line["status"] == "graded" else f", {line['status']}"
+    return f"{line['score']} of {line['max_score']}{status}"
+
+
+def write_gradebook(store: ResultsStore, text: str, *, same_class: bool) -> tuple[list[Change], str | None]:
+    """Write a gradebook, and before it add what it changes of the stored gradebook to the history.
+
+    So a run that is killed in between is compared with the same gradebook again.
+
+    Args:
+        same_class: whether both runs graded the same submissions; if not, no result counts as gone.
+
+    Returns:
+        The changes and, where the old gradebook cannot be compared, a sentence about it.
+
+    Raises:
+        BrokenRunError: the gradebook or the history cannot be read or written.
+    """
+    path, unknown = store.path / FILE_NAME, None
+    changed: list[Change] = []
+    try:
+        found = changes(path.read_text(encoding="utf-8-sig"), text)
+        changed = [change for change in found if same_class or change.after["status"] != _GONE]
+    except FileNotFoundError:
+        pass  # the first run
+    except (OSError, ValueError):
+        unknown = f"{path} was saved in another form, so nobody can say which results have changed."
+    grown = history(store.path / CHANGES_FILE_NAME, changed) if changed else None
+    if grown is not None:
+        store.write(store.path / CHANGES_FILE_NAME, grown)
+    store.write(path, text)
+    return changed, unknown
+
+
+def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -> str | None:
+    """The history with some changes at its end; None where there is nothing to add.
+
+    A killed run may have written its changes, and not its gradebook: such changes are not added again.
+
+    Raises:
+        BrokenRunError: there is a history that cannot be read.
+    """
+    text = _history_text(path)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:  # no CSV any more; it grows all the same
+        rows = []
+    last = {tuple(row[1:3]): row[1:] for row in rows}
+    time = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    added = [cells for cells in map(_cells, changed) if last.get(tuple(cells[:2])) != cells]
+    if not added:
+        return None
+    end = io.StringIO()
+    writer = csv.writer(end, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([] if text else [_CHANGES_COLUMNS])
+    writer.writerows([time, *cells] for cells in added)
+    return text + ("\n" if text and not text.endswith("\n") else "") + end.getvalue()
+
+
+def _cells(change: Change) -> list[str]:
+    """What is kept of a change; its texts are harmless, as those of a gradebook are."""
+    figures = [
+        line[column] for line in (change.before, change.after) for column in ("score", "max_score", "status")
+    ]
+    return [change.student, change.assignment, *figures, change.why]
+
+
+def _history_text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise BrokenRunError(
+            f"{path} cannot be read ({error.strerror}): move it away and run the same again"
+        ) from error
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:  # a spreadsheet saved it; this takes any byte, and none is lost
+        return content.decode("latin-1")

@@ -5,22 +5,27 @@ From judging to JSON and back (`reader.py`) there is this one form; reading keep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from grader.checks.failed_cell import RAISED, FailedCell
 from grader.checks.finding import Kind
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import Failure
-from grader.scores import remarks
+from grader.sandbox.failed_cell import RAISED, FailedCell
+from grader.scores import remarks, total
 
 SCHEMA = "autograd-grader/result/v1"
+MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
 
 Outcome = Literal["passed", "failed", "error"]
+#: How much of a question a student earned; a question that is worth nothing is earned by an answer.
+Earned = Literal["full", "part", "nothing", "unanswered"]
+EARNED: tuple[Earned, ...] = get_args(Earned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,13 @@ class QuestionResult:
     def in_full(self) -> bool:
         """Whether it earned all its points."""
         return self.score >= self.max_score
+
+    @property
+    def earned(self) -> Earned:
+        """How much of it was earned."""
+        if self.status != "answered":
+            return "unanswered"
+        return "full" if self.in_full else "part" if self.score > 0 else "nothing"
 
     @property
     def remarks(self) -> list[str]:
@@ -118,6 +130,7 @@ class Result:
         name: the assignment or, where that is unknown, a name of the notebook's own; files are called so.
         superseded: where other notebooks of the same student and assignment lie.
         cells: those that did not run to their end, the first of each way to end.
+        more_cells: how many others did not.
     """
 
     name: str
@@ -132,8 +145,9 @@ class Result:
     flags: tuple[Flag, ...]
     questions: tuple[QuestionResult, ...]
     provenance: Provenance
-    end_task: QuestionResult | None = None  # results of older graders have none, nor cells
+    end_task: QuestionResult | None = None  # results of older graders have none, nor what follows
     cells: tuple[FailedCell, ...] = ()
+    more_cells: int = 0
 
     @property
     def what(self) -> str:
@@ -151,9 +165,15 @@ class Result:
         return [question.id for question in self.questions if question.status != "answered"]
 
     @property
-    def stopped(self) -> list[FailedCell]:
+    def stopped_cells(self) -> list[FailedCell]:
         """The cells that did not end by themselves."""
         return [cell for cell in self.cells if cell.ended != RAISED]
+
+    @property
+    def about_cells(self) -> list[str]:
+        """A sentence for each cell that did not run to its end; for the first of very many."""
+        sentences = [cell.sentence for cell in self.cells]
+        return [*sentences, f"And {self.more_cells} more."] if self.more_cells else sentences
 
     def to_json(self) -> dict[str, Any]:
         """The form that is stored."""
@@ -162,6 +182,30 @@ class Result:
         return {"schema": SCHEMA, **fields}
 
 
-def newest(results: Sequence[Result]) -> Result:
-    """The result that was graded last; of several, the result with most questions."""
-    return max(results, key=lambda result: (result.provenance.graded_at or "", len(result.questions)))
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A student of the roster who did not hand in an assignment that others did.
+
+    Attributes:
+        points: what each question is worth.
+    """
+
+    student: str
+    assignment: str
+    points: Mapping[str, float]
+
+    @property
+    def max_score(self) -> float:
+        """What could have been earned."""
+        return total(self.points.values())
+
+
+def kept_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:
+    """The first failed cells of each way to end, so that no result is very large; how many others failed."""
+    counts = Counter[str]()
+    kept = []
+    for cell in cells:
+        counts[cell.ended] += 1
+        if counts[cell.ended] <= MAX_CELLS:
+            kept.append(cell)
+    return tuple(kept), len(cells) - len(kept)

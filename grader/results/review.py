@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.checks.failed_cell import FailedCell, stopped_cells
 from grader.results.model import Flag, QuestionResult, Result
 from grader.sandbox.evidence import ENDINGS
+from grader.sandbox.failed_cell import FailedCell, about_stopped
 from grader.text import some
 
 _MOST = 12  # flags, questions, cells or notebooks in a sentence
@@ -28,13 +28,14 @@ class Case:
 
 def cases(results: Iterable[Result]) -> list[Case]:
     """The submissions that a human has to look at: the gravest first, else in the order of the results."""
-    listed = []
-    for result in results:
-        every = _reasons(result)
-        given = tuple(reason for reason in every if reason)
-        if given:
-            listed.append(Case(result, every.index(given[0]), given))
-    return sorted(listed, key=lambda case: case.rank)
+    return sorted(filter(None, map(case_of, results)), key=lambda case: case.rank)
+
+
+def case_of(result: Result) -> Case | None:
+    """Why a human has to look at a submission; None where nobody has to."""
+    every = _reasons(result)
+    given = tuple(reason for reason in every if reason)
+    return Case(result, every.index(given[0]), given) if given else None
 
 
 def _reasons(result: Result) -> list[str]:
@@ -48,7 +49,7 @@ def _reasons(result: Result) -> list[str]:
         unjudged,
         flags,
         ended,
-        _stopped(result.stopped),
+        _stopped(result.stopped_cells),
         several if left and result.assignment else "",
     ]
 
@@ -70,7 +71,7 @@ def _stopped(stopped: Sequence[FailedCell]) -> str:
     cells: dict[str, list[str]] = {}
     for cell in stopped:
         cells.setdefault(cell.text, []).append(str(cell.cell))
-    return " ".join(stopped_cells(some(numbers, _MOST), why) for why, numbers in cells.items())
+    return " ".join(about_stopped(some(numbers, _MOST), why) for why, numbers in cells.items())
 
 
 def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from statistics import fmean, median
 
-from grader.results.model import END_TASK_STATUSES, CheckResult, QuestionResult, Result, newest
+from grader.results.model import EARNED, END_TASK_STATUSES, CheckResult, Earned, QuestionResult, Result
 from grader.sandbox.evidence import CONSEQUENCES
 
 _MOST_SHOWN = 5
@@ -35,42 +34,34 @@ class CheckSummary:
 
     Attributes:
         of: how many were checked.
+        failed: how many of them failed it.
         messages: the diagnoses of those who failed, the most frequent first.
     """
 
     id: str
     title: str
     of: int
+    failed: int
     messages: list[MessageCount]
 
-    @cached_property
-    def failed(self) -> int:
-        """How many failed it."""
-        return sum(count.number for count in self.messages)
 
-
-@dataclass
+@dataclass(frozen=True)
 class QuestionSummary:
-    """How many earned a question in full, in part or not at all, and how many answered it or did not.
+    """A question.
 
     Attributes:
+        outcomes: how many students earned how much of it.
+        answered: how many answered it.
+        checks: as the newest result has them.
         messages: what those who answered were told, by the number of students, in whatever checks.
     """
 
     id: str
     title: str
-    checks: list[CheckSummary] = field(default_factory=list)
-    full: int = 0
-    part: int = 0
-    none: int = 0
-    untouched: int = 0
-    answered: int = 0
-    messages: list[MessageCount] = field(default_factory=list)
-
-    @property
-    def outcomes(self) -> tuple[int, int, int, int]:
-        """How many earned it in full, in part, answered and earned nothing, did not answer."""
-        return self.full, self.part, self.none - self.untouched, self.untouched
+    outcomes: dict[Earned, int]
+    answered: int
+    checks: list[CheckSummary]
+    messages: list[MessageCount]
 
     @property
     def failed_checks(self) -> list[CheckSummary]:
@@ -131,7 +122,7 @@ def summarise(results: Iterable[Result]) -> list[AssignmentSummary]:
 
 def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
     # A run for a few students leaves the results of others as they are, perhaps by an older course.
-    latest = newest(results)
+    newest = max(results, key=lambda result: (result.provenance.graded_at or "", len(result.questions)))
     answers: dict[str, list[QuestionResult]] = defaultdict(list)
     for result in results:
         for answer in result.questions:
@@ -139,34 +130,34 @@ def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
     statuses = [result.end_task.end_task_status for result in results if result.end_task]
     return AssignmentSummary(
         stem,
-        latest.max_score,
+        newest.max_score,
         [result.score for result in results],
         sum(result.status == "error" for result in results),
         sum(bool(result.flags) for result in results),
-        [_question(question, answers[question.id]) for question in latest.questions],
+        [_question(question, answers[question.id]) for question in newest.questions],
         {status: statuses.count(status) for status in END_TASK_STATUSES if statuses},
     )
 
 
-def _question(question: QuestionResult, answers: Sequence[QuestionResult]) -> QuestionSummary:
+def _question(question: QuestionResult, every: Sequence[QuestionResult]) -> QuestionSummary:
+    earned = Counter(answer.earned for answer in every)
+    answers = [answer for answer in every if answer.status == "answered"]
     checked: dict[str, list[CheckResult]] = defaultdict(list)
-    told: list[CheckResult] = []
-    summary = QuestionSummary(question.id, question.title)
-    for answer in answers:
-        # A question that is worth nothing is earned in full by all who answer it.
-        full = answer.status == "answered" and answer.score == answer.max_score
-        summary.full += full
-        summary.none += answer.score == 0 and not full
-        summary.part += answer.score != 0 and not full
-        summary.untouched += answer.status != "answered"
-        if answer.status == "answered":
-            summary.answered += 1
-            told += _told(answer)
-            for check in answer.checks:
-                checked[check.id].append(check)
-    summary.messages = count_messages(told)
-    summary.checks = [_check(check, checked[check.id]) for check in question.checks]
-    return summary
+    for check in (check for answer in answers for check in answer.checks):
+        checked[check.id].append(check)
+    checks = []
+    for check in question.checks:
+        failed = [other for other in checked[check.id] if other.outcome != "passed"]
+        of = len(checked[check.id])
+        checks.append(CheckSummary(check.id, check.title, of, len(failed), _messages(failed)))
+    return QuestionSummary(
+        question.id,
+        question.title,
+        {how: earned[how] for how in EARNED},
+        len(answers),
+        checks,
+        _messages(check for answer in answers for check in _told(answer)),
+    )
 
 
 def _told(answer: QuestionResult) -> list[CheckResult]:
@@ -174,20 +165,15 @@ def _told(answer: QuestionResult) -> list[CheckResult]:
     by_mistake: dict[str, CheckResult] = {}
     for check in answer.checks:
         if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
-            by_mistake.setdefault(mistake_of(check), check)
+            by_mistake.setdefault(_mistake(check), check)
     return [*by_mistake.values()]
 
 
-def _check(check: CheckResult, checked: Sequence[CheckResult]) -> CheckSummary:
-    failed = [other for other in checked if other.outcome != "passed"]
-    return CheckSummary(check.id, check.title, len(checked), count_messages(failed))
-
-
-def count_messages(failed: Iterable[CheckResult]) -> list[MessageCount]:
+def _messages(failed: Iterable[CheckResult]) -> list[MessageCount]:
     """The diagnoses by their number, the most frequent first; each mistake counts as one diagnosis."""
     wordings: dict[str, Counter[str | None]] = defaultdict(Counter)
     for check in failed:
-        wordings[mistake_of(check)][check.message] += 1
+        wordings[_mistake(check)][check.message] += 1
     counts = []
     for wording in wordings.values():
         ((message, most),) = wording.most_common(1)
@@ -195,6 +181,6 @@ def count_messages(failed: Iterable[CheckResult]) -> list[MessageCount]:
     return sorted(counts, key=lambda count: -count.number)
 
 
-def mistake_of(check: CheckResult) -> str:
+def _mistake(check: CheckResult) -> str:
     """What the findings of all have in common who made the same mistake, whatever their numbers are."""
     return check.group or check.message or ""

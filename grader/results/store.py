@@ -1,10 +1,15 @@
-"""The folder of a run's results; every file in it is complete or not there."""
+"""The folder of a run's results; every file in it is complete or not there.
+
+A run takes a file that it cannot read for one that is missing, and makes it again. What goes to other systems
+is read strictly by `read_results`: a file that is no result is refused, and not left out.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -14,11 +19,10 @@ import msgspec
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
-from grader.results.model import QuestionResult, Result
-from grader.results.reader import read_run, result_from_json
+from grader.results.model import SCHEMA, QuestionResult, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
-from grader.text import did_you_mean
+from grader.text import did_you_mean, file_name
 
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
@@ -83,9 +87,19 @@ class ResultsStore:
             os.close(self._lock)
             self._lock = None
 
-    def run(self) -> dict[str, Any]:
-        """What is known of the run before; empty where there was none."""
-        return read_run(self.path)
+    def write(self, path: str | Path, text: str) -> None:
+        """Write a file under a temporary name and rename it.
+
+        Raises:
+            BrokenRunError: the disk is full or the folder has gone.
+        """
+        unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
+        try:
+            write_atomic(Path(path), text.encode(errors="replace"), unfinished=unfinished)
+        except OSError as error:
+            raise BrokenRunError(
+                f"{path} cannot be written ({error.strerror}): make room and run the same again"
+            ) from error
 
     def write_run(self, run: dict[str, Any]) -> None:
         """Keep what the next run needs to go on from here."""
@@ -94,8 +108,7 @@ class ResultsStore:
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
         try:
-            content = Path(self._result_path(student, name)).read_bytes()
-            return self.shared(result_from_json(msgspec.json.decode(content), name))
+            return self.shared(_read_result(Path(self._place("submissions", student, name))))
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -123,7 +136,8 @@ class ResultsStore:
             )
         result = self.result(student, name)
         if result is None:
-            raise GraderError(f"{self._result_path(student, name)} is spoiled: run the same `grade` again")
+            place = self._place("submissions", student, name)
+            raise GraderError(f"{place} is spoiled: run the same `grade` again")
         return result
 
     def shared(self, result: Result) -> Result:
@@ -134,35 +148,35 @@ class ResultsStore:
     def write_result(self, result: Result) -> None:
         """Store a result."""
         text = json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False) + "\n"
-        self.write(self._result_path(result.student, result.name), text)
+        self.write(self._place("submissions", result.student, result.name), text)
 
     def has_feedback(self, student: str, name: str) -> bool:
         """Whether both forms of a submission's feedback are there."""
-        feedback = f"{self._root}/feedback/{student}/{name}"
-        return all(Path(f"{feedback}.{suffix}").exists() for suffix in ("md", "html"))
+        return all(Path(self._place("feedback", student, name, form)).exists() for form in ("md", "html"))
 
     def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
         """The fingerprint of the evidence that is stored of a submission; None where there is none."""
-        return _read_fingerprint(Path(self._evidence_path(student, name)))
+        try:
+            with Path(self._place("evidence", student, name)).open(encoding="utf-8") as file:
+                head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
+            return str(head["fingerprint"])
+        except (KeyError, OSError, TypeError, ValueError):
+            return None
 
     def evidence(self, student: str, name: str) -> StoredEvidence | None:
-        """What was observed of a submission before."""
-        return _read_evidence(Path(self._evidence_path(student, name)))
+        """What was observed of a submission before; None where there is nothing that can be read."""
+        return _read_evidence(Path(self._place("evidence", student, name)))
 
     def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
         """Store what was observed, so that a changed assertion need not run student code again."""
-        self.write(self._evidence_path(student, name), _evidence_text(stored))
-
-    def count_results(self) -> int:
-        """How many results are stored."""
-        return sum(1 for _ in (self.path / "submissions").glob("*/*.json"))
+        self.write(self._place("evidence", student, name), _evidence_text(stored))
 
     def expected(self, kind: str, stem: str, fingerprint: str) -> Evidence | None:
         """What was observed before of the course's own notebooks; it tells the expected values.
 
         Args:
-            kind: ``reference``, ``stubs`` (the notebook as it is handed out) or ``without_oracles`` (the
-                reference itself, where oracles answer in its place).
+            kind: ``reference``, ``stubs`` (the notebook as it is handed out) or ``ordinary`` (the reference
+                itself, where oracles answer in its place).
             fingerprint: of the reference.
         """
         stored = _read_evidence(self._expected_path(kind, stem, fingerprint))
@@ -177,26 +191,9 @@ class ResultsStore:
         folder = self.path / "reference"
         return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
 
-    def write(self, path: str | Path, text: str) -> None:
-        """Write a file under a temporary name and rename it.
-
-        Raises:
-            BrokenRunError: the disk is full or the folder has gone.
-        """
-        unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
-        try:
-            write_atomic(Path(path), text.encode(errors="replace"), unfinished=unfinished)
-        except OSError as error:
-            raise BrokenRunError(
-                f"{path} cannot be written ({error.strerror}): make room and run the same again"
-            ) from error
-
-    # Texts in place of paths: thousands of them are looked at in every run.
-    def _result_path(self, student: str, name: str) -> str:
-        return f"{self._root}/submissions/{student}/{name}.json"
-
-    def _evidence_path(self, student: str, name: str) -> str:
-        return f"{self._root}/evidence/{student}/{name}.json"
+    def _place(self, folder: str, student: str, name: str, form: str = "json") -> str:
+        """The path of a submission's file; a text, for thousands of them are looked at in every run."""
+        return f"{self._root}/{folder}/{student}/{name}.{form}"
 
 
 _EVIDENCE = '\n"evidence":'
@@ -208,16 +205,6 @@ def _evidence_text(stored: StoredEvidence) -> str:
     return f"{json.dumps(head)[:-1]},{_EVIDENCE}{stored.evidence.to_json()}}}\n"
 
 
-def _read_fingerprint(path: Path) -> str | None:
-    """The fingerprint in the first line of a file; None where there is none."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
-        return str(head["fingerprint"])
-    except (KeyError, OSError, TypeError, ValueError):
-        return None
-
-
 def _read_evidence(path: Path) -> StoredEvidence | None:
     """The evidence in a file; None where there is none, or none that can be read."""
     try:
@@ -227,3 +214,89 @@ def _read_evidence(path: Path) -> StoredEvidence | None:
         return StoredEvidence(stored["fingerprint"], evidence, stored["seed"], stored["reference"])
     except (KeyError, MalformedError, OSError, TypeError, ValueError):
         return None
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What a results folder says of its last run; empty where it says nothing that can be read."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return run if isinstance(run, dict) else {}
+
+
+def was_stopped(results: Path) -> bool:
+    """Whether the last run of ``grade`` has not come to its end."""
+    return read_run(results).get("finished") is False
+
+
+def read_results(results: Path) -> list[Result]:
+    """All stored results below ``--out`` of ``grade``, sorted by student and name.
+
+    Raises:
+        GraderError: there are none, or a file of them is not a result.
+    """
+    folder = results / "submissions"
+    try:
+        paths = sorted(
+            path
+            for student in folder.iterdir()
+            if student.is_dir() and not student.is_symlink()
+            for path in student.iterdir()
+            if path.suffix == ".json" and path.is_file() and not path.is_symlink()
+        )
+    except OSError as error:
+        raise GraderError(
+            f"{folder} cannot be read ({error.strerror}): grade a class first, or name the folder of its"
+            " results by --results"
+        ) from error
+    if not paths:
+        raise GraderError(f"{folder} holds no results: grade a class first, or name another by --results")
+    found = []
+    for path in paths:
+        try:
+            found.append(_read_result(path))
+        except OSError as error:
+            raise GraderError(f"{path} cannot be read ({error.strerror}): make it readable") from error
+        except (ValueError, RecursionError) as error:
+            raise GraderError(
+                f"{path} is not a result of this grader ({str(error)[:100]}): delete it and run grade again"
+            ) from error
+    return found
+
+
+def _read_result(path: Path) -> Result:
+    """The result in a file; OSError, RecursionError and ValueError where there is none."""
+    stored = result_from_json(msgspec.json.decode(path.read_bytes()), path.stem)
+    if stored.student != path.parent.name:
+        raise ValueError(f"it is a result of {stored.student!r}")
+    return stored
+
+
+def result_from_json(stored: Any, name: str) -> Result:
+    """Read a stored result from its JSON, decoded.
+
+    Args:
+        name: of its file, without the suffix.
+
+    Raises:
+        ValueError: it has not the form of a result; the text says where.
+    """
+    if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
+    result = msgspec.convert({**stored, "name": name}, Result)
+    if file_name(result.student) != result.student:
+        raise ValueError("the student's name is no name of a folder")
+    if result.assignment not in {None, name}:
+        raise ValueError(f"it is a result of {result.assignment!r}")
+    if min(_points(result)) < 0:
+        raise ValueError("points are negative")
+    return result
+
+
+def _points(result: Result) -> Iterator[float]:
+    yield from (result.score, result.max_score)
+    for question in result.all_questions:
+        yield from (question.score, question.max_score)
+        for check in question.checks:
+            yield from (check.points, check.max_points)

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from grader.reports.templates import markdown_text
 from grader.results.gradebook import gradebook
-from grader.text import printable, terminal_line, terminal_text, without_controls
+from grader.results.model import Absence
+from grader.text import markdown_text, printable, terminal_line, terminal_text, without_controls
 
 
 @pytest.mark.parametrize("turner", ["\u202a", "\u202b", "\u202d", "\u202e", "\u2066", "\u2068", "\u2069"])
@@ -63,6 +63,6 @@ def test_a_log_takes_no_commands(text, shown, line):
 )
 def test_no_cell_of_the_gradebook_is_a_formula(name, line):
     """Wherever a spreadsheet sees the beginning of a cell, no name begins with a formula's first letter."""
-    text = gradebook([], [(name, "01_leaves")], {"01_leaves": {"q1": 5.0}})
+    text = gradebook([], [Absence(name, "01_leaves", {"q1": 5.0})])
     assert text.splitlines()[1].startswith(line)
     assert next(csv.DictReader(io.StringIO(text)))["student"].removeprefix("'") == name

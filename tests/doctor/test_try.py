@@ -11,8 +11,7 @@ from tiny_course import write_course
 from grader.checks.comparison import assert_close
 from grader.cli import main
 from grader.course.new import write_new
-from grader.doctor.side_by_side import side_by_side
-from grader.reports.format_facts import entries_of
+from grader.reports.facts import entries_of, side_by_side
 from grader.sandbox.facts import Raised, Tensor
 
 STEM = "01_tiny"

@@ -86,4 +86,4 @@ def test_everybody_has_one_result(graded):
     assert len(CASES) >= 50
     assert sorted(graded.results) == sorted(case.student for case in CASES)
     assert len(graded.outcome.results) == len(CASES)
-    assert graded.outcome.without == []
+    assert graded.outcome.without_notebook == []

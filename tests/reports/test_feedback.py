@@ -16,6 +16,7 @@ from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdo
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.sandbox.evidence import Failure, no_facts
 from grader.sandbox.facts import Raised
+from grader.sandbox.failed_cell import FailedCell
 from grader.scores import apportioned
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
@@ -122,8 +123,16 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
 
-def both(*arguments, **options):
-    return feedback_html(*arguments, **options), feedback_markdown(*arguments, **options)
+def page_of(result, pictures=None, shows=None):
+    return feedback_html(result, pictures or {}, shows or Feedback())
+
+
+def both(result, pictures=None, shows=None):
+    return page_of(result, pictures, shows), feedback_markdown(result, pictures or {}, shows or Feedback())
+
+
+def failed_cell(number, text="E"):
+    return FailedCell(number, "raised", text)
 
 
 def fences(text):
@@ -142,7 +151,7 @@ def fences(text):
 
 def test_the_scores_stand_on_top():
     """Before the first question a page says what each earned, and leads there."""
-    page, text = both(result(PASSED, FAILED), [])
+    page, text = both(result(PASSED, FAILED))
     links = [a["href"] for a in Page(page).all("a")]
     assert links == ["#q1", "#q2"]
     assert [a["class"] for a in Page(page).all("a")] == ["full", "none"]
@@ -154,8 +163,8 @@ def test_a_question_tells_its_checks_in_their_order():
     """Title, outcome, points, diagnosis and hint of one check stand together."""
     checks = [check(title="First", message="Seen one."), check(title="Second", message="Seen two.")]
     for text in (
-        Page(both(result(question(checks=checks)), [])[0]).text,
-        both(result(question(checks=checks)), [])[1],
+        Page(both(result(question(checks=checks)))[0]).text,
+        both(result(question(checks=checks)))[1],
     ):
         places = [text.index(part) for part in ("First", "Seen one.", "Print is", "Second", "Seen two.")]
         assert places == sorted(places)
@@ -166,17 +175,17 @@ def test_a_graph_like_the_references_is_folded():
     same = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", None, True)
     other = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", same)
     told = "the same as the reference"
-    for text in both(result(question()), [], {"q1": [same]}):
+    for text in both(result(question()), {"q1": [same]}):
         assert text.count(f"{told}'s; what is wrong is not in this graph") + text.count(f"{told}&#39;s;") == 1
         assert '<details class="xray" open' not in text
-    for pages in (both(result(question()), [], {"q1": [other]}), both(result(PASSED), [], {"q1": [same]})):
+    for pages in (both(result(question()), {"q1": [other]}), both(result(PASSED), {"q1": [same]})):
         assert not any(told in text for text in pages)
 
 
 def test_a_diagnosis_is_told_once():
     """Where checks failed for one reason, the others are folded beneath the first."""
     checks = [check(title="First"), check(title="Between", message="Other."), check(title="Second")]
-    for text in both(result(question(checks=checks)), []):
+    for text in both(result(question(checks=checks))):
         assert text.count("It is the result of Mul.") == 1
         assert text.count("One more check failed for the same reason") == 1
         places = [text.index(part) for part in ("First", "result of Mul", "One more", "Second", "Between")]
@@ -226,8 +235,8 @@ def test_what_is_not_shown_leaves_no_trace(hidden, gone):
     questions = [PASSED, question("q2", checks=[check(), check(title="It trains")])]
     pictures = {"q2": [drawn("mine")]}
     for full, less in zip(
-        both(result(*questions), [], pictures),
-        both(result(*questions), [], pictures, shows=Feedback(**{hidden: False})),
+        both(result(*questions), pictures),
+        both(result(*questions), pictures, shows=Feedback(**{hidden: False})),
         strict=True,
     ):
         assert any(part in full for part in gone)
@@ -241,7 +250,7 @@ def test_what_is_not_shown_leaves_no_trace(hidden, gone):
 def test_outcomes_stay_where_diagnoses_are_hidden():
     """A student who is told nothing else still learns which checks failed."""
     questions = [question(checks=[check(), check(outcome="passed", points=2.0, message=None)], score=2.0)]
-    page, text = both(result(*questions), [], shows=Feedback(diagnoses=False, hints=False, xrays=False))
+    page, text = both(result(*questions), shows=Feedback(diagnoses=False, hints=False, xrays=False))
     assert [spans["class"] for spans in Page(page).all("span", "outcome")] == [
         "outcome failed",
         "outcome passed",
@@ -251,7 +260,7 @@ def test_outcomes_stay_where_diagnoses_are_hidden():
 
 def test_pictures_stand_in_their_question():
     """An X-ray stands below the checks of its question: open where points were lost, else folded."""
-    page, text = both(result(PASSED, FAILED), [], {"q1": [drawn("mine")], "q2": [drawn("yours")]})
+    page, text = both(result(PASSED, FAILED), {"q1": [drawn("mine")], "q2": [drawn("yours")]})
     parsed = Page(page)
     assert ["open" in details for details in parsed.all("details", "xray")] == [False, True]
     order = [
@@ -265,7 +274,7 @@ def test_pictures_stand_in_their_question():
 
 def test_the_reference_stands_beside():
     """Where a picture brings the reference's, both are named, and each has its own sentence."""
-    page, text = both(result(FAILED), [], {"q2": [drawn("mine", reference=drawn("theirs"))]})
+    page, text = both(result(FAILED), {"q2": [drawn("mine", reference=drawn("theirs"))]})
     parsed = Page(page)
     order = [parsed.text.index(part) for part in ("Yours", "mine has 3", "The reference's", "theirs has 3")]
     assert order == sorted(order)
@@ -276,15 +285,15 @@ def test_the_reference_stands_beside():
 def test_there_is_one_legend():
     """How to read an X-ray is said once, at the first; without one it is not said."""
     pictures = {"q1": [drawn("a"), drawn("b")], "q2": [drawn("c")]}
-    parsed = Page(feedback_html(result(PASSED, FAILED), [], pictures))
+    parsed = Page(page_of(result(PASSED, FAILED), pictures))
     assert len(parsed.all("details", "legend")) == 1
-    assert not Page(feedback_html(result(PASSED, FAILED), [])).all("details", "legend")
-    assert not Page(feedback_html(result(NOT_ANSWERED), [], pictures)).all("details", "legend")
+    assert not Page(page_of(result(PASSED, FAILED))).all("details", "legend")
+    assert not Page(page_of(result(NOT_ANSWERED), pictures)).all("details", "legend")
 
 
 def test_a_page_runs_no_script_and_loads_nothing():
     """Its policy forbids both, and it does not try."""
-    page = feedback_html(result(PASSED, FAILED), ["Code cell 1 stopped."], {"q2": [drawn("mine")]})
+    page = page_of(result(PASSED, FAILED, cells=[failed_cell(1)]), {"q2": [drawn("mine")]})
     (policy,) = [m["content"] for m in Page(page).all("meta") if m.get("http-equiv")]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
     assert "script" not in page
@@ -296,12 +305,14 @@ def test_a_page_runs_no_script_and_loads_nothing():
 def hostile_result():
     checks = [check(title=HOSTILE, message=HOSTILE, hint=HOSTILE)]
     questions = question("q1", title=HOSTILE, checks=checks), question("q2", status="missing", checks=checks)
-    return result(*questions, student=HOSTILE, notebook=HOSTILE, superseded=[HOSTILE])
+    return result(
+        *questions, student=HOSTILE, notebook=HOSTILE, superseded=[HOSTILE], cells=[failed_cell(1, HOSTILE)]
+    )
 
 
 def hostile_pages():
     pictures = {"q1": [Picture(HOSTILE, HOSTILE, SVG, "flowchart TB", drawn("theirs"))]}
-    return both(hostile_result(), [HOSTILE], pictures)
+    return both(hostile_result(), pictures)
 
 
 def test_names_and_messages_are_no_markup_in_a_page():
@@ -325,7 +336,7 @@ def test_names_and_messages_are_no_markup_in_markdown():
 
 def test_an_error_is_all_there_is():
     """A notebook that could not be graded has its reason on the page, and no questions."""
-    for text in both(result(PASSED, FAILED, error=HOSTILE), []):
+    for text in both(result(PASSED, FAILED, error=HOSTILE)):
         assert "could not be graded" in text
         assert "A weight" not in text
         assert "<script" not in text
@@ -333,7 +344,7 @@ def test_an_error_is_all_there_is():
 
 def test_code_in_a_message_is_shown_as_code():
     """What an author puts between backticks; a student's text between them stays text."""
-    page = feedback_html(result(question(checks=[check(message="Use `with x:` and `<b>`.")])), [])
+    page = page_of(result(question(checks=[check(message="Use `with x:` and `<b>`.")])))
     assert "<code>with x:</code> and <code>&lt;b&gt;</code>" in page
 
 
@@ -343,7 +354,7 @@ def test_code_in_a_message_is_shown_as_code():
 )
 def test_a_fence_is_not_broken_out_of(text):
     """Mermaid that tries to close its own fence stays inside."""
-    told = feedback_markdown(result(FAILED), [], {"q2": [Picture("c", "s", SVG, text)]})
+    _, told = both(result(FAILED), {"q2": [Picture("c", "s", SVG, text)]})
     ((info, _),) = fences(told)
     assert info == "mermaid"
     assert told.endswith(f"```\n\n{LEGEND_MARKDOWN}\n")
@@ -351,8 +362,8 @@ def test_a_fence_is_not_broken_out_of(text):
 
 def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
     """A missing function names the first cell that stopped, and leads to the others."""
-    cells = ["Code cell 1 stopped with ImportError: No module named 'x'.", "Code cell 4 stopped with E."]
-    page, text = both(result(NOT_ANSWERED), cells)
+    cells = [failed_cell(1, "ImportError: No module named 'x'"), failed_cell(4)]
+    page, text = both(result(NOT_ANSWERED, cells=cells))
     for told in (Page(page).text.partition("q3 ·")[2], text.partition("## q3")[2]):
         assert "No cell of this notebook defines train." in told
         assert "Code cell 1 stopped with ImportError" in told
@@ -364,8 +375,8 @@ def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
 def test_an_untouched_function_does_not_blame_a_cell():
     """It is as it was handed out, whatever stopped."""
     untouched = replace(NOT_ANSWERED, status="untouched")
-    for told in both(result(untouched), ["Code cell 1 stopped."]):
-        assert told.count("Code cell 1 stopped.") == 1
+    for told in both(result(untouched, cells=[failed_cell(1)])):
+        assert told.count("Code cell 1 stopped with E.") == 1
 
 
 @pytest.mark.parametrize(
@@ -374,7 +385,7 @@ def test_an_untouched_function_does_not_blame_a_cell():
 def test_why_passed_checks_earned_less(score, told):
     """The cap is named as it was applied, whatever an instructor chose, and only where it was."""
     checks = [check(outcome="passed", points=3.0, message=None), check(max_points=1.0)]
-    for text in both(result(question(checks=checks, score=score)), []):
+    for text in both(result(question(checks=checks, score=score))):
         assert (told is not None) == ("at most" in text)
         assert told is None or told in text
 
@@ -384,29 +395,29 @@ def test_who_earned_everything_is_told_of_no_cap():
     points = apportioned([2, 3, 3, 3, 3], 3)
     assert sum(points) > 3
     checks = [check(outcome="passed", points=one, max_points=one, message=None, hint=None) for one in points]
-    for text in both(result(question(checks=checks, score=3.0, worth=3.0)), []):
+    for text in both(result(question(checks=checks, score=3.0, worth=3.0))):
         assert "at most" not in text
 
 
 def test_of_many_notebooks_left_aside_the_first_are_named():
     """Six thousand names make a page that can be opened."""
     names = [f"ada/{number:04}.ipynb" for number in range(6_000)]
-    for text in both(result(PASSED, superseded=names), []):
+    for text in both(result(PASSED, superseded=names)):
         assert "0019.ipynb" in text
         assert "0020.ipynb" not in text
         assert "and 5980 more" in text
-    for text in both(result(PASSED, superseded=names[:20]), []):
+    for text in both(result(PASSED, superseded=names[:20])):
         assert "0019.ipynb" in text
         assert "more" not in text
 
 
 def test_a_run_without_a_sandbox_is_said():
     """At the end of both."""
-    for text in both(result(FAILED, provenance=graded_with("none")), []):
+    for text in both(result(FAILED, provenance=graded_with("none"))):
         assert "Graded without a sandbox." in text
 
 
 def test_a_name_in_another_script_keeps_its_direction_to_itself():
     """A name in Arabic stands in an element of its own, so that it does not turn the line round."""
-    page = feedback_html(result(FAILED, student="عدا"), [])
+    page = page_of(result(FAILED, student="عدا"))
     assert "<bdi>عدا</bdi>" in page

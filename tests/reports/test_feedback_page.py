@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, question, result
+from test_feedback import FAILED, NOT_ANSWERED, PASSED, check, failed_cell, question, result
 from test_report_page import computed, contrast, luminance
 
 from grader.graphs.model import read_graph
@@ -38,11 +38,16 @@ def feedback(tmp_path_factory):
     """Feedback with everything: strange names, long words, a solved question, and pictures side by side."""
     checks = [check(message=f"RuntimeError: {'W' * 200} `with x:`")]
     questions = PASSED, question("q2", checks=checks), replace(FAILED, id="q4"), NOT_ANSWERED
-    names = {"student": NAMES, "notebook": f"{NAMES}.ipynb", "superseded": (NAMES, NAMES)}
+    names = {
+        "student": NAMES,
+        "notebook": f"{NAMES}.ipynb",
+        "superseded": (NAMES, NAMES),
+        "cells": [failed_cell(1), failed_cell(2)],
+    }
     told = result(*questions, **names)
     pictures = {"q1": [picture(2)], "q2": [picture(9, picture(3))]}
     path = tmp_path_factory.mktemp("feedback") / "01_tiny.html"
-    path.write_text(feedback_html(told, ["Code cell 1 stopped with E."] * 2, pictures), encoding="utf-8")
+    path.write_text(feedback_html(told, pictures), encoding="utf-8")
     return path
 
 

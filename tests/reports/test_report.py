@@ -11,7 +11,6 @@ from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
 
-from grader.checks.failed_cell import MAX_TOLD, FailedCell
 from grader.checks.finding import Finding
 from grader.checks.observation import finding_without_facts
 from grader.course.rubric import Rubric
@@ -19,22 +18,23 @@ from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
 from grader.reports.class_report import histogram, parts_of_bar, report_html
-from grader.reports.feedback import failed_cells
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.model import Flag, Provenance
-from grader.results.reader import result_from_json
+from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
 from grader.results.review import cases
 from grader.results.statistics import MessageCount, summarise
+from grader.results.store import result_from_json
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, Failure, no_facts
 from grader.sandbox.facts import Raised
-from grader.scores import apportioned
+from grader.sandbox.failed_cell import FailedCell
+
+ABSENT = Absence("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
 
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
     """Print a class; what stood on the terminal."""
 
-    def shown(rows, absent=(), without=(), note=None, points=None):
+    def shown(rows, absent=(), without=(), note=None):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
@@ -42,9 +42,8 @@ def shown(monkeypatch, tmp_path):
             absent=list(absent),
             protection="landlock+seccomp",
             fresh=1,
-            without=list(without),
+            without_notebook=list(without),
             note=note,
-            points=points or {},
         )
         print_class(run, tmp_path)
         return screen.getvalue()
@@ -54,21 +53,17 @@ def shown(monkeypatch, tmp_path):
 
 def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
     """Up to a hundred, every student has a line."""
-    text = shown([row(f"s{number:03}") for number in range(99)], [("zoe", "01_tiny")])
+    text = shown([row(f"s{number:03}") for number in range(99)], [ABSENT])
     assert sum(line.startswith("s0") for line in text.splitlines()) == 99
     assert "zoe" in text
 
 
 def test_an_absent_student_has_nothing_of_what_there_is(shown):
-    """As for other students the row says of how many points, where that is known."""
-    points = {"01_tiny": apportioned([1, 1, 1], 31)}
-    text = shown(
-        [row("ada")],
-        [("zoe", "01_tiny"), ("zoe", "02_other")],
-        points={stem: {f"q{n}": one for n, one in enumerate(worth, 1)} for stem, worth in points.items()},
-    )
-    lines = [line.split() for line in text.splitlines() if line.startswith("zoe")]
-    assert lines == [["zoe", "01_tiny", "0", "of", "31", "absent"], ["zoe", "02_other", "0", "absent"]]
+    """As for other students the row says of how many points, on the terminal and in the report."""
+    (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
+    assert line == ["zoe", "01_tiny", "0", "of", "31", "absent"]
+    page = report_html([row("ada")], [ABSENT], "landlock")
+    assert page.count('<td class="number">0 of 31</td><td>absent</td>') == 1
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
@@ -97,7 +92,7 @@ def test_a_large_class_is_summed_up(shown):
     rows = [row(f"s{number:04}", score=number % 4) for number in range(4_000)]
     rows += [row(f"t{number:04}", score=0, error="It is empty.") for number in range(17)]
     rows += [row(f"u{number:04}", flags=["ctypes"]) for number in range(40)]
-    lines = shown(rows, [("zoe", "01_tiny")]).splitlines()
+    lines = shown(rows, [ABSENT]).splitlines()
     assert len(lines) < 40
     assert lines[1].split() == ["01_tiny", "4057", "1.5", "of", "3", "17", "40", "1"]
     named = [line for line in lines if line.startswith(("s", "t0", "u0")) and "01_tiny" in line]
@@ -145,7 +140,7 @@ def test_figures_of_an_assignment():
     assert (tiny.scores, tiny.max_score) == ([3.0, 1.0, 0.0, 1.0, 0.0, 0.0], 3.0)
     assert (tiny.errors, tiny.flagged) == (1, 1)
     (question,) = tiny.questions
-    assert (question.full, question.part, question.none, question.untouched) == (1, 2, 3, 2)
+    assert question.outcomes == {"full": 1, "part": 2, "nothing": 1, "unanswered": 2}
     (check,) = question.checks
     assert (check.failed, check.of) == (3, 4)
     assert [(count.message, count.number) for count in check.messages] == [("It is not.", 2), ("It was.", 1)]
@@ -154,14 +149,14 @@ def test_figures_of_an_assignment():
 def test_the_newest_result_says_what_was_asked():
     """Titles and worth are those of the course as it is now, of whatever course the others are."""
     (one,) = summarise([row("a", at="2025", id="q2"), row("b", at="2026", title="Do it well"), row("c")])
-    assert [(question.id, question.title, question.full) for question in one.questions] == [
+    assert [(question.id, question.title, question.outcomes["full"]) for question in one.questions] == [
         ("q1", "Do it well", 2)
     ]
 
 
 def test_the_report_of_a_large_class_names_everybody():
     """The page has a line for each, with a link to the feedback."""
-    page = report_html([row(f"s{number:04}") for number in range(1_000)], [("zoe", "01_tiny")], "none")
+    page = report_html([row(f"s{number:04}") for number in range(1_000)], [ABSENT], "none")
     assert page.count('.html"><bdi>01_tiny</bdi></a>') == 1_000
     assert 'href="feedback/s0999/01_tiny.html"' in page
     assert "zoe" in page
@@ -201,7 +196,8 @@ def test_what_a_class_misunderstood_counts_students():
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
     """It counts once, and not as earned by a student who left it as it was."""
     rows = [row("a", score=0.0, max_score=0.0), row("b", score=0.0, max_score=0.0, status="untouched")]
-    assert summarise(rows)[0].questions[0].outcomes == (1, 0, 0, 1)
+    outcomes = {"full": 1, "part": 0, "nothing": 0, "unanswered": 1}
+    assert summarise(rows)[0].questions[0].outcomes == outcomes
 
 
 def test_who_needs_a_human_is_named_with_the_reason():
@@ -250,7 +246,7 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
     assert [cell.cell for cell in result.cells] == [2, 5, 7, *range(8, 28)]
     assert result.cells[0] == FailedCell(2, "raised", "NameError: name 'x'")
     ((found, (reason,)),) = [(case.result, case.reasons) for case in cases([result])]
-    assert [(cell.cell, cell.text) for cell in found.stopped[:2]] == [(5, ""), (7, "")]
+    assert [(cell.cell, cell.text) for cell in found.stopped_cells[:2]] == [(5, ""), (7, "")]
     assert reason == (
         "Code cells 5, 7 were stopped, because they took too long."
         f" Code cells {', '.join(map(str, range(8, 20)))}, and 8 more were left out:"
@@ -282,7 +278,7 @@ def test_a_result_of_an_older_grader_is_read_too():
     for name in ("failure", "kind", "group", "stopped"):
         del stored["questions"][0]["checks"][0][name]
     older = result_from_json(stored, "01_tiny")
-    assert (older.stopped, cases([older])) == ([], [])
+    assert (older.stopped_cells, cases([older])) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
@@ -364,19 +360,10 @@ def test_text_in_a_chart_is_no_markup():
     assert '<span class="id">&lt;b&gt;&amp;</span>' in page
 
 
-def test_an_absent_student_has_nothing_of_all_points():
-    """The row says of how many points, where that is known."""
-    page = report_html(
-        [row("ada")], [("zoe", "01_tiny"), ("zoe", "02")], "landlock", {"01_tiny": {"q1": 3.0}}
-    )
-    assert page.count('<td class="number">0 of 3</td>') == 1
-    assert page.count('<td class="number">0</td><td>absent</td>') == 1
-
-
 def test_the_head_says_how_the_class_was_graded():
     """How many, with which protection, and when the last one was."""
     rows = [row("a", at="2026-01-02T03:04:05Z"), row("b", at="2025-01-02T03:04:05Z", flags=["gc"])]
-    page = report_html(rows, [("zoe", "01_tiny")], "none")
+    page = report_html(rows, [ABSENT], "none")
     for name, value in {
         "submissions": 2,
         "not handed in": 1,
@@ -392,9 +379,9 @@ def test_the_head_says_how_the_class_was_graded():
 def test_of_very_many_failed_cells_the_first_are_told():
     """A page is no way out for thousands of messages."""
     cells = [CellFailure(number, None, "it was too slow") for number in range(1, 31)]
-    told = failed_cells(Evidence(cells=cells))
-    assert (len(told), told[-1]) == (MAX_TOLD + 1, "And 10 more.")
-    assert len(failed_cells(Evidence(cells=cells[:MAX_TOLD]))) == MAX_TOLD
+    told = observed_result(*cells).about_cells
+    assert (len(told), told[-1]) == (MAX_CELLS + 1, "And 10 more.")
+    assert len(observed_result(*cells[:MAX_CELLS]).about_cells) == MAX_CELLS
 
 
 @pytest.mark.parametrize(("assignments", "is_open"), [(3, True), (4, False)])

@@ -13,7 +13,7 @@ from patience import time_limit
 from resuming import Class
 
 from grader import signals as interrupt
-from grader.reports.progress import Progress, class_progress, pace
+from grader.reports.terminal import Progress, class_progress, pace
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.changes import Change, changes, history, score_text
+from grader.results.gradebook import Change, changes, history, score_text
 
 HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.run.record_changes", lambda *_, **__: 1 / 0)
+        patch.setattr("grader.grading.run.write_gradebook", lambda *_, **__: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()
@@ -143,7 +143,8 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     """Twenty changes are shown; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
     print_class(
-        RunSummary(results=[], absent=[], protection="none", fresh=0, without=[], changes=found), tmp_path
+        RunSummary(results=[], absent=[], protection="none", fresh=0, without_notebook=[], changes=found),
+        tmp_path,
     )
     out = capsys.readouterr().out
     assert "22 results changed:" in out

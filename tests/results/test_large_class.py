@@ -20,7 +20,7 @@ from grader.grading import submission
 from grader.grading.run import Options, grade
 from grader.grading.submission import find_submissions
 from grader.notebooks.reader import Notebook
-from grader.results.store import ResultsStore
+from grader.results.store import ResultsStore, read_run
 
 NO_PROGRESS = lambda *_: None  # noqa: E731
 OPENED = []
@@ -261,4 +261,4 @@ def test_a_folder_that_only_moved_is_not_told(klass):
     klass.grade()
     moved = klass.submissions.rename(klass.submissions.with_name("moved"))
     assert klass.grade(submissions=moved).note is None
-    assert ResultsStore(klass.out).run()["submissions"] == str(moved)
+    assert read_run(klass.out)["submissions"] == str(moved)

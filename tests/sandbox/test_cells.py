@@ -4,7 +4,7 @@ import pytest
 from observing import COMPILED, QUICK, look
 
 from grader.notebooks.reader import Cell
-from grader.reports.feedback import failed_cells
+from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 
@@ -192,7 +192,7 @@ def test_a_failed_cell_quotes_its_line(zygote, cells, told):
     """A student cannot see the numbers of cells in Jupyter, so the line itself is told."""
     numbered = [Cell(number, source) for number, source in enumerate(cells, start=1)]
     evidence = observe(zygote, numbered, ProbePlan({}, {}), QUICK)
-    assert failed_cells(evidence) == [told]
+    assert [FailedCell.of(cell).sentence for cell in evidence.cells] == [told]
 
 
 # What is not here

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.collect.systems import Student
-from grader.results.reader import read_run
+from grader.results.store import read_run
 from grader.text import printable, utf8_text, without_formula
 
 RECORD = "collected.csv"

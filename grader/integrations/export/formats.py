@@ -15,7 +15,8 @@ from grader.integrations.export import (
     junit,
     moodle,
 )
-from grader.results.reader import read_results, still_handed_in, was_stopped
+from grader.results.gradebook import still_handed_in
+from grader.results.store import read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": canvas.write_files,

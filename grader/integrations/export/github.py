@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.integrations.export import Export, feedback_text, plain_number, plain_text
-from grader.reports.templates import markdown_text
 from grader.scores import format_points, points_text, total
-from grader.text import utf8_text
+from grader.text import markdown_text, utf8_text
 
 #: Bytes; GitHub shows nothing of a longer summary of a step.
 MAX_SUMMARY = 1 << 20

@@ -28,9 +28,9 @@ from grader.course.settings import Feedback, Settings
 from grader.errors import GraderError
 from grader.integrations.export import Export, plain_number, plain_text, status_text
 from grader.integrations.release.wheel import SOURCES, build_wheel
-from grader.reports.templates import markdown_text
 from grader.results.model import QuestionResult, Result
 from grader.scores import points_text
+from grader.text import markdown_text
 
 _PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
 _SOURCE = "/autograder/source"  # where Gradescope unpacks the zip

@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.integrations.release.wheel import SOURCES
-from grader.reports.templates import markdown_text
 from grader.scores import format_points, total
+from grader.text import markdown_text
 from grader.version import __version__
 
 HANDOUT = ".handout"

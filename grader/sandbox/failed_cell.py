@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from grader.checks.diagnosis import quoted
 from grader.sandbox.evidence import CellFailure
 from grader.sandbox.facts import Raised
-from grader.text import utf8_text
+from grader.text import quoted, utf8_text
 
-MAX_FOREIGN_TEXT = 200
-MAX_TOLD = 20  # of each way to end
+_MAX_TEXT = 200  # of what a student chose
 
 RAISED: Final = "raised"
 STOPPED: Final = "stopped"
@@ -43,8 +40,8 @@ class FailedCell:
             return cls(observed.cell, LEFT_OUT, observed.fault or "")
         if error.type == "CellTimeout":
             return cls(observed.cell, STOPPED)
-        text = " ".join(error.text.split())[:MAX_FOREIGN_TEXT]
-        kind = error.type[:MAX_FOREIGN_TEXT]
+        text = " ".join(error.text.split())[:_MAX_TEXT]
+        kind = error.type[:_MAX_TEXT]
         message = f"{kind}: {text}" if text else kind
         return cls(observed.cell, RAISED, utf8_text(f"{message}{_at(error, observed.cell)}"))
 
@@ -53,7 +50,7 @@ class FailedCell:
         """What a student reads."""
         if self.ended == RAISED:
             return f"Code cell {self.cell} stopped with {self.text}."
-        return stopped_cells([self.cell], self.text)
+        return about_stopped([self.cell], self.text)
 
 
 def _at(error: Raised, cell: int) -> str:
@@ -65,7 +62,7 @@ def _at(error: Raised, cell: int) -> str:
     return f", at {quoted(error.line)}{function}{elsewhere}"
 
 
-def stopped_cells(cells: Iterable[object], text: str) -> str:
+def about_stopped(cells: Iterable[object], text: str) -> str:
     """A sentence about cells that were stopped or left out for the same reason."""
     numbers = [str(cell) for cell in cells]
     is_single = len(numbers) == 1
@@ -73,14 +70,3 @@ def stopped_cells(cells: Iterable[object], text: str) -> str:
     if text:
         return f"{which} left out: {text}."
     return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
-
-
-def first_of_each_kind(cells: Iterable[CellFailure]) -> tuple[FailedCell, ...]:
-    """The first cells of each way to end."""
-    counts: Counter[str] = Counter()
-    kept = []
-    for cell in map(FailedCell.of, cells):
-        counts[cell.ended] += 1
-        if counts[cell.ended] <= MAX_TOLD:
-            kept.append(cell)
-    return tuple(kept)

@@ -1,70 +1,126 @@
-"""The facts of a probe in short form, for several notebooks side by side."""
+"""The facts of a probe in short form, of several notebooks side by side: for authors, and for an appeal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from grader.checks.closeness import TOLERANCE, are_close
 from grader.checks.difference import how_it_differs
-from grader.reports.format_facts import Entry, entries_of
-from grader.sandbox.evidence import ProbeOutcome
-from grader.sandbox.facts import Tensor
+from grader.sandbox.facts import Other, Raised, Tensor
 
 _EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"
-_MAX_NUMBERS, _MAX_TEXT = 3, 90
 _MAX_ENTRIES = 40  # of a kind
+_MAX_TENSOR_NUMBERS, _MAX_LIST_NUMBERS = 3, 8
+_MAX_TEXT = 90
 _DIGITS = (3, 6, 17)
 _WIDTH = 110
-_NO_GRADIENT = Entry(None, ("None",), is_gradient=True)
 _GAP = "   "
 
 
-def side_by_side(probe: str, outcomes: Mapping[str, ProbeOutcome]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Entry:
+    """A part of some facts that has no parts itself.
+
+    Attributes:
+        fact: what it is.
+        text: the same in words; of a tensor, its form alone.
+        beside: of a tensor, what a check may look at but assert_close does not compare. The name of its node
+            is not among it: right answers differ in that.
+        within: the names of the dicts and lists it is in, the outermost first, without the whole.
+        is_gradient: whether it is the ``.grad`` of a tensor.
+    """
+
+    fact: Any
+    text: str
+    beside: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    is_gradient: bool = False
+
+
+_NO_GRADIENT = Entry(None, "None", is_gradient=True)
+
+
+def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
     """A line for each entry of a probe's facts; entries that are equal everywhere stand once.
 
     A dict or a list below the top is a single line if everything in it is equal. Each line begins with the
-    name of the `probe`; the outcomes, by notebook, are compared with the first.
+    `head`; the facts, by notebook, are compared with the first.
     """
-    sides = {notebook: entries_of(outcome, gradients=True) for notebook, outcome in outcomes.items()}
-    names = _in_order([list(entries) for entries in sides.values()])
-    cells_of = _equal_parts_as_one(
-        sides, {name: list(_cells(_row(sides, name), next(iter(sides)))) for name in names}
-    )
+    sides = {notebook: entries_of(of_notebook) for notebook, of_notebook in facts.items()}
+    first = next(iter(sides))
+    every = {name: list(_cells(_row(sides, name), first)) for name in _in_order([*sides.values()])}
+    cells_of = _equal_parts_as_one(sides, every)
     width, shown, hidden = max(map(len, cells_of), default=0), Counter[str](), Counter[str]()
     for name, cells in cells_of.items():
-        kind = _EQUAL if cells[-1] == _EQUAL else "different" if len(sides) > 1 else ""
+        kind = "equal " if cells[-1] == _EQUAL else "different " if len(sides) > 1 else ""
         if shown[kind] == _MAX_ENTRIES:
             hidden[kind] += 1
-            continue
-        shown[kind] += 1
-        yield from _lines(f"{probe}{_GAP} {name:{width}}", cells)
-    yield from (f"{probe}{_GAP} and {n} more{kind and f' {kind}'} entries" for kind, n in hidden.items())
+        else:
+            shown[kind] += 1
+            yield from _lines(f"{head}{_GAP} {name:{width}}", cells)
+    yield from (f"{head}{_GAP} and {number} more {kind}entries" for kind, number in hidden.items())
 
 
-def _equal_parts_as_one(
-    sides: Mapping[str, Mapping[str, Entry]], cells_of: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    """The cells by name; for a dict or a list whose entries are all equal, the number of entries."""
-    entries = {name: entry for side in sides.values() for name, entry in side.items()}
-    inside: dict[str, list[str]] = {}
-    for name, entry in entries.items():
-        for whole in entry.within:
-            inside.setdefault(whole, []).append(name)
-    equal = {
-        whole: len(names)
-        for whole, names in inside.items()
-        if len(names) > 1 and all(cells_of[name][-1] == _EQUAL for name in names)
-    }
-    merged: dict[str, list[str]] = {}
-    for name, cells in cells_of.items():
-        outermost = next((whole for whole in entries[name].within if whole in equal), None)
-        merged |= {name: cells} if outermost is None else {outermost: [f"<{equal[outermost]} facts>", _EQUAL]}
-    return merged
+def entries_of(facts: Any) -> dict[str, Entry]:
+    """Every entry of some facts, by the path that leads to it; a gradient is one too, as in ``w.grad``.
+
+    A tensor's object and its storage are told by the name under which each was met first.
+    """
+    entries: dict[str, Entry] = {}
+    objects: dict[int, str] = {}
+    storages: dict[int, str] = {}
+
+    def add(fact: Any, name: str, within: tuple[str, ...], *, is_gradient: bool = False) -> None:
+        inner, called = ((*within, name) if name else within), name or "result"
+        if isinstance(fact, dict) and fact:
+            for key, item in fact.items():
+                add(item, f"{name}[{key!r}]" if name else str(key), inner)
+        elif isinstance(fact, list | tuple) and any(type(item) not in {int, float, bool} for item in fact):
+            for index, item in enumerate(fact):
+                add(item, f"{called}[{index}]", inner)
+        elif isinstance(fact, Tensor):
+            own = objects.setdefault(fact.identity, called), storages.setdefault(fact.storage, called)
+            beside = (
+                "leaf" if fact.is_leaf else "non-leaf",
+                f"requires_grad {fact.requires_grad}",
+                "retains its grad" if fact.retains_grad else "retains no grad",
+                "an inference tensor" if fact.version is None else f"version {fact.version}",
+                "object of its own" if own[0] == called else f"the object of {own[0]}",
+                "storage of its own" if own[1] == called else f"the storage of {own[1]}",
+            )
+            text = f"{fact.dtype.removeprefix('torch.')} {fact.shape}"
+            entries[called] = Entry(fact, text, beside, within, is_gradient)
+            if fact.grad is not None:
+                add(fact.grad, f"{called}.grad", within, is_gradient=True)
+        else:
+            entries[called] = Entry(fact, _text(fact), within=within)
+
+    add(facts, "", ())
+    return entries
 
 
-def _in_order(sides: Sequence[Sequence[str]]) -> list[str]:
+def _text(fact: Any) -> str:
+    match fact:
+        case Raised():
+            where = f" (code {fact.where})" if fact.where else ""
+            text = f"raised {fact.type}{where}: {fact.text}"
+        case Other():
+            text = f"an object of type {fact.type}"
+        case list() | tuple() if fact:
+            shown = " ".join(_digits(number, 6) for number in fact[:_MAX_LIST_NUMBERS])
+            more = "" if len(fact) <= _MAX_LIST_NUMBERS else f" ... ({len(fact)} in all)"
+            text = f"{type(fact).__name__} of {shown}{more}"
+        case float():
+            text = _digits(fact, 6)
+        case _:
+            text = repr(fact)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
+
+
+def _in_order(sides: Sequence[Mapping[str, Entry]]) -> list[str]:
     """The names of all entries, in the order of the first side; a name stands before its parts."""
     names = list(sides[0])
     for name in (name for side in sides[1:] for name in side):
@@ -90,10 +146,31 @@ def _row(sides: Mapping[str, Mapping[str, Entry]], name: str) -> dict[str, Entry
     return row
 
 
+def _equal_parts_as_one(
+    sides: Mapping[str, Mapping[str, Entry]], cells_of: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """The cells by name; for a dict or a list whose entries are all equal, the number of entries."""
+    entries = {name: entry for side in sides.values() for name, entry in side.items()}
+    inside: dict[str, list[str]] = {}
+    for name, entry in entries.items():
+        for whole in entry.within:
+            inside.setdefault(whole, []).append(name)
+    equal = {
+        whole: len(names)
+        for whole, names in inside.items()
+        if len(names) > 1 and all(cells_of[name][-1] == _EQUAL for name in names)
+    }
+    merged: dict[str, list[str]] = {}
+    for name, cells in cells_of.items():
+        outermost = next((whole for whole in entries[name].within if whole in equal), None)
+        merged |= {name: cells} if outermost is None else {outermost: [f"<{equal[outermost]} facts>", _EQUAL]}
+    return merged
+
+
 def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
     """A row on a single line if it fits, else with a line for each cell."""
     line = _GAP.join([head, *cells])
-    if len(line) <= _WIDTH or len(cells) == 1:
+    if len(line) <= _WIDTH or len(cells) == 1 or cells[-1] == _EQUAL:
         yield line
         return
     yield f"{head}{_GAP}{cells[0]}"
@@ -128,15 +205,7 @@ def _verdict(expected: Entry | None, seen: Entry | None) -> str:
     if not _agree(expected, seen):
         return _ASIDE if seen.is_gradient else _DIFFERS
     is_same_kind = not isinstance(seen.fact, Tensor) or seen.fact.kind == expected.fact.kind
-    return _EQUAL if is_same_kind and _not_compared(expected) == _not_compared(seen) else _ASIDE
-
-
-def _not_compared(entry: Entry) -> tuple[str, ...]:
-    """The parts of a tensor that a check may compare, but assert_close does not; nothing of other facts.
-
-    The name of the node, `parts[3]`, is not among them: right answers differ in it.
-    """
-    return entry.parts[1:3] + entry.parts[4:8]
+    return _EQUAL if is_same_kind and expected.beside == seen.beside else _ASIDE
 
 
 def _agree(expected: Entry, seen: Entry) -> bool:
@@ -145,7 +214,7 @@ def _agree(expected: Entry, seen: Entry) -> bool:
         return False
     right, numbers = _numbers(expected.fact), _numbers(seen.fact)
     if right is None or numbers is None:
-        return right is numbers and (isinstance(seen.fact, Tensor) or expected.parts == seen.parts)
+        return right is numbers and expected.text == seen.text
     return len(right) == len(numbers) and all(are_close(numbers, right, _tolerance(expected.fact)))
 
 
@@ -154,12 +223,15 @@ def _form(fact: Any) -> object:
     match fact:
         case Tensor():
             return fact.shape, fact.dtype
+        case Raised():
+            return fact.type, fact.text, fact.where
         case str() | list() | tuple() if _numbers(fact) is None:
             return repr(fact)  # an entry's text may be cut
     return type(fact)
 
 
 def _numbers(fact: Any) -> Sequence[float] | None:
+    """The numbers that a fact consists of; None where it consists of others, too."""
     if isinstance(fact, Tensor):
         return fact.value
     numbers = fact if isinstance(fact, list | tuple) else [fact]
@@ -175,15 +247,13 @@ def _short(entry: Entry | None, row: Sequence[Entry]) -> str:
     if entry is None:
         return "nothing"
     if not isinstance(entry.fact, Tensor):
-        text = entry.parts[0]
-        return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
+        return entry.text
     tensors = [other for other in row if isinstance(other.fact, Tensor)]
-    parts = zip(_not_compared(entry), *map(_not_compared, tensors), strict=True)
+    parts = zip(entry.beside, *(other.beside for other in tensors), strict=True)
     differing = [part for part, *others in parts if {part} != {*others}]
     kind = f"{entry.fact.kind} " if len({other.fact.kind for other in tensors}) > 1 else ""
     values = _some_numbers(entry.fact, [other.fact for other in tensors])
-    head = f"{kind}{entry.fact.dtype.removeprefix('torch.')} {entry.fact.shape} {values}".rstrip()
-    return f"<{', '.join([head, *differing])}>"
+    return f"<{', '.join([f'{kind}{entry.text} {values}'.rstrip(), *differing])}>"
 
 
 def _some_numbers(tensor: Tensor, row: Sequence[Tensor]) -> str:
@@ -193,7 +263,7 @@ def _some_numbers(tensor: Tensor, row: Sequence[Tensor]) -> str:
     values = [other.value for other in row if other.value is not None and other.shape == tensor.shape]
     right = [are_close(tensor.value, other, _tolerance(tensor)) for other in values]
     begin = next((index for index, column in enumerate(zip(*right, strict=True)) if not all(column)), 0)
-    end = begin + _MAX_NUMBERS
+    end = begin + _MAX_TENSOR_NUMBERS
     for digits in _DIGITS:
         texts = {other[begin:end]: " ".join(_digits(n, digits) for n in other[begin:end]) for other in values}
         if len(set(texts.values())) == len(texts):
