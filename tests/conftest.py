@@ -12,8 +12,8 @@ from grader.course import pictures
 from grader.doctor import examine as doctor
 from grader.doctor import try_probes
 from grader.doctor.mutation import run as mutation_testing
+from grader.grading import executor
 from grader.grading.preload import modules_to_preload
-from grader.sandbox import executor
 from grader.sandbox.zygote import Zygote
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.

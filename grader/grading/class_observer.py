@@ -13,6 +13,7 @@ from grader.course.cause import cause_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
+from grader.grading.executor import Executor
 from grader.grading.judge import collected_checks, error_of
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
@@ -20,7 +21,6 @@ from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
 from grader.reports.terminal import ProgressReporter
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import Executor
 from grader.text import some
 
 #: Submissions of an assignment with their evidence, on the inputs of a seed.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.errors import CourseError
+from grader.grading.executor import environment_fingerprint, torch_version
 from grader.grading.judge import Verdict, judge
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
@@ -15,7 +16,6 @@ from grader.reports.explain import Regrade
 from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import environment_fingerprint, torch_version
 from grader.scores import format_points
 from grader.version import __version__
 

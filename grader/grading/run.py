@@ -15,6 +15,7 @@ from grader.course.course import Course
 from grader.course.pictures import pictures_of
 from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
+from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import Verdict, judge
 from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
@@ -28,7 +29,6 @@ from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import Executor, LocalExecutor, Settings
 from grader.text import did_you_mean, printable, some
 
 __all__ = ["Options", "grade"]
@@ -124,7 +124,7 @@ def _open_executor(settings: Settings, options: Options) -> Executor:
     if options.scheduler is None:
         return LocalExecutor(settings, options.jobs)
     try:
-        from grader.sandbox.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
+        from grader.grading.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
     except ImportError:
         raise GraderError(
             "--scheduler needs Dask, which is not installed here: run pip install '.[cluster]' in the "

@@ -18,11 +18,11 @@ from typing import Any
 
 from grader.course.course import Course
 from grader.course.rubric import Rubric
+from grader.grading.executor import Executor, torch_version
 from grader.grading.submission import Key, Submission
 from grader.results.model import Provenance, Result
 from grader.results.store import ResultsStore, StoredEvidence
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.executor import Executor, torch_version
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.version import __version__, code_hash

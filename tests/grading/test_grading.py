@@ -16,10 +16,10 @@ from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
 from grader.cli import main
 from grader.course.course import Course
 from grader.errors import ProtectionError
+from grader.grading import executor
 from grader.grading import run as grading
 from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
-from grader.sandbox import executor
 
 
 @dataclass

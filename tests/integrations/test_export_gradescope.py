@@ -17,9 +17,9 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 from grader.course.course import Course
 from grader.course.settings import read_settings
 from grader.errors import ProtectionError
+from grader.grading import executor
 from grader.grading.submission import find_submissions
 from grader.integrations.export.gradescope import autograder, settings_toml
-from grader.sandbox import executor
 
 # Otter is imported by the tests, not by all who collect them; its imports warn about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -13,9 +13,8 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import class_observer, run
+from grader.grading import class_observer, executor, run
 from grader.grading.run import Options, grade
-from grader.sandbox import executor
 from grader.sandbox.observer import observe
 from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess
 from grader.sandbox.zygote import Zygote

@@ -22,37 +22,36 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 from grader.cli import main
 from grader.course.course import Course
 from grader.errors import BrokenRunError, GraderError
+from grader.grading import dask_executor
+from grader.grading.dask_executor import DaskExecutor, ZygotePlugin
 from grader.grading.run import Options, grade
 from grader.notebooks.reader import Cell
-from grader.sandbox import dask_executor, dask_worker
-from grader.sandbox.dask_executor import DaskExecutor
-from grader.sandbox.dask_worker import ZygotePlugin
 from grader.sandbox.evidence import Evidence, NoFacts
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
-ANOTHER_GRADER = "from grader.sandbox import dask_worker\ndask_worker.__version__ = '0.9'\n"
+ANOTHER_GRADER = "from grader.grading import dask_executor\ndask_executor.__version__ = '0.9'\n"
 ANOTHER_TORCH = """
-from grader.sandbox import dask_executor, dask_worker
-known = dask_worker.environment_fingerprint()
+from grader.grading import dask_executor
+known = dask_executor.environment_fingerprint()
 changed = ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
-dask_worker.environment_fingerprint = lambda: changed
+dask_executor.environment_fingerprint = lambda: changed
 """
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
 NO_CAGE = """
-from grader.sandbox import dask_executor, dask_worker
+from grader.grading import dask_executor
 from grader.errors import ProtectionError
 
 def refuse(**_):
     raise ProtectionError("students' code cannot be confined here: no seccomp")
 
-dask_worker.Zygote = refuse
+dask_executor.Zygote = refuse
 """
 #: A zygote that is no process.
 NO_ZYGOTE = """
 import os
-from grader.sandbox import dask_executor, dask_worker
+from grader.grading import dask_executor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
@@ -65,9 +64,9 @@ class Zygote:
     def close(self):
         pass
 
-dask_worker.Zygote = Zygote
+dask_executor.Zygote = Zygote
 """
-MORTAL = f"{NO_ZYGOTE}\ndask_worker.observe = lambda *_: os.kill(os.getpid(), 9)\n"
+MORTAL = f"{NO_ZYGOTE}\ndask_executor.observe = lambda *_: os.kill(os.getpid(), 9)\n"
 FRAGILE = f"""{NO_ZYGOTE}
 faults = [True, True, False, True, True, True]
 
@@ -76,7 +75,7 @@ def observe(*_):
         raise ZygoteGoneError("it has ended")
     return Evidence()
 
-dask_worker.observe = observe
+dask_executor.observe = observe
 """
 HOSTILE = [*RIGHT, "import os\ndef double(x):\n    os._exit(0)", "os._exit(0)"]
 CROWD = 12  # notebooks, so that many are under way at any time
@@ -201,8 +200,7 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
         assert ended.exit_code == 2, address
         assert sentence in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
-    for module in ("grader.sandbox.dask_executor", "grader.sandbox.dask_worker"):
-        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, "grader.grading.dask_executor")
     monkeypatch.setitem(sys.modules, "distributed", None)
     ended = run(submissions, tmp_path / "out", "--scheduler", nobody)
     assert (ended.exit_code, "pip install '.[cluster]'" in ended.stderr) == (2, True)
@@ -364,11 +362,11 @@ class FakeZygote:
 def plugins(monkeypatch):
     """Makes plugins as on a Dask worker; their zygotes end as soon as nobody uses them."""
     monkeypatch.setattr(FakeZygote, "living", 0)
-    monkeypatch.setattr(dask_worker, "Zygote", FakeZygote)
-    monkeypatch.setattr(dask_worker, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(dask_executor, "Zygote", FakeZygote)
+    monkeypatch.setattr(dask_executor, "_IDLE_SECONDS", 0.0)
 
     def make(expected=None, **settings):
-        plugin = ZygotePlugin(settings, dask_worker.installed() if expected is None else expected)
+        plugin = ZygotePlugin(settings, dask_executor.installed() if expected is None else expected)
         plugin.setup(SimpleNamespace(address="here"))
         return plugin
 
@@ -427,7 +425,7 @@ def test_a_notebook_whose_zygote_ends_is_asked_for_again(tmp_path):
 def test_a_worker_unlike_the_others_runs_no_notebook(plugins):
     """Also one that joins later: the plugin knows what has to be installed."""
     with pytest.raises(GraderError, match=r"on the Dask worker here, grader is 0.9 on the others, but 1.0"):
-        plugins(expected=["grader 0.9", *dask_worker.installed()[1:]]).answer(pytest.fail)
+        plugins(expected=["grader 0.9", *dask_executor.installed()[1:]]).answer(pytest.fail)
 
 
 def test_evidence_of_another_machine_is_looked_at(monkeypatch):

@@ -1,7 +1,18 @@
 """Notebooks observed by the workers of a Dask scheduler, for a grader that judges and writes here.
 
-Dask's own processes are ours; they unpickle what they send each other, and run no student's code. What a
-student's process said crosses Dask as JSON in bytes, and is read here as strictly as on one machine.
+Dask's own processes are ours. They unpickle whatever they send each other, so Dask is no border: students'
+code stays below each worker's zygote, without sockets. What it said crosses Dask as JSON, and is read here
+as strictly as on one machine.
+
+* Workers must be alike: all packages, Python, the grader's code, the protection. The plugin that holds a
+  worker's zygote knows what has to be installed, so a worker that joins late and differs runs no
+  notebook. pip, setuptools and wheel may differ.
+* The plugin is named by the zygote's settings and by what is installed. Graders of one course share it,
+  and it stays when a grader is killed; its zygote ends after a minute without work.
+* A plan is the result of a task, not scattered data: Dask computes it again where it was lost with a worker,
+  while scattered data is gone with the last worker that held it.
+* An address is checked before Dask sees it, and connecting has a deadline of ours: Dask hangs over a port
+  beyond 65535, and for ever over a port that is no scheduler.
 """
 
 from __future__ import annotations
@@ -14,30 +25,34 @@ import ssl
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any, Self, cast
 
 import dask
-from distributed import Client, Future, KilledWorker
+from dask.base import tokenize
+from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, get_worker
 
 from grader.errors import BrokenRunError, GraderError
+from grader.grading.executor import Executor, Settings, environment_fingerprint
 from grader.notebooks.reader import Cell
-from grader.sandbox import dask_worker
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import REASONS, Evidence, Failure
-from grader.sandbox.executor import Executor, Settings
+from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
-from grader.sandbox.zygote import Protection
-from grader.version import __version__
+from grader.sandbox.zygote import Protection, Zygote, ZygoteGoneError
+from grader.version import __version__, code_hash
 
 _CONNECT_SECONDS = 30  # of which Dask gives the first attempt a fifth; on a busy machine 10 were too few
 _WORKERS_SECONDS = 15  # for the first worker to come
 _LOOK_SECONDS = 5.0  # between looks whether there are workers, which may come and go
 _HOPE_SECONDS = 60.0  # for another worker, where the last one was lost
 _FOR_EACH_THREAD = 4  # notebooks, so that none of them waits while a batch is judged here
+_IDLE_SECONDS = 60.0  # after which an unused zygote ends, also if the grader was killed
+_ALIKE = "install the same on every machine, with constraints.txt, and grade again"
 _ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?[^\s/]+:(\d{1,5})", re.ASCII)
 
 
@@ -58,7 +73,7 @@ class DaskExecutor(Executor):
         self._client = _connect(self._address)
         try:
             self._client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-            self._plugin = dask_worker.ZygotePlugin(self._settings, self._require_alike())
+            self._plugin = ZygotePlugin(self._settings, self._require_alike())
             self._client.register_plugin(self._plugin)
         except BaseException as error:
             self.__exit__()
@@ -80,7 +95,7 @@ class DaskExecutor(Executor):
         return min(self.max_workers, max(1, self._count_threads()) * _FOR_EACH_THREAD)
 
     def _start(self) -> Protection:
-        answers = [*map(json.loads, self._ask_workers(dask_worker.start_sandbox, self._plugin.name).values())]
+        answers = [*map(json.loads, self._ask_workers(start_sandbox, self._plugin.name).values())]
         protection = Protection(*answers[0]["protection"])
         for answer in answers:
             _require_protection(protection, answer)
@@ -90,7 +105,7 @@ class DaskExecutor(Executor):
         protection = self.start()
         sent = json.dumps([(cell.number, cell.source) for cell in cells]).encode()
         arguments = self._plugin.name, self._share(plan), sent, limits
-        task = self._client.submit(dask_worker.observe_on_worker, *arguments, pure=False, retries=2)
+        task = self._client.submit(observe_on_worker, *arguments, pure=False, retries=2)
         try:
             answer = json.loads(self._result(task))
             _require_protection(protection, answer)
@@ -102,7 +117,7 @@ class DaskExecutor(Executor):
 
     def _share(self, plan: ProbePlan) -> Future[ProbePlan]:
         """What notebooks have in common, brought to each worker once."""
-        key = f"plan-{dask.base.tokenize(plan)}"
+        key = f"plan-{tokenize(plan)}"
         with self._lock:
             if key not in self._plans:
                 self._plans[key] = self._client.submit(copy, plan, key=key)
@@ -138,17 +153,17 @@ class DaskExecutor(Executor):
 
     def _require_alike(self) -> list[str]:
         """What is installed on all workers; GraderError where they differ, or their grader from this."""
-        answers = self._ask_workers(dask_worker.installed)
+        answers = self._ask_workers(installed)
         first_worker, first = next(iter(answers.items()))
         for worker, there in answers.items():
-            dask_worker.require_same(
+            require_same(
                 "this machine",
-                dask_worker.installed(),
+                installed(),
                 worker,
                 there,
                 ("grader", "grader-code", "distributed"),
             )
-            dask_worker.require_same(first_worker, first, worker, there)
+            require_same(first_worker, first, worker, there)
         return list(first)
 
     def _ask_workers(self, function: Callable[..., Any], *arguments: str) -> dict[str, Any]:
@@ -163,7 +178,7 @@ class DaskExecutor(Executor):
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
                 raise GraderError(
                     f"the Dask worker {worker} has no grader, or another one than {__version__} "
-                    f"({type(answer).__name__}: {str(answer)[:200]}): {dask_worker.ALIKE}"
+                    f"({type(answer).__name__}: {str(answer)[:200]}): {_ALIKE}"
                 )
         living = {worker: said for worker, said in sorted(answers.items()) if not isinstance(said, OSError)}
         if not living:
@@ -213,3 +228,92 @@ def _connect(address: str) -> Client:
         raise GraderError(
             f"no Dask scheduler answers at {address}: start one (dask scheduler), give the address it prints"
         ) from None
+
+
+# What runs on a Dask worker.
+
+
+@lru_cache(maxsize=1)
+def installed() -> list[str]:
+    """Names and versions: the grader, its code, and the environment, as they were when first asked for."""
+    return [f"grader {__version__}", f"grader-code {code_hash()[:16]}", *environment_fingerprint()]
+
+
+def require_same(one: str, here: list[str], other: str, there: list[str], names: Iterable[str] = ()) -> None:
+    """Refuse another version of any of these names, or of any name; the error names torch first."""
+    mine, theirs = (dict(entry.split(" ", 1) for entry in entries) for entries in (here, there))
+    for name in names or sorted(mine | theirs, key=lambda name: (name != "torch", name)):
+        if mine.get(name) != theirs.get(name):
+            versions = [side.get(name, "not installed") for side in (mine, theirs)]
+            raise GraderError(f"{name} is {versions[0]} on {one}, but {versions[1]} on {other}: {_ALIKE}")
+
+
+class ZygotePlugin(WorkerPlugin):
+    """Gives a Dask worker a zygote, which starts with its first use and ends when it is idle.
+
+    A worker that does not have installed what is expected observes nothing. Graders with the same settings
+    share the plugin, so it stays when a grader disconnects.
+    """
+
+    idempotent = True
+
+    def __init__(self, settings: Settings, expected: list[str]) -> None:
+        self.settings, self.expected = dict(settings), expected
+        self.name = f"grader-{tokenize(self.settings, expected)}"
+
+    def setup(self, worker: Worker) -> None:
+        """Begin; Dask calls it before the worker's first task."""
+        self._worker = worker.address
+        self._lock = threading.Lock()
+        self._zygote: Zygote | None = None
+        self._users = 0
+        self._timer = threading.Timer(0, self._end_idle_zygote)
+
+    def answer(self, task: Callable[[Zygote], dict[str, Any]]) -> bytes:
+        """What a task returns, as JSON, and the protection in force; an error names the worker."""
+        try:
+            require_same("the others", self.expected, "it", installed())
+            with self._borrowed() as zygote:
+                protection = [zygote.protection.name, zygote.protection.torch]
+                return json.dumps({"worker": self._worker, "protection": protection, **task(zygote)}).encode()
+        except GraderError as error:
+            raise type(error)(f"on the Dask worker {self._worker}, {error}") from None
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Zygote]:
+        """The zygote, started if there is none; if it has ended, the next user starts another."""
+        with self._lock:
+            self._zygote = zygote = self._zygote or Zygote(**self.settings)
+            self._users += 1
+        try:
+            yield zygote
+        except ZygoteGoneError:
+            with self._lock:
+                self._zygote = None if self._zygote is zygote else self._zygote
+            zygote.close()
+            raise
+        finally:
+            with self._lock:
+                self._users -= 1
+                self._timer.cancel()
+                self._timer = threading.Timer(_IDLE_SECONDS, self._end_idle_zygote)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _end_idle_zygote(self) -> None:
+        with self._lock:
+            if self._zygote is not None and not self._users:
+                self._zygote.close()
+                self._zygote = None
+
+
+async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
+    """The protection here; runs on a Dask worker, beside its tasks."""
+    return await asyncio.to_thread(dask_worker.plugins[plugin].answer, lambda _: {})
+
+
+def observe_on_worker(plugin: str, plan: ProbePlan, cells: bytes, limits: TimeLimits) -> bytes:
+    """Observe one notebook. Runs on a Dask worker, in one of its threads."""
+    numbered = [Cell(number, source) for number, source in json.loads(cells)]
+    holder = cast("ZygotePlugin", get_worker().plugins[plugin])
+    return holder.answer(lambda zygote: {"evidence": observe(zygote, numbered, plan, limits).to_json()})

@@ -4,7 +4,7 @@ import sys
 from importlib.metadata import version
 from platform import python_version
 
-from grader.sandbox.executor import environment_fingerprint, torch_version
+from grader.grading.executor import environment_fingerprint, torch_version
 
 
 def test_surroundings_are_what_evidence_depends_on():
