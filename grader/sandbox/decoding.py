@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
 
-from grader.sandbox.facts import Other, Raised, Rebound, Tensor
+from grader.sandbox.facts import Count, Exact, Int, Other, Raised, Tensor, Text
 
 MAX_ITEMS = 60_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
@@ -70,56 +70,22 @@ def of_form(form: type[_Form], value: Any) -> _Form:
 
 # The agreed form.
 
-Text = Annotated[str, Meta(max_length=2000)]
-Words = Annotated[list[Annotated[str, Meta(max_length=500)]], Meta(max_length=10_000)]
-_Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]  # larger ones would overflow a float later
-_Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Words = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=10_000)]
 
 
-class Exact(Struct, forbid_unknown_fields=True):
-    """An object of JSON that has these fields and no others."""
-
-
-class _ReboundFields(Exact):
-    name: Text
-    was: Text
-    given: _Int | None
-    now: Text
-    cell: _Int | None
-    line: _Int | None
-
-
-class RaisedFields(Exact):
-    """An error."""
-
-    types: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=50)]
-    text: Text
-    where: Text
-    rebound: _ReboundFields | None = None
-    function: Text = ""
-    line: Text = ""
-    probe: _Count | None = None
-
-    def decoded(self) -> Raised:
-        """The error as a fact."""
-        its = self.rebound
-        rebound = None if its is None else Rebound(its.name, its.was, its.given, its.now, its.cell, its.line)
-        return Raised(self.types, self.text, self.where, rebound, self.function, self.line, self.probe)
-
-
-class _TensorFields(Exact):
+class _TensorFields(Exact, frozen=True):
     kind: Text
     dtype: Text
-    shape: Annotated[tuple[_Count, ...], Meta(max_length=1000)]
+    shape: Annotated[tuple[Count, ...], Meta(max_length=1000)]
     value: str | None
     is_leaf: bool
     requires_grad: bool
     grad_fn: Text | None
     retains_grad: bool
-    version: _Int | None
-    identity: _Int
-    storage: _Int
-    grad: _Count | None
+    version: Int | None
+    identity: Int
+    storage: Int
+    grad: Count | None
 
 
 class _Table:
@@ -192,7 +158,7 @@ class _Bool(_Value, tag="bool"):
 
 
 class _Integer(_Value, tag="int"):
-    content: _Int
+    content: Int
 
 
 class _Float(_Value, tag="float"):
@@ -204,7 +170,7 @@ class _Str(_Value, tag="str"):
 
 
 class _Tensor(_Value, tag="tensor"):
-    content: _Count
+    content: Count
 
     def decoded(self, table: _Table) -> Tensor:
         return table.tensor(self.content)
@@ -232,10 +198,7 @@ class _Dict(_Value, tag="dict"):
 
 
 class _Raised(_Value, tag="raised"):
-    content: RaisedFields
-
-    def decoded(self, _: _Table) -> Raised:
-        return self.content.decoded()
+    content: Raised
 
 
 class _Other(_Value, tag="other"):
@@ -248,7 +211,7 @@ class _Other(_Value, tag="other"):
 _AnyValue = _None | _Bool | _Integer | _Float | _Str | _Tensor | _List | _Tuple | _Dict | _Raised | _Other
 
 
-class Facts(Exact):
+class Facts(Exact, frozen=True):
     """What a probe returned."""
 
     value: _AnyValue
@@ -259,30 +222,29 @@ class Facts(Exact):
         return self.value.decoded(_Table(self.tensors))
 
 
-class ProbeAnswer(Exact):
+class ProbeAnswer(Exact, frozen=True):
     """A worker's answer to a probe."""
 
-    raised: RaisedFields | None
+    raised: Raised | None
     facts: Facts | None
     changed: Words
     patched: Words
-    none: Words = []
+    none: Words = ()
 
 
-class _CellAnswer(Exact):
-    raised: RaisedFields | None
+class _CellAnswer(Exact, frozen=True):
+    raised: Raised | None
 
 
 def parse_cell(text: str) -> Raised | None:
     """A worker's answer about a cell: what it raised."""
-    raised = of_form(_CellAnswer, parse(text)).raised
-    return None if raised is None else raised.decoded()
+    return of_form(_CellAnswer, parse(text)).raised
 
 
 Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
-class Survey(Exact):
+class Survey(Exact, frozen=True):
     """What a notebook defined, and what it patched."""
 
     names: dict[str, Status]

@@ -11,17 +11,15 @@ from msgspec import to_builtins
 
 from grader.sandbox.decoding import (
     TRACES,
-    Exact,
     MalformedError,
     Notice,
     ProbeAnswer,
-    RaisedFields,
     Status,
     Words,
     of_form,
     parse,
 )
-from grader.sandbox.facts import Raised
+from grader.sandbox.facts import Exact, Raised
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -154,21 +152,20 @@ class Answer:
     def _of_worker(cls, text: str, value: Any) -> Answer:
         said = of_form(ProbeAnswer, value)
         if said.raised is not None:
-            outcome: ProbeOutcome = ProbeRaised(said.raised.decoded())
+            outcome: ProbeOutcome = ProbeRaised(said.raised)
         elif said.facts is not None:
             outcome = said.facts.decoded()
         else:
             raise MalformedError
-        return cls(text, outcome, tuple(said.none), tuple(said.patched), tuple(said.changed))
+        return cls(text, outcome, said.none, said.patched, said.changed)
 
 
-class _Fault(Exact):
+class _Fault(Exact, frozen=True):
     fault: str
     failure: Failure | None
 
 
-@dataclass(frozen=True)
-class CellFailure:
+class CellFailure(Exact, frozen=True):
     """A cell that failed: what it raised, or why it was left out."""
 
     cell: int  # its number
@@ -233,25 +230,15 @@ class Evidence:
             raise MalformedError from None
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
-        cells = [cell.decoded() for cell in stored.cells]
-        its = stored.patched, stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, probes, cells, *its)
+        its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
+        return cls(stored.names, probes, *its)
 
 
-class _StoredCell(Exact):
-    cell: int
-    raised: RaisedFields | None
-    fault: str | None
-
-    def decoded(self) -> CellFailure:
-        return CellFailure(self.cell, None if self.raised is None else self.raised.decoded(), self.fault)
-
-
-class _Stored(Exact):
+class _Stored(Exact, frozen=True):
     """The first and the last line of stored evidence."""
 
     names: dict[str, Status]
-    cells: list[_StoredCell]
+    cells: list[CellFailure]
     patched: Words
     traces: list[tuple[str, int | None]]
     fault: str | None

@@ -5,8 +5,19 @@ A fact may be a lie, for it was made in the student's process, but it is always 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+#: What a worker may say of these: texts and numbers of an honest size.
+Text = Annotated[str, Meta(max_length=2000)]
+Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]  # larger ones would overflow a float later
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+
+
+class Exact(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object of JSON that has these fields and no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +51,7 @@ class Tensor:
     grad: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebound:
+class Rebound(Exact, frozen=True):
     """A name that a cell took from another cell, or from Python.
 
     Attributes:
@@ -51,16 +61,15 @@ class Rebound:
         cell, line: where it was taken; None where that is unknown.
     """
 
-    name: str
-    was: str
-    given: int | None
-    now: str
-    cell: int | None
-    line: int | None
+    name: Text
+    was: Text
+    given: Int | None
+    now: Text
+    cell: Int | None
+    line: Int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Exact, frozen=True, eq=False):
     """An exception that was raised, not returned.
 
     Attributes:
@@ -73,13 +82,23 @@ class Raised:
         probe: the line in the text of the probe that it came through; for the probe's author.
     """
 
-    types: tuple[str, ...]
-    text: str
-    where: str
+    types: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=50)]
+    text: Text
+    where: Text
     rebound: Rebound | None = None
-    function: str = ""
-    line: str = ""
-    probe: int | None = field(default=None, compare=False)
+    function: Text = ""
+    line: Text = ""
+    probe: Count | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raised) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash(self._facts())
+
+    def _facts(self) -> tuple[object, ...]:
+        """All that was a student's doing."""
+        return self.types, self.text, self.where, self.rebound, self.function, self.line
 
     @property
     def type(self) -> str:

@@ -1,8 +1,7 @@
 """Errors of torch become diagnoses: what a student should look for."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from grader.checks.diagnosis import diagnose, finding_of
 from grader.checks.finding import Place

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from factories import told as told_of
+from msgspec import structs
 
 from grader.checks.diagnosis import finding_of
 from grader.checks.observation import finding_without_facts
@@ -196,7 +197,9 @@ RAISED = Raised(
     ("RuntimeError", "Exception"), "no", "cell 3, line 5", function="train", line="loss.backward()"
 )
 STOPPED = finding_of(RAISED, "unobserved")
-UNUSABLE = finding_of(replace(RAISED, where="", line=""), "raised")  # it follows from what was returned
+UNUSABLE = finding_of(
+    structs.replace(RAISED, where="", line=""), "raised"
+)  # it follows from what was returned
 UNREACHED = finding_without_facts(no_facts(Failure.TOO_LATE))
 KILLED = finding_without_facts(no_facts(Failure.KILLED))
 

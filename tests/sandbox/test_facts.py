@@ -11,7 +11,6 @@ from grader.sandbox.decoding import (
     MAX_TENSORS,
     Facts,
     MalformedError,
-    RaisedFields,
     of_form,
     parse_cell,
     parse_survey,
@@ -52,7 +51,7 @@ def decode(facts):
 
 def decode_raised(fields):
     """An error, decoded."""
-    return of_form(RaisedFields, fields).decoded()
+    return of_form(Raised, fields)
 
 
 def decoded(*table):
@@ -468,7 +467,7 @@ WRONG_SURVEYS = [
 def test_a_survey_tells_of_every_function():
     """A well-formed survey gives the status of each function, and what was patched."""
     survey = parse_survey(json.dumps(SURVEY), {"f", "g", "h"})
-    assert (survey.names, survey.patched) == (SURVEY["names"], ["torch.relu"])
+    assert (survey.names, survey.patched) == (SURVEY["names"], ("torch.relu",))
 
 
 @pytest.mark.parametrize("wrong", WRONG_SURVEYS)
