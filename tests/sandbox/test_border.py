@@ -1,6 +1,7 @@
 """What students' code tries to have of the outside, and that it gets nothing."""
 
 import ast
+import json
 import os
 import pathlib
 import shutil
@@ -138,7 +139,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
 
 
 def _tensors(answer):
-    tensors = answer.get("facts", {}).get("tensors", [])
+    tensors = (json.loads(answer.text)["facts"] or {"tensors": []})["tensors"]
     return [tensor for tensor in tensors if tensor["value"] and len(str(tensor["value"])) > 60]
 
 

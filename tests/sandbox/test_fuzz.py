@@ -25,7 +25,7 @@ from grader.grading.preload import modules_to_preload
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import read_notebook, recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
-from grader.sandbox.evidence import Answer
+from grader.sandbox.evidence import Answer, Evidence
 from grader.sandbox.facts import Raised, Tensor
 from grader.sandbox.wire import Wire
 
@@ -128,7 +128,7 @@ def test_a_spoiled_frame(number, heard):
 
 @some_and_many(200, 4000)
 def test_spoiled_facts(number, heard):
-    """An answer with a few values wrong is malformed, or facts of which every helper makes a verdict."""
+    """An answer with a few values wrong is malformed, or facts that can be stored and judged."""
     answers, _ = heard
     readers = {
         "probe": Answer.parse,
@@ -145,6 +145,8 @@ def test_spoiled_facts(number, heard):
         with suppress(MalformedError):
             read = readers[operation](json.dumps(answer))
             if operation == "probe":
+                evidence = Evidence(probes={"p": read})
+                assert Evidence.from_json(evidence.to_json()) == evidence
                 compare(read.outcome, Answer.parse(json.dumps(real)).outcome)
 
     fuzz(number, example)

@@ -4,7 +4,6 @@ A thread plays the worker on real pipes. Run as a module, this file plays every 
 prints what that cost.
 """
 
-import base64
 import json
 import math
 import os
@@ -22,21 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from grader.checks.comparison import assert_close
-from grader.sandbox.decoding import (
-    MAX_ITEMS,
-    MAX_NESTING,
-    Facts,
-    MalformedError,
-    of_form,
-    parse,
-    parse_cell,
-    parse_survey,
-)
-from grader.sandbox.evidence import Answer, Evidence
+from grader.sandbox.decoding import MAX_ITEMS, MAX_NESTING, MalformedError, parse
 from grader.sandbox.wire import MAX_FRAME, MAX_TOTAL, Wire, WireError
 
 SHORT = 0.08  # for a worker that will never answer
@@ -609,141 +595,6 @@ def test_more_descriptors_than_select_knows():
         for descriptor in idle:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-
-
-# --- fuzzing
-
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(min_value=-(10**400), max_value=10**400),
-    st.floats(),
-    st.text(max_size=5),
-    st.sampled_from(
-        ["none", "bool", "int", "float", "str", "tensor", "list", "tuple", "dict", "raised", "other"]
-    ),
-)
-KEYS = st.sampled_from(
-    ["value", "tensors", "raised", "facts", "changed", "patched", "names", "types", "text", "where"]
-)
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-BOUNDED = settings(max_examples=100, deadline=None, database=None)
-
-
-def maybe(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Mostly what belongs here."""
-    return st.one_of(good, good, good, good, good, good, JSON)
-
-
-TENSOR = st.fixed_dictionaries(
-    {
-        "kind": maybe(st.sampled_from(["Tensor", "Parameter"])),
-        "dtype": maybe(st.sampled_from(["torch.float32", "torch.int64", "torch.complex64"])),
-        "shape": maybe(st.sampled_from([[], [1], [2], [1, 2]])),
-        "value": maybe(st.binary(max_size=16).map(lambda data: base64.b64encode(data).decode()) | st.none()),
-        "is_leaf": maybe(st.booleans()),
-        "requires_grad": maybe(st.booleans()),
-        "grad_fn": maybe(st.none()),
-        "retains_grad": maybe(st.booleans()),
-        "version": maybe(st.integers()),
-        "identity": maybe(st.integers()),
-        "storage": maybe(st.integers()),
-        "grad": maybe(st.none() | st.integers(0, 3)),
-    }
-)
-ERROR = st.fixed_dictionaries(
-    {"types": maybe(st.just(["E"])), "text": maybe(st.text(max_size=5)), "where": maybe(st.just(""))}
-)
-ENCODED = st.recursive(
-    st.one_of(
-        st.just(["none"]),
-        st.tuples(st.sampled_from(["bool", "int", "float", "str", "other"]), SCALARS).map(list),
-        st.tuples(st.just("tensor"), maybe(st.integers(0, 3))).map(list),
-        st.tuples(st.just("raised"), ERROR).map(list),
-    ),
-    lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["list", "tuple"]), st.lists(inner, max_size=3)).map(list),
-        st.tuples(st.just("dict"), st.lists(st.tuples(maybe(st.text(max_size=3)), inner).map(list))).map(
-            list
-        ),
-        inner,
-        JSON,
-    ),
-    max_leaves=6,
-)
-FACTS = st.fixed_dictionaries({"value": ENCODED, "tensors": maybe(st.lists(TENSOR, max_size=4))})
-
-
-@BOUNDED
-@given(text=st.text(max_size=60) | JSON.map(json.dumps))
-def test_parse_gives_json_or_an_error(text):
-    """Whatever is parsed, there is a value that can be written again, or a MalformedError."""
-    with suppress(MalformedError):
-        assert json.dumps(parse(text), ensure_ascii=False).encode()
-
-
-@BOUNDED
-@given(said=FACTS | JSON)
-def test_decoded_facts_can_be_compared(said):
-    """Whatever is decoded, it is malformed, or a fact that can be compared without any other error."""
-    try:
-        fact = of_form(Facts, said).decoded()
-    except MalformedError:
-        return
-    with suppress(AssertionError, TypeError, ValueError):
-        assert_close(fact, fact, "They differ.")
-
-
-@BOUNDED
-@given(
-    said=JSON
-    | st.fixed_dictionaries(
-        {
-            "raised": maybe(st.none() | ERROR),
-            "facts": maybe(st.none() | FACTS),
-            "changed": maybe(st.lists(st.text(max_size=3), max_size=2)),
-            "patched": maybe(st.lists(st.text(max_size=3), max_size=2)),
-        }
-    )
-)
-def test_what_is_readable_can_be_stored_and_read_again(said):
-    """A worker's answer about a probe is malformed, or evidence that is the same when it was stored."""
-    try:
-        evidence = Evidence(probes={"p": Answer.parse(json.dumps(said))})
-    except MalformedError:
-        return
-    again = Evidence.from_json(evidence.to_json())
-    assert again == evidence
-    assert repr(again.outcome("p")) == repr(evidence.outcome("p"))
-
-
-@BOUNDED
-@given(
-    said=JSON
-    | st.fixed_dictionaries({"raised": maybe(st.none() | ERROR)})
-    | st.fixed_dictionaries(
-        {
-            "names": maybe(st.fixed_dictionaries({"f": st.sampled_from(["answered", "missing", "?"])})),
-            "patched": maybe(st.lists(st.text(max_size=3), max_size=2)),
-        }
-    )
-)
-def test_cells_and_surveys_are_malformed_or_as_agreed(said):
-    """A worker's answer about a cell or about names is malformed, or of exactly the agreed form."""
-    with suppress(MalformedError):
-        raised = parse_cell(json.dumps(said))
-        assert raised is None or raised.types
-    with suppress(MalformedError):
-        survey = parse_survey(json.dumps(said), {"f"})
-        assert survey.names["f"] in {"answered", "untouched", "missing"}
-        assert all(type(word) is str for word in survey.patched)
 
 
 def _peak() -> float:
