@@ -111,14 +111,14 @@ def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Bounds
 def _complaint(key: str, value: object, bounds: Bounds) -> str | None:
     """What is wrong with the value of an entry, if anything."""
     if bounds is None:
-        is_right, wanted = type(value) is bool, "true or false"
+        is_allowed, wanted = type(value) is bool, "true or false"
     else:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        is_right = is_number and bounds[0] <= value <= bounds[1]  # type: ignore[operator]
+        is_allowed = is_number and bounds[0] <= value <= bounds[1]  # type: ignore[operator]
         wanted = f"a number from {bounds[0]:g} to {bounds[1]:g}"
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
     cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
-    return None if is_right else f"{key} is {cut}, but has to be {wanted}"
+    return None if is_allowed else f"{key} is {cut}, but has to be {wanted}"
 
 
 def _line_of(key: str, text: str) -> str:

@@ -317,10 +317,10 @@ class QuestionTrial:
     ) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
         plan, limits = ProbePlan({}, {}), self.course.settings.limits
         observing = {
-            name: self.observers.submit(
-                cells_of([*self._notebooks[name], *self._public_check]), plan, limits, alone=alone
+            answer: self.observers.submit(
+                cells_of([*self._notebooks[answer], *self._public_check]), plan, limits, alone=alone
             )
-            for name in names
+            for answer in names
         }
         return lambda: {name: self._failures(name, future.result()) for name, future in observing.items()}
 

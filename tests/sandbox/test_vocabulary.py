@@ -49,7 +49,7 @@ outside = sorted(n for n in names - {"grader.student.runner_cells"} if not f"{n}
 for name in outside:
     importlib.import_module(name)
 
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import Answer, Evidence
 from grader.grading.judge import judge
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
@@ -63,7 +63,8 @@ tensor = {"kind": "Tensor", "dtype": "torch.float32", "shape": [1], "value": Non
 def evidence(number):
     elements = base64.b64encode(struct.pack("f", number)).decode()
     facts = {"value": ["tensor", 0], "tensors": [{**tensor, "value": elements}]}
-    return Evidence({"double": "answered"}, {"doubled": {"facts": facts}})
+    answer = json.dumps({"raised": None, "facts": facts, "changed": [], "patched": []})
+    return Evidence({"double": "answered"}, {"doubled": Answer.parse(answer)})
 
 submissions = {"right": evidence(2.0), "wrong": evidence(1.0), "nothing": Evidence({"double": "answered"})}
 verdicts = judge(rubric, submissions, evidence(2.0))
