@@ -93,6 +93,8 @@ def describe(fact: Any) -> str:
         return "a tensor"
     if isinstance(fact, Raised):
         return f"an error ({printable(fact.type[:60])})"
+    if isinstance(fact, float):
+        return "a float"
     return with_article(printable(str(getattr(fact, "type", type(fact).__name__))[:60]))
 
 

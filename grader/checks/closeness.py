@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 #: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes have to be exact.
 #: A number counts as float32's, because most often it is a float32's .item().
@@ -19,16 +20,32 @@ TOLERANCE = {
 }
 
 
+def is_number(fact: Any) -> bool:
+    """Whether it is an int or a float, and no bool."""
+    return isinstance(fact, int | float) and not isinstance(fact, bool)
+
+
+#: A right answer may be so many times as far from the reference as the reference moves.
+_MOVED = 4
+
+
+def rounding_of(fact: Any) -> float:
+    """How far a right answer may be from a fact of the reference, however small that is."""
+    if isinstance(fact, list | tuple):
+        return max(map(rounding_of, fact), default=0.0)
+    return _MOVED * getattr(fact, "noise", 0.0)
+
+
 def are_close(
-    seen: Sequence[float], expected: Sequence[float], tolerance: float, beside: float = 0.0
+    seen: Sequence[float], expected: Sequence[float], tolerance: float, rounding: float = 0.0
 ) -> list[bool]:
     """Whether each element is as expected; below a hundredth of the largest element only noise differs.
 
-    The `tolerance` is relative. The magnitude `beside` counts like that of the largest element.
+    The `tolerance` is relative, the `rounding` is absolute: the larger counts.
     """
-    floor = max((abs(e) for e in (*expected, beside) if math.isfinite(e)), default=0.0) / 100
+    floor = max((abs(e) for e in expected if math.isfinite(e)), default=0.0) / 100
     return [
-        s == e or (math.isfinite(e) and abs(s - e) <= tolerance * max(abs(e), floor))
+        s == e or (math.isfinite(e) and abs(s - e) <= max(tolerance * max(abs(e), floor), rounding))
         for s, e in zip(seen, expected, strict=True)
     ]
 
@@ -62,11 +79,12 @@ class Pair:
     expected: Sequence[float]
     shape: tuple[int, ...]
     tolerance: float
+    rounding: float = 0.0
 
     @cached_property
     def right(self) -> list[bool]:
         """Which elements are as expected."""
-        return are_close(self.seen, self.expected, self.tolerance)
+        return are_close(self.seen, self.expected, self.tolerance, self.rounding)
 
     @cached_property
     def wrong(self) -> list[tuple[float, float]]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.checks.check import describe, entries, instead
-from grader.checks.closeness import TOLERANCE, are_close, decimals_of, have_all_digits, to_decimals
+from grader.checks.closeness import (
+    TOLERANCE,
+    are_close,
+    decimals_of,
+    have_all_digits,
+    is_number,
+    rounding_of,
+    to_decimals,
+)
 from grader.checks.diagnosis import finding_of
 from grader.checks.difference import Difference, difference_of
 from grader.checks.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
@@ -29,14 +36,14 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
     *,
     strict: bool = False,
     all_digits: bool = False,
-    beside: Any = None,
 ) -> None:
     """Fail unless two facts are numerically the same, element by element.
 
     Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of the
     expected element's magnitude and a hundredth of the largest expected element's. So rounding noise around
-    zero does not count, and a small gradient is not taken for zero. If all expected elements are 0, only 0 is
-    right, but for ``beside``. NaN is never equal; infinities are equal to themselves.
+    zero does not count, and a small gradient is not taken for zero. Where the reference's facts move further,
+    once its results are rounded otherwise, they agree within four times that. If all expected elements are 0,
+    only 0 is right. NaN is never equal; infinities are equal to themselves.
 
     Args:
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
@@ -48,8 +55,6 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         others: facts that the student may have taken instead, as for ``how_it_differs``.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
-        beside: a fact of what both were computed from; its largest element counts as an expected element. A
-            difference of two large numbers is exact to the digits of these, not to its own.
 
     Raises:
         FailedCheckError: they differ.
@@ -57,7 +62,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
-    compared = _Comparison(others or {}, "", strict, all_digits, _largest(beside))
+    compared = _Comparison(others or {}, "", strict, all_digits)
     difference = compared.difference(seen, expected)
     if difference is not None:
         raise FailedCheckError(_finding(message, difference))
@@ -139,7 +144,6 @@ class _Comparison:
     place: str
     strict: bool = False
     all_digits: bool = False
-    beside: float = 0.0
 
     def difference(self, seen: Any, expected: Any) -> Difference | None:
         """The first difference, or None."""
@@ -154,8 +158,8 @@ class _Comparison:
         if expected is None:
             return None if seen is None else self._another_type(seen, expected)
         if isinstance(expected, int | float):
-            is_number = isinstance(seen, int | float)
-            return self._of_numbers([seen], [expected]) if is_number else self._another_type(seen, expected)
+            is_any = isinstance(seen, int | float)
+            return self._of_numbers([seen], [expected]) if is_any else self._another_type(seen, expected)
         raise TypeError(
             f"assert_close compares tensors and numbers, and here {describe(expected)} is expected"
         )
@@ -175,7 +179,7 @@ class _Comparison:
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
             return self._saying_all("entries", f"it has {entries(len(seen))}")
-        if all(type(value) in {int, float} for value in [*seen, *expected]):
+        if all(map(is_number, [*seen, *expected])):
             return self._of_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
         several = {name: value for name, value in named.items() if not _is_single(value)}
@@ -196,7 +200,7 @@ class _Comparison:
     def _is_same_number(self, seen: float, expected: float) -> bool:
         if type(expected) is int and type(seen) is int:
             return seen == expected
-        return are_close([seen], [expected], TOLERANCE["torch.float32"], self.beside)[0]
+        return are_close([seen], [expected], TOLERANCE["torch.float32"], rounding_of(expected))[0]
 
     def _of_tensors(self, seen: Any, expected: Tensor) -> Difference | None:
         if not isinstance(seen, Tensor):
@@ -213,7 +217,7 @@ class _Comparison:
         if seen.value is None:
             return Difference("its values cannot be read", "unreadable", place=self.place)
         tolerance = TOLERANCE.get(expected.dtype, 0.0)
-        if not all(are_close(seen.value, expected.value, tolerance, self.beside)):
+        if not all(are_close(seen.value, expected.value, tolerance, rounding_of(expected))):
             return self._other_values(seen, expected)
         is_double = expected.dtype == "torch.float64"
         return self._too_few_digits(seen.value, expected.value) if is_double else None
@@ -245,15 +249,4 @@ def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _is_single(fact: Any) -> bool:
     """Whether a fact is a single number, which may be equal to another entry of a list by chance."""
-    return type(fact) in {int, float} or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
-
-
-def _largest(fact: Any) -> float:
-    """The magnitude of the largest finite number in a fact; 0 if there is none."""
-    if isinstance(fact, Tensor):
-        fact = fact.value
-    if isinstance(fact, dict):
-        fact = list(fact.values())
-    if isinstance(fact, list | tuple):
-        return max(map(_largest, fact), default=0.0)
-    return abs(fact) if isinstance(fact, int | float) and math.isfinite(fact) else 0.0
+    return is_number(fact) or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)

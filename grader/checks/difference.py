@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from grader.checks.closeness import TOLERANCE, Pair, are_close, to_decimals
+from grader.checks.closeness import TOLERANCE, Pair, are_close, is_number, rounding_of, to_decimals
 from grader.sandbox.facts import Raised, Tensor
 
 
@@ -58,7 +58,7 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
     if values.shape != right.shape:
         clause = _taken_for(values, candidates) or _other_shape(values, right)
         return Difference(clause, "shape", says_all=True) if clause else None
-    pair = Pair(values.numbers, right.numbers, right.shape, right.tolerance)
+    pair = Pair(values.numbers, right.numbers, right.shape, right.tolerance, rounding_of(expected))
     if all(pair.right):
         return None
     alike = {name: c.numbers for name, c in candidates.items() if len(c.numbers) == len(pair.seen)}
@@ -83,7 +83,7 @@ def _values(fact: Any) -> _Values | None:
         tolerance = TOLERANCE.get(fact.dtype, 0.0)
         return None if fact.value is None else _Values(fact.value, fact.shape, tolerance)
     numbers = list(fact) if isinstance(fact, list | tuple) else [fact]
-    if not numbers or not all(type(number) in {int, float} for number in numbers):
+    if not numbers or not all(map(is_number, numbers)):
         return None
     shape = (len(numbers),) if isinstance(fact, list | tuple) else ()
     return _Values(numbers, shape, TOLERANCE["torch.float32"])

@@ -22,6 +22,7 @@ from grader.scores import total
 from grader.text import did_you_mean
 
 REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
+_MOVES = 2  # a single one could move a number hardly at all, by chance
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Rubric:
 
         Args:
             only: the id of a question, to leave out the probes of the others.
-            oracle: True for the reference, whose answer an oracle may replace.
+            oracle: True for what is expected: an oracle may replace the reference's answer, and how far its
+                facts move is observed, too.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
@@ -88,6 +90,7 @@ class Rubric:
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in planned.items()},
             handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
+            moves=_MOVES if oracle else 0,
         )
 
     def _planned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from grader.doctor.known_answers import Answer
 from grader.doctor.outcomes import Outcome, Outcomes
-from grader.doctor.trials import RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
+from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
@@ -68,7 +68,7 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
     answers, wrong = judged.trial.answers, judged.wrong
     report.complaints += _about_broken_checks(judged)
     report.complaints += judged.judged[REFERENCE].complaints
-    report.complaints += [*_about_reference(judged)] or [*_about_late_draws(judged)]
+    report.complaints += [*_about_reference(judged)] or [*_about_late_draws(judged), *_about_rounding(judged)]
     about_stub = _about_stub(judged)
     report.complaints += about_stub
     for answer in answers:
@@ -131,6 +131,19 @@ def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
                 f"{check.id} fails a right answer that draws random numbers, too: {_message(verdict)} One of"
                 f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
                 " inputs before the first call"
+            )
+
+
+def _about_rounding(judged: JudgedQuestion) -> Iterator[str]:
+    """Checks that fail the reference if its results are rounded otherwise."""
+    verdicts = judged.judged[MOVED_REFERENCE].verdicts
+    for check in judged.checks:
+        verdict = verdicts.get(check.id)
+        if not is_passed(check, verdicts) and not _is_broken(verdict):
+            yield (
+                f"{check.id} fails a right answer whose results are rounded otherwise: {_message(verdict)}"
+                f" Draw inputs for its probes ({', '.join(check.probes)}) that do not nearly cancel each"
+                " other, nor lie where a result leaps, and compare with what is expected"
             )
 
 

@@ -40,6 +40,8 @@ from grader.sandbox.plan import ProbePlan
 
 # Names beside those of answers, which are called as functions are.
 REFERENCE, STUB, RANDOM_REFERENCE = "", "the stub", "the reference that draws random numbers"
+MOVED_REFERENCE = "the reference whose results are moved"  # a right answer that is rounded otherwise
+_MOVED_BY = 1_000  # not as that by which tolerances are measured
 
 # A right answer may draw random numbers, for an order or by a DataLoader. So this reference draws after each
 # of its calls; the verdicts must not depend on it, but they do if a probe draws inputs after such a call.
@@ -176,13 +178,13 @@ class QuestionTrial:
         """Begin to try what has changed since its last trial; the returned function waits for the end."""
         decisive = fingerprint(*self._decisive())
         hidden = {
-            name: fingerprint(decisive, name == STUB, REFERENCE if name == REFERENCE else cells)
+            name: fingerprint(decisive, name == STUB, name if name in {REFERENCE, MOVED_REFERENCE} else cells)
             for name, cells in self._notebooks.items()
         }
         public = {
             name: fingerprint("public", self._public_check, cells)
             for name, cells in self._notebooks.items()
-            if self.question.public_check and name != RANDOM_REFERENCE
+            if self.question.public_check and name not in {RANDOM_REFERENCE, MOVED_REFERENCE}
         }
         judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden, self._is_doubtful)
         failures = _remembered(
@@ -203,6 +205,7 @@ class QuestionTrial:
             REFERENCE: reference,
             STUB: list(assignment.cells_for(question.id, stub=True)),
             RANDOM_REFERENCE: [*reference, _DRAWING.format(name=question.function)],
+            MOVED_REFERENCE: reference,
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
         }
 
@@ -211,7 +214,8 @@ class QuestionTrial:
         """What should become of each notebook; of the stub only what the public check says is known."""
         right = Outcome(public=True)
         known = {a.name: self.outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in self.answers}
-        return {REFERENCE: right, RANDOM_REFERENCE: right, STUB: Outcome(), **known}
+        of_reference = dict.fromkeys((REFERENCE, RANDOM_REFERENCE, MOVED_REFERENCE), right)
+        return {**of_reference, STUB: Outcome(), **known}
 
     def _decisive(self) -> Iterator[Any]:
         """All that a hidden verdict depends on, besides the answer."""
@@ -238,14 +242,15 @@ class QuestionTrial:
         plans[1:] = [plan.without_pictures() for plan in plans[1:]]
         # Nothing counts as a stub, so that the stub gets all probes of an answer.
         of_stub = replace(plans[0], stubs=dict.fromkeys(plans[0].stubs, "pass"))
-        special = {
+        special = {  # complaints about these are of the first seed
             STUB: [of_stub],
             RANDOM_REFERENCE: plans[:1],
-        }  # complaints about these are of the first seed
+            MOVED_REFERENCE: [plans[0].moved(_MOVED_BY)],
+        }
         # A second seed shows which inputs no seed changes.
         seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
         with_oracles = [rubric.plan(seed, only=only, oracle=True) for seed in seeds]
-        expected = self._observe(REFERENCE, with_oracles, alone=alone)
+        expected = self._observe(REFERENCE, with_oracles, alone=True)  # several times
         seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 

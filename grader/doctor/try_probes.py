@@ -132,7 +132,7 @@ def _printing(plan: ProbePlan, names: Collection[str]) -> ProbePlan:
         )
         for function, planned in plan.probes.items()
     }
-    return ProbePlan(dict.fromkeys(plan.stubs, "pass"), only)
+    return ProbePlan(dict.fromkeys(plan.stubs, "pass"), only, moves=plan.moves)
 
 
 def _seen(evidence: Evidence, probe: str, function: str) -> Seen:

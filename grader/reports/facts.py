@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.checks.closeness import TOLERANCE, are_close
+from grader.checks.closeness import TOLERANCE, are_close, is_number, rounding_of
 from grader.checks.difference import how_it_differs
 from grader.sandbox.facts import Other, Raised, Tensor
 
@@ -215,7 +215,8 @@ def _agree(expected: Entry, seen: Entry) -> bool:
     right, numbers = _numbers(expected.fact), _numbers(seen.fact)
     if right is None or numbers is None:
         return right is numbers and expected.text == seen.text
-    return len(right) == len(numbers) and all(are_close(numbers, right, _tolerance(expected.fact)))
+    tolerance, rounding = _tolerance(expected.fact), rounding_of(expected.fact)
+    return len(right) == len(numbers) and all(are_close(numbers, right, tolerance, rounding))
 
 
 def _form(fact: Any) -> object:
@@ -227,7 +228,7 @@ def _form(fact: Any) -> object:
             return fact.type, fact.text, fact.where
         case str() | list() | tuple() if _numbers(fact) is None:
             return repr(fact)  # an entry's text may be cut
-    return type(fact)
+    return float if isinstance(fact, float) else type(fact)
 
 
 def _numbers(fact: Any) -> Sequence[float] | None:
@@ -235,7 +236,7 @@ def _numbers(fact: Any) -> Sequence[float] | None:
     if isinstance(fact, Tensor):
         return fact.value
     numbers = fact if isinstance(fact, list | tuple) else [fact]
-    return numbers if all(type(number) in {int, float} for number in numbers) else None
+    return numbers if all(map(is_number, numbers)) else None
 
 
 def _tolerance(fact: Any) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,7 +21,7 @@ from grader.sandbox.decoding import (
     of_form,
     parse,
 )
-from grader.sandbox.facts import Exact, Raised
+from grader.sandbox.facts import Exact, Raised, with_noise
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -179,7 +181,8 @@ class Evidence:
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        probes: what came of each probe, by its name.
+        probes: what came of each probe, by its name; of the reference also where its results were moved, by
+            ``name (moved 1)``, and its own facts have noise.
         cells: the cells that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         traces: what a worker noticed that only deceivers need.
@@ -202,6 +205,15 @@ class Evidence:
         """What a probe saw."""
         answer = self.probes.get(probe)
         return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
+
+    def with_moved(self, others: Sequence[Evidence]) -> Evidence:
+        """This evidence of the reference, with what was seen where its results were moved."""
+        moved = {
+            f"{name}{_MOVED}{number})": answer
+            for number, other in enumerate(others, start=1)
+            for name, answer in other.probes.items()
+        }
+        return replace(self, probes=_with_noise({**self.probes, **moved}))
 
     def returned_none(self, probe: str, function: str) -> bool:
         """Whether a function returned nothing but None, whenever this probe called it."""
@@ -231,7 +243,25 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, probes, *its)
+        return cls(stored.names, _with_noise(probes), *its)
+
+
+_MOVED = " (moved "
+
+
+def _with_noise(probes: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers; what was seen where results were moved says how exact the others are."""
+    moved: dict[str, list[ProbeOutcome]] = defaultdict(list)
+    for name, answer in probes.items():
+        probe, is_moved, _ = name.partition(_MOVED)
+        if is_moved:
+            moved[probe].append(answer.outcome)
+    measured = {
+        name: replace(probes[name], outcome=with_noise(probes[name].outcome, outcomes))
+        for name, outcomes in moved.items()
+        if name in probes
+    }
+    return {**probes, **measured}
 
 
 class _Stored(Exact, frozen=True):

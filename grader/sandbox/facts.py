@@ -5,7 +5,9 @@ A fact may be a lie, for it was made in the student's process, but it is always 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -35,6 +37,7 @@ class Tensor:
         identity: equal for the same tensor object within a probe.
         storage: equal for tensors on the same memory within a probe.
         grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
+        noise: how far an element of the reference's moves where results are rounded otherwise.
     """
 
     kind: str
@@ -49,6 +52,13 @@ class Tensor:
     identity: int
     storage: int
     grad: Tensor | None
+    noise: float = field(default=0.0, compare=False)
+
+
+class Number(float):
+    """A float of the reference's, with how far it moves where results are rounded otherwise."""
+
+    noise = 0.0
 
 
 class Rebound(Exact, frozen=True):
@@ -129,3 +139,56 @@ def is_cut_off(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(is_cut_off, value))
     return bool(value == CUT_OFF)
+
+
+_MOST_NOISE = 2.5e-3  # of the largest number beside it: what moves further has leapt
+
+
+def with_noise(fact: Any, moved: Sequence[Any], beside: float = 0.0) -> Any:
+    """A fact of the reference's with how far its numbers move.
+
+    Args:
+        moved: the same fact where results were moved, once or more. What has another form says nothing.
+        beside: the magnitude of the largest number in the list, tuple or dict that holds the fact.
+    """
+    same = [other for other in moved if type(other) is type(fact)]
+    largest = max(beside, _largest(fact))
+    if isinstance(fact, Tensor):
+        pairs = (
+            pair
+            for other in same
+            if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
+            for pair in zip(fact.value, other.value, strict=True)
+        )
+        grad = with_noise(fact.grad, [other.grad for other in same], largest)
+        return replace(fact, grad=grad, noise=_noise(pairs, largest))
+    if isinstance(fact, float):
+        number = Number(fact)
+        number.noise = _noise(((fact, other) for other in same), largest)
+        return number
+    largest = _largest(fact)
+    if isinstance(fact, dict):
+        return {
+            key: with_noise(part, [other[key] for other in same if key in other], largest)
+            for key, part in fact.items()
+        }
+    if isinstance(fact, list | tuple):
+        alike = [other for other in same if len(other) == len(fact)]
+        return type(fact)(with_noise(part, [m[i] for m in alike], largest) for i, part in enumerate(fact))
+    return fact
+
+
+def _noise(pairs: Iterable[tuple[float, float]], largest: float) -> float:
+    distances = (abs(one - other) for one, other in pairs if math.isfinite(one))
+    return min(max(distances, default=0.0), _MOST_NOISE * largest)
+
+
+def _largest(fact: Any) -> float:
+    """The magnitude of the largest finite number in a fact; 0 if there is none."""
+    if isinstance(fact, Tensor):
+        return max(_largest(fact.value), _largest(fact.grad))
+    if isinstance(fact, dict):
+        return max(map(_largest, fact.values()), default=0.0)
+    if isinstance(fact, list | tuple):
+        return max(map(_largest, fact), default=0.0)
+    return abs(fact) if isinstance(fact, int | float) and math.isfinite(fact) else 0.0

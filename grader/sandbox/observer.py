@@ -39,6 +39,12 @@ Answers = dict[str, Answer]  # by probe
 
 def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
     """Evidence, whatever the notebook does; GraderError where there is no worker."""
+    seen = _observe_once(workers, cells, plan, limits)
+    moved = [_observe_once(workers, cells, plan.moved(1 + n), limits) for n in range(plan.moves)]
+    return seen.with_moved(moved) if moved else seen
+
+
+def _observe_once(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
     notebook = NotebookRun(workers, cells, plan, limits)
     probes = ProbeRun(notebook, plan, limits)
     try:
@@ -215,6 +221,7 @@ class ProbeRun:
             "code": _compiled(probe.source),
             "seed": probe.seed,
             "oracle": probe.oracle,
+            "moved": probe.moved,
         }
         answer = self._notebook.ask(worker, "probe", request, seconds, Answer.parse)
         self._notebook.note_patched(answer.patched)

@@ -18,6 +18,7 @@ class TimeLimits:
 class PlannedProbe:
     """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle).
 
+    Where ``moved`` is not 0, all results are moved by random numbers of this seed (``worker/moved.py``).
     A ``picture`` is asked when all probes have answered; if it fails, nothing but the picture is missing.
     """
 
@@ -28,6 +29,7 @@ class PlannedProbe:
     alone: bool = False
     oracle: tuple[str, str] | None = None
     picture: bool = False
+    moved: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,21 @@ class ProbePlan:
     """What to ask of a notebook: the stubs of its functions by name, and the probes of each function.
 
     Of the cells that were `handed_out` besides stubs, those that are unchanged take no name from a student's.
+    Of the reference the probes are asked again, `moves` times, each time among results that are moved.
     """
 
     stubs: dict[str, str]
     probes: dict[str, tuple[PlannedProbe, ...]]
     handed_out: tuple[str, ...] = ()
+    moves: int = 0
+
+    def moved(self, seed: int) -> ProbePlan:
+        """The same with results that are moved, without pictures."""
+        kept = {
+            name: tuple(replace(p, moved=seed) for p in probes)
+            for name, probes in self.without_pictures().probes.items()
+        }
+        return replace(self, probes=kept)
 
     def without_pictures(self) -> ProbePlan:
         """The same without pictures, which no check judges."""

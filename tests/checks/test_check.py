@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grader.checks.check import describe, points, points_of, raised, title_and_hint
 from grader.checks.comparison import assert_close, is_close
 from grader.errors import CourseError
-from grader.sandbox.facts import Other, Raised, Tensor
+from grader.sandbox.facts import Other, Raised, Tensor, with_noise
 
 TENSOR = Tensor(
     kind="Tensor",
@@ -166,13 +166,37 @@ def test_rounding_noise_around_zero_does_not_count():
 
 
 def test_nothing_but_zeros_has_no_noise():
-    """Where zeros are expected, anything else is wrong; but not a rounding error of what stands beside."""
+    """Where zeros are expected, anything else is wrong."""
     differ(tensor(1e-30, 0.0), tensor(0.0, 0.0))
     differ(1e-30, 0)
-    for beside in (tensor(0.5, 100.0), {"x": [tensor(-100.0)]}, 100.0):
-        assert_close(tensor(5e-5, 0.0), tensor(0.0, 0.0), "They differ.", beside=beside)
-        assert_close([5e-5], [0.0], "They differ.", beside=beside)
-        differ(tensor(2e-4, 0.0), tensor(0.0, 0.0), beside=beside)
+
+
+NUMBERS = {
+    "a tensor": lambda number: tensor(number, 2e-6),
+    "a float": lambda number: number,
+    "a list": lambda number: [number, 2e-6],
+    "in a dict": lambda number: {"w": tensor(2e-6, number)},
+}
+
+
+@pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
+def test_as_far_as_rounding_moves_it_a_number_is_right(form):
+    """A right answer may be four times as far from a fact as the reference's own rounding moves it."""
+    expected = with_noise(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
+    for right in (1e-6 + 3.9e-9, 1e-6 - 3.9e-9, 1e-6):
+        assert_close(form(right), expected, "They differ.")
+    for wrong in (1e-6 + 4.1e-9, 1e-6 - 4.1e-9, 0.0, math.nan):
+        differ(form(wrong), expected)
+    differ(form(1e-6 + 3.9e-9), form(1e-6))
+
+
+def test_all_digits_are_asked_for_whatever_rounding_moves():
+    """Inputs of float32 move further than the digits by which a float64 is told from them."""
+    fact = tensor(1.0, dtype="torch.float64")
+    expected = with_noise(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
+    assert "to the digits of a float32" in differ(
+        replace(fact, value=(1.0 + 1e-8,)), expected, all_digits=True
+    )
 
 
 def test_several_facts_by_one_name_are_refused():

@@ -16,7 +16,7 @@ from grader.sandbox.decoding import (
     parse_survey,
 )
 from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, ProbeRaised, no_facts
-from grader.sandbox.facts import Other, Raised, Rebound, Tensor
+from grader.sandbox.facts import Other, Raised, Rebound, Tensor, with_noise
 
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 63
@@ -499,6 +499,52 @@ EVIDENCE = Evidence(
     starved=True,
     size=7,
 )
+
+
+def number(value):
+    """An answer whose fact is a float."""
+    return answer(facts={"value": ["float", value], "tensors": []})
+
+
+def test_evidence_of_the_reference_says_how_far_it_moves():
+    """A fact's noise is the longest way it moves, also once it is stored; other probes are as they were."""
+    evidence = Evidence(probes={"one": number(2.0), "two": number(3.0), "late": EVIDENCE.probes["late"]})
+    others = [Evidence(probes={"one": number(2.0 + by), "late": number(1.0)}) for by in (1e-4, -2e-4)]
+    moved = evidence.with_moved([*others, Evidence(fault="it ended")])
+    for came in (moved, Evidence.from_json(moved.to_json())):
+        assert (came.outcome("one"), came.outcome("one").noise) == (2.0, pytest.approx(2e-4))
+        assert came.outcome("two") == 3.0
+        assert came.outcome("late") == evidence.outcome("late")
+    assert not hasattr(evidence.outcome("one"), "noise")
+
+
+SMALL, LARGE = tensor(value=in_base64([1e-6, 2e-6])), tensor(value=in_base64([3.0, -4.0]))
+
+
+def pair(one, other, form=list):
+    """Two tensors in a container."""
+    return form([decoded(one), decoded(other)])
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda parts: dict(zip("ab", parts, strict=True))])
+def test_noise_is_measured_beside_the_largest_number(form):
+    """A number that cancellation made small moves far; one that moves by more than that has leapt."""
+    moved = tensor(value=in_base64([1e-6, 5e-6])), tensor(value=in_base64([3.0, 4.0]))
+    fact = with_noise(pair(SMALL, LARGE, form), [pair(*moved, form)])
+    small, large = (part.noise for part in (fact.values() if isinstance(fact, dict) else fact))
+    assert small == pytest.approx(3e-6)
+    assert large == pytest.approx(4.0 * 2.5e-3)
+
+
+@pytest.mark.parametrize(
+    "other", [None, 1, [], pair(SMALL, LARGE)[:1], {"a": 1}, [1.0, 2.0], pair(tensor(shape=[1, 2]), TENSOR)]
+)
+def test_what_moves_into_another_form_says_nothing(other):
+    """Facts of another type, length, shape or dtype give no noise, and change nothing else."""
+    fact = pair(TENSOR, TENSOR)
+    assert with_noise(fact, [other]) == fact
+    assert with_noise(fact, [other])[0].noise == 0.0
+    assert with_noise({"x": True, "n": 3, "s": "t"}, [{}]) == {"x": True, "n": 3, "s": "t"}
 
 
 @pytest.mark.parametrize("evidence", [EVIDENCE, Evidence()], ids=["much", "nothing"])

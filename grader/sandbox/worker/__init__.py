@@ -17,10 +17,11 @@ answered by ``{"id", "ok"}``:
 ``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
             "patched": [...]}
             says which names the notebook defined, and what it patched in torch (now restored).
-``probe``   {"name", "code", "seed", "oracle"} -> {"raised": null or an error, "facts": {"value",
+``probe``   {"name", "code", "seed", "oracle", "moved"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
-            in base64; ``oracle`` is null or [question's name, oracle's name].
+            in base64; ``oracle`` is null or [question's name, oracle's name]; ``moved`` is 0 or the seed of
+            the numbers by which results are moved.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only probes of pictures follow.
 

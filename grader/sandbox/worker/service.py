@@ -29,6 +29,7 @@ from . import (
     torch_state,
 )
 from .confinement import Sandbox
+from .moved import Moved
 from .names import answer_status, parse_stub
 from .student_namespace import StudentNamespace
 
@@ -166,7 +167,7 @@ class Service:
         names = {name: answer_status(stub, name, known, sources) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
 
-    def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None) -> Any:
+    def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None, moved: int) -> Any:
         """Run a probe in the modes and with the random numbers that every submission gets."""
         torch_state.restore_modes()
         probe_api.begin_probe(seed)
@@ -178,7 +179,11 @@ class Service:
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
         values: dict[str, bool] = {}
         student = StudentNamespace(self._notebook.names, oracles, patched, values)
-        value, raised = _call(words[name], student)
+        if moved:
+            with Moved(moved) as movement:
+                value, raised = _call(words[name], movement.begun_by(student))
+        else:
+            value, raised = _call(words[name], student)
         self._notebook.put_back(names)  # another question may need what they were
         patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
