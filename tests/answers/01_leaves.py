@@ -1703,14 +1703,6 @@ def tables_of_hooks_replaced(model, x, names):
 
 
 @wrong("q4")
-def gradients_of_the_model_cleared(model, x, names):
-    """Clears all gradients of the model first, which somebody may have been collecting."""
-    for parameter in model.parameters():
-        parameter.grad = None
-    return _gradients_of(model, x, names)
-
-
-@wrong("q4")
 def zero_grad_before_backward(model, x, names):
     """Begins with zero_grad(), as a training step does; here nobody trains."""
     model.zero_grad()
@@ -2220,12 +2212,6 @@ def losses_written_through_data(losses, weights):
     for weight, loss in zip(weights, losses):
         loss.data *= weight
     return sum(losses)
-
-
-@wrong("q5")
-def first_loss_only(losses, weights):
-    """Starts with the first loss, and adds the numbers of the others."""
-    return weights[0] * losses[0] + sum(w * loss.detach() for w, loss in zip(weights[1:], losses[1:]))
 
 
 @wrong("q5")

@@ -156,11 +156,6 @@ wrong_edits(
 wrong_edits(
     "q1",
     {
-        "sum_retained": (
-            "(d + e).backward()",
-            "(d + e).backward(retain_graph=True)",
-            "Retains a graph that nobody goes through again.",
-        ),
         "switched_to_eval": ("t = trunk(x)", "t = trunk.train()(x)", "Believes that gradients need train()."),
         "sum_as_leaf": (
             "(d + e).backward()",
@@ -533,16 +528,6 @@ def step_on_the_sum(net, opt, x, y1, y2):
     (loss1 + loss2).backward()
     opt.step()
     return loss1.item(), loss2.item()
-
-
-@wrong("q3")
-def losses_at_the_end(net, opt, x, y1, y2):
-    """Updates rightly, and measures both losses afterwards."""
-    for y in (y1, y2):
-        opt.zero_grad()
-        F.mse_loss(net(x), y).backward()
-        opt.step()
-    return F.mse_loss(net(x), y1).item(), F.mse_loss(net(x), y2).item()
 
 
 @wrong("q3")

@@ -704,14 +704,6 @@ def loss_after_the_step(cell, readout, opt, batches, h):
 
 
 @wrong("q1")
-def optimizer_of_its_own(cell, readout, opt, batches, h):
-    """Makes an optimizer with the learning rate of opt, which is more than that."""
-    mine = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=opt.param_groups[0]["lr"])
-    result = _trained(cell, readout, mine, batches, h)
-    return result
-
-
-@wrong("q1")
 def optimizer_forgets(cell, readout, opt, batches, h):
     """Empties the state of opt after every step, as if it were a graph."""
     losses = []
@@ -1430,16 +1422,6 @@ def none_left_out(state):
 
 
 @wrong("q2")
-def empty_containers_lost(state):
-    """Believes that an empty list of states is no state."""
-    if isinstance(state, torch.Tensor):
-        return state.detach()
-    if not state:
-        return None
-    return type(state)(empty_containers_lost(s) for s in state)
-
-
-@wrong("q2")
 def empty_list_as_tuple(state):
     """An empty list comes back as an empty tuple."""
     if isinstance(state, torch.Tensor):
@@ -1460,18 +1442,6 @@ def caller_list_emptied(state):
         return parts
     if isinstance(state, tuple):
         return tuple(caller_list_emptied(s) for s in state)
-    return None if state is None else state.detach()
-
-
-@wrong("q2")
-def caller_list_refilled(state):
-    """Fills the caller's list with the detached parts, and returns another one."""
-    if isinstance(state, list):
-        parts = [caller_list_refilled(s) for s in state]
-        state[:] = parts
-        return parts
-    if isinstance(state, tuple):
-        return tuple(caller_list_refilled(s) for s in state)
     return None if state is None else state.detach()
 
 
@@ -1504,18 +1474,6 @@ def leaves_frozen_and_returned(state):
 
     def cut(t):
         return t.requires_grad_(False) if t.is_leaf else t.detach()
-
-    return _mapped(cut, state)
-
-
-@wrong("q2")
-def leaves_frozen(state):
-    """Freezes the caller's own leaf, though what it returns is another tensor."""
-
-    def cut(t):
-        if t.is_leaf:
-            t.requires_grad_(False)
-        return t.detach()
 
     return _mapped(cut, state)
 
@@ -2362,21 +2320,6 @@ def sum_of_losses_detached(cell, readout, xs, ys, k):
             loss.backward()
             total += loss.item()
             h, loss = h.detach(), torch.tensor(0.0)
-    return total
-
-
-@wrong("q3")
-def readout_given_the_carried_state(cell, readout, xs, ys, k):
-    """Gives the readout the detached state at the end of a chunk."""
-    h = torch.zeros(xs.shape[1], cell.hidden_size)
-    total, loss = 0.0, 0.0
-    for t in range(len(xs)):
-        h = cell(xs[t], h)
-        loss = loss + F.mse_loss(readout(h if (t + 1) % k else h.detach()), ys[t])
-        if (t + 1) % k == 0 or t == len(xs) - 1:
-            loss.backward()
-            total += loss.item()
-            h, loss = h.detach(), 0.0
     return total
 
 
@@ -3681,18 +3624,6 @@ class EvalUnderNoGrad(_WithBuffer):
 
 
 @wrong("q5")
-class EvalDetached(_WithBuffer):
-    """Detaches x after eval()."""
-
-    def forward(self, x):
-        if not self.training:
-            return x.detach() - self.running
-        new = _new(self, x)
-        self.running = new.detach()
-        return x - new
-
-
-@wrong("q5")
 class InputOverwritten(_WithBuffer):
     """Writes the output into x as well, unseen by autograd."""
 
@@ -3756,18 +3687,6 @@ class HookOnInput(_WithBuffer):
 
 
 @wrong("q5")
-class AlwaysFloat32(_WithBuffer):
-    """Stores the statistic as float32, whatever the module is."""
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = _new(self, x)
-        self.running = new.detach().float()
-        return x - new
-
-
-@wrong("q5")
 class RebuiltFromAList(_WithBuffer):
     """Rebuilds the statistic from Python numbers, which have no dtype."""
 
@@ -3776,18 +3695,6 @@ class RebuiltFromAList(_WithBuffer):
             return x - self.running
         new = _new(self, x)
         self.running = torch.tensor(new.tolist())
-        return x - new
-
-
-@wrong("q5")
-class NoLongerPersistent(_WithBuffer):
-    """Registers the buffer anew with persistent=False."""
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = _new(self, x)
-        self.register_buffer("running", new.detach(), persistent=False)
         return x - new
 
 

@@ -378,16 +378,6 @@ def filled_by_rows_and_columns(w, value):
 
 
 @wrong("q1")
-def data_if_the_write_is_refused(w, value):
-    """Takes the error for a nuisance, and .data for its cure."""
-    try:
-        w.fill_(value)
-    except RuntimeError:
-        w.data.fill_(value)
-    return w
-
-
-@wrong("q1")
 def hidden_for_matrices(w, value):
     """Believes that only a vector can be in a loss."""
     if w.dim() > 1:
@@ -2621,11 +2611,6 @@ wrong_edits(
             "nn.utils.clip_grad_norm_([w], 10.0)\n        with torch.no_grad():",
             "Clips the gradient, as one does with recurrent networks.",
         ),
-        "losses_rounded": (
-            "losses.append(loss.item())",
-            "losses.append(round(loss.item(), 4))",
-            "Rounds what is to be printed.",
-        ),
         "losses_rounded_far_down": (
             "losses.append(loss.item())",
             "losses.append(round(loss.item(), 8))",
@@ -3266,9 +3251,6 @@ equal(
     "mask -> mask.detach()",
     why="what is made of the mask alone has no history, is only read, and counts as numbers and by rows",
 )
-
-# --- q4
-
 
 # --- q5
 

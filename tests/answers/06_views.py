@@ -661,14 +661,6 @@ def masked_before_softmax(scores, drop):
 
 
 @wrong("q5")
-def detached_before_the_write(scores, drop):
-    """Detaches before the write, and there is no gradient."""
-    a = scores.softmax(-1).detach()
-    a[drop] = 0.0
-    return a
-
-
-@wrong("q5")
 def scores_overwritten(scores, drop):
     """scores.data[...] = -1e9 writes to the caller's memory."""
     scores.data[drop] = -1e9

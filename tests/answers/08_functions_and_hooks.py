@@ -751,7 +751,6 @@ wrong_edits(
             "Writes to the gradient that arrives, which others may hold.",
         ),
         "not_reversed": ("-ctx.lam * gradient, None", "ctx.lam * gradient, None", "Forgets the sign."),
-        "lam_forgotten": ("-ctx.lam * gradient, None", "-gradient, None", "Forgets the number."),
         "lam_rounded": (
             "ctx.lam = lam",
             "ctx.lam = torch.tensor(lam)",
