@@ -268,8 +268,8 @@ def parse_exactly(expected: str | int | None, text: str) -> None:
 #: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
 Notice = tuple[str, int | None]
 NOTICED = {
-    *("code objects", "ctypes", "frames", "gc"),
-    *("imports at run time", "past the instance", "patched", "settrace"),
+    *("code objects", "ctypes", "frames", "gc", "imports at run time", "leaving the process"),
+    *("past the instance", "patched", "raw descriptors", "settrace"),
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)

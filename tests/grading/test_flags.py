@@ -1,7 +1,6 @@
 """Flags: traces of the known ways to deceive are named, ordinary code is not, and searching is cheap."""
 
 import time
-from pathlib import Path
 
 import pytest
 from observing import look
@@ -15,64 +14,53 @@ from grader.sandbox.cells import united
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
-TRACES = {
+NAMED = {
     "import ctypes": "ctypes",
     "from _ctypes import dlopen": "ctypes",
-    "gc.get_objects()": "gc",
-    "from gc import get_referrers": "gc",
-    "sys._getframe(1)": "frames",
-    "inspect.stack()": "frames",
+    "gc.callbacks": "gc",
     "f.__globals__": "frames",
-    "error.__traceback__.tb_frame": "frames",
-    "sys.settrace(f)": "settrace",
+    "getattr(f, '__globals__')": "frames",
+    "'{0.__globals__}'.format(f)": "frames",
+    "match 1:\n    case object(f_back=found): pass": "frames",
     "os.write(11, b'')": "raw descriptors",
-    "open(11, 'wb', closefd=False)": "raw descriptors",
-    "open('/proc/self/maps')": "raw descriptors",
+    "import os as o\no.write(11, b'')": "raw descriptors",
+    "from os import path, write": "raw descriptors",
+    "getattr(os, 'write')(11, b'')": "raw descriptors",
     "os._exit(0)": "leaving the process",
     "from worker import toolbox": "the grader itself",
+    "get_ipython()._notebook": "the grader itself",
     "sys.modules['torch']": "imports at run time",
+    "from sys import modules as m": "imports at run time",
     "__import__('os')": "imports at run time",
-    "exec(text)": "imports at run time",
-    "from os import path, write": "raw descriptors",
     "import builtins": "builtins",
     "torch._C._autograd._unsafe_set_version_counter": "version counter",
     "class M(TorchFunctionMode): pass": "modes of torch",
+    "def __torch_function__(*_): pass": "modes of torch",
+    "torch.library.Library('aten', 'IMPL')": "kernels of torch",
     "torch.Tensor.backward = f": "patched",
+    "del torch.Tensor.backward": "patched",
     "setattr(torch, 'equal', f)": "patched",
     "for name in names: setattr(torch, name, f)": "patched",
+    "import torch as t\nt.Tensor.backward = f": "patched",
+    "from torch import nn as layers\nlayers.Linear.reset = f": "patched",
     "warnings.catch_warnings = Quiet": "patched",
-    "json.JSONEncoder.encode = f": "patched",
     "np.random.seed = f": "patched",
-    "f.__code__ = g.__code__": "code objects",
-    "types.CodeType": "code objects",
     "type(cell).forward(cell, x, h)": "past the instance",
-    "cell.__class__ = Quiet": "past the instance",
+    "cell.__class__.forward(cell, x, h)": "past the instance",
+    "nn.RNNCell.forward(cell, x, h)": "past the instance",
     "kind.__mro__[1]": "past the instance",
     "import threading": "threads",
     "from _thread import start_new_thread": "threads",
-    "signal.setitimer(0, 1)": "signals",
+    "import signal": "signals",
     "from weakref import finalize\nfinalize(x, print)": "acting later",
     "class Later:\n    def __del__(self): pass": "acting later",
-    "node.register_prehook(f)": "nodes of the graph",
-    "loss.grad_fn.metadata['x'] = y": "nodes of the graph",
-    "warnings.warn('x', stacklevel=3)": "frames",
-    "asyncio.get_running_loop()": "asking where it runs",
+    "node.register_prehook(f)": "acting later",
     "torch.utils.dlpack.from_dlpack(x)": "raw memory",
-    "import os as o\no.write(11, b'')": "raw descriptors",
-    "o = os\np = o\nwrite = p.write": "raw descriptors",
-    "from sys import modules as m": "imports at run time",
-    "getattr(os, 'write')(11, b'')": "raw descriptors",
-    "if (c := gc).callbacks: pass": "gc",
-    "import torch as t\nt.Tensor.backward = f": "patched",
-    "kind = type(cell)\nkind.forward(cell, x, h)": "past the instance",
-    "def __torch_function__(*_): pass": "modes of torch",
-    "exec('gc.collect()')": "imports at run time",
-    "print('see sys._getframe')": "frames",
-    "match 1:\n    case object(tb_frame=found): pass": "frames",
+    "from numpy.lib.stride_tricks import as_strided": "raw memory",
+    "getattr(sys, ''.join(['ver', 'sion']))": "names put together",
+    "attrgetter('__co' + 'de__')": "names put together",
     "%matplotlib inline\nimport os as o\no.write(11, b'')": "raw descriptors",
-    "%time name = 'set' + 'trace'": "settrace",
     "  import os as o\n  o.write(11, b'')": "raw descriptors",
-    "files = !ls\nimport os as o\no.write(11, b'')": "raw descriptors",
     "this cell does not parse, os.write(11, b'')": "raw descriptors",
     "-" * 99_999 + "os.write(11, b'')": "raw descriptors",
     "x" + ".x" * 9_999 + "\nos.write(11, b'')": "raw descriptors",
@@ -83,44 +71,39 @@ ORDINARY = [
     "self.running = new.detach()",
     "loss = F.mse_loss(model(x), y)",
     "if torch.is_grad_enabled() == True: pass",
-    "model.eval()",
     "def eval(self): return self.train(False)",
-    "x = 1  # after eval() nothing changes",
     "gc.detach()",
     "import gc\ngc.collect()",
     "x: torch.Tensor = None",
     "def f(x:torch.Tensor = None, *, y: np.ndarray = zeros): pass",
     "IN_COLAB = 'google.colab' in sys.modules",
     "from os import path",
-    "from sys import getsizeof",
     "eval(model, loader)",
     "import importlib\nimportlib.reload(module)",
     "except ValueError as e: print(e.__traceback__)",
-    "isinstance(f, types.FunctionType)",
     "from concurrent.futures import ThreadPoolExecutor",
     "for worker in workers: worker.start()",
-    "torch.manual_seed(0)",
-    "with open('notes.txt') as file: pass",
-    "workers = 2",
+    "with open('notes.txt') as file: file.write(os.name == 'posix')",
     "torch.backends.cudnn.deterministic = True",
+    "import torch.backends.cudnn as cudnn\ncudnn.benchmark = True",
     "print(self.__class__.__name__, type(x).__name__)",
     "if a.__class__ == b.__class__: pass",
     "pattern = re.compile('x'); fast = torch.compile(model)",
     "return type(state)(repackage(part) for part in state)",
+    "super().forward(x)",
     "the signal = 'the gradient is a signal.'",
     "import math, random, warnings, weakref, asyncio, atexit",
-    "warnings.warn('x')",
+    "warnings.warn('x', stacklevel=2)",
     "seen = weakref.WeakKeyDictionary()",
     "loss.grad_fn.next_functions[0][0].register_hook(print)",
-    "# gc.get_objects() would find it",
-    "import torch.backends.cudnn as cudnn\ncudnn.benchmark = True",
-    "import math as m\ndef f(m): m.weight = None",
+    "# os._exit(0) would end it, says a comment",
+    "print('what does sys._getframe do, or __globals__?')",
     "w = torch.ones(3)\nw.grad = None\ntorch.ones(3).grad = None",
     "import os as o\no.path.join(a, b)",
 ]
 
 
-@pytest.mark.parametrize(("source", "what"), TRACES.items())
+@pytest.mark.parametrize(("source", "what"), NAMED.items())
 def test_a_trace_is_flagged_with_its_cell(source, what):
     """A human is told what, and in which cell."""
     assert traces_in([Cell(1, "x = 1"), Cell(2, source)]) == ((what, 2),)
@@ -130,11 +113,6 @@ def test_an_alias_of_one_cell_is_known_in_the_others():
     """A module can be imported in one cell, under another name, and used in the next."""
     cells = [Cell(1, "import os as o"), Cell(2, "o.write(11, b'')"), Cell(3, "file.write(text)")]
     assert traces_in(cells) == (("raw descriptors", 2),)
-
-
-def test_a_path_may_be_of_two_kinds():
-    """An array's interface is named, and is memory."""
-    assert dict(traces_in([Cell(1, "x.__array_interface__")])) == {"__array_interface__": 1, "raw memory": 1}
 
 
 @pytest.mark.parametrize("source", ORDINARY)
@@ -151,7 +129,7 @@ def test_what_the_worker_saw_replaced_is_flagged():
 
 def test_a_flood_of_traces_hides_none_and_fills_no_memory():
     """Of thousands of cells with one trace some are named, and another trace after them is too."""
-    cells = [Cell(number, "import gc; gc.get_objects()") for number in range(1, 5_000)]
+    cells = [Cell(number, "import gc; gc.callbacks") for number in range(1, 5_000)]
     flags = flags_of(traces_in([*cells, Cell(5_000, "import ctypes")]))
     assert len(flags) < 50
     assert (flags[0], flags[-1]) == (Flag("gc", 1), Flag("ctypes", 5_000))
@@ -197,39 +175,26 @@ def test_reading_a_strangers_text_takes_linear_time(piece):
     [
         ("frames", "getattr(sys, '_get' + 'frame')()"),
         ("frames", "[getattr(sys, name)() for name in ['emarfteg_'[::-1]]]"),
-        ("frames", "import traceback; list(traceback.walk_stack(None))"),
-        ("frames", "getattr((_ for _ in ()), 'emarf_ig'[::-1])"),
         ("frames", "sys._getfr\uff41me()"),
-        ("gc", "getattr(__import__('g' + 'c'), 'get_' + 'objects')()"),
-        ("ctypes", "getattr(__import__('cty' + 'pes'), 'string_' + 'at')(b'x')"),
-        ("settrace", "getattr(sys, 'set' + 'trace')(None)"),
-        ("code objects", "setattr(leaf, '__co' + 'de__', (lambda: 1).__getattribute__('__co' + 'de__'))"),
-        ("imports at run time", "vars(__builtins__ or sys)['ex' + 'ec']('1')"),
-        ("imports at run time", "[vars(__builtins__ or sys)[name]('1') for name in ['lave'[::-1]]]"),
-        ("names put together", "getattr(sys, ''.join(['ver', 'sion']))"),
-        ("kernels of torch", "import torch; torch.library.Library('aten', 'IMPL')"),
-        ("the grader itself", "get_ipython()._notebook"),
-        ("frames", "import traceback; traceback.walk_tb(None)"),
-        ("frames", "import inspect; inspect.getinnerframes(None)"),
-        ("frames", "import operator; operator.attrgetter('__globals__')(lambda: 1)"),
-        ("frames", "'{0.__globals__}'.format(lambda: 1)"),
-        ("frames", "import asyncio; asyncio.Task.get_stack"),
-        ("frames", "import types; vars(types.FrameType)"),
-        ("frames", "import logging; logging.Logger.findCaller"),
+        ("frames", "inspect.stack()"),
+        ("frames", "getattr((_ for _ in ()), 'emarf_ig'[::-1])"),
         ("frames", "import traceback as t; getattr(t, 'kcats_tamrof'[::-1])()"),
         ("frames", "import traceback as t; list(getattr(t, 'kcats_klaw'[::-1])(None))"),
         ("frames", "import torch._jit_internal as t; t.createResolutionCallbackFromFrame(0)"),
         ("frames", "import bdb; bdb.Bdb().set_trace()"),
-        ("settrace", "import profile; profile.Profile().runcall(len, '')"),
-        ("past the instance", "setattr(P(1), '__ssalc__'[::-1], P)"),
+        ("settrace", "getattr(sys, 'set' + 'trace')(None)"),
         ("settrace", "getattr(sys, 'eliforptes'[::-1])(None)"),
-        ("raw memory", "from numpy.lib.stride_tricks import as_strided"),
-        ("raw memory", "import numpy.lib.stride_tricks as tricks"),
-        ("raw memory", "import torch; where = torch.ones(1).data_ptr() + 8"),
-        ("raw memory", "import torch; torch.UntypedStorage._new_shared"),
-        ("modes of torch", "import torch; torch._C._dynamo.eval_frame.set_eval_frame(None)"),
-        ("modes of torch", "import torch; torch._C._ExcludeDispatchKeyGuard"),
-        ("kernels of torch", "import torch; torch._C._dispatch_library('IMPL', 'aten', 'CPU')"),
+        ("settrace", "import profile; profile.Profile().runcall(len, '')"),
+        ("gc", "getattr(__import__('g' + 'c'), 'get_' + 'objects')()"),
+        ("ctypes", "getattr(__import__('cty' + 'pes'), 'string_' + 'at')(b'x')"),
+        ("code objects", "setattr(leaf, '__co' + 'de__', (lambda: 1).__getattribute__('__co' + 'de__'))"),
+        ("code objects", "inspect.functools.update_wrapper(leaf, lambda: 1, ['__%s__' % 'code'])"),
+        ("past the instance", "setattr(P(1), '__ssalc__'[::-1], P)"),
+        ("imports at run time", "vars(__builtins__ or sys)['ex' + 'ec']('1')"),
+        ("imports at run time", "[vars(__builtins__ or sys)[name]('1') for name in ['lave'[::-1]]]"),
+        ("raw descriptors", "open(11, 'wb', closefd=False)"),
+        ("raw descriptors", "import pathlib; pathlib.Path('/proc/self/' + 'maps').read_text()"),
+        ("leaving the process", "import os; getattr(os, 'llik'[::-1])(os.getpid(), 0)"),
     ],
 )
 def test_what_the_text_hides_is_noticed(zygote, what, code):
@@ -239,9 +204,8 @@ def test_what_the_text_hides_is_noticed(zygote, what, code):
     )
     for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{code}"):
         seen = look(zygote, [ordinary, text], leaf="student.leaf()")
-        flags = flags_of([*traces_in([Cell(1, ordinary), Cell(2, text)]), *seen.evidence.traces])
-        assert Flag(what, 2) in flags
-        assert {flag.cell for flag in flags} == {2}
+        assert (what, 2) in seen.evidence.traces
+        assert {cell for _, cell in seen.evidence.traces} == {2}
 
 
 def test_a_frame_that_no_text_names_is_noticed(zygote):
@@ -373,10 +337,8 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
 
 
 def test_every_kind_of_trace_is_tried():
-    """No word of the table is without a cell that earns it."""
-    files = [*(Path(__file__).parents[1] / "attacks").glob("*/*.py"), Path(__file__)]
-    cells = [Cell(1, file.read_text(encoding="utf-8")) for file in files]
-    assert {what for cell in cells for what, _ in traces_in([cell])} == set(flags._TRACES)
+    """No kind of the table is without a cell that earns it."""
+    assert set(NAMED.values()) == set(flags._TRACES)
 
 
 def test_a_flood_of_one_kind_leaves_the_other_kinds():

@@ -41,6 +41,8 @@ _EVENTS = {
     "function.__new__": "code objects",
     "exec": "imports at run time",
     "compile": "imports at run time",
+    **dict.fromkeys(("os.kill", "os.killpg", "signal.pthread_kill"), "leaving the process"),
+    **dict.fromkeys(("os.fork", "os.forkpty", "os.exec", "os.posix_spawn"), "leaving the process"),
 }
 _PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged
 _ATTRIBUTES = {
@@ -49,7 +51,7 @@ _ATTRIBUTES = {
     **dict.fromkeys(("__class__", "__bases__"), "past the instance"),
 }
 #: What a library may do for a notebook. Of the rest libraries do much of their own accord.
-_ON_BEHALF = {"frames", "gc", "settrace", "ctypes", "past the instance"}
+_ON_BEHALF = {"frames", "gc", "settrace"}
 #: Parts of files' names, and the functions in there (none: all) that hand on nothing of what they ask for.
 _INNOCENT = {
     "<frozen importlib._bootstrap>": (),
@@ -65,6 +67,7 @@ _INNOCENT = {
     "packages/matplotlib/": (),
     "packages/pandas/core/common.py": (),
     "packages/pandas/util/_exceptions.py": (),
+    "packages/psutil/": (),
     "packages/torch/": ("_lazy_call",),
     "packages/torch/library.py": (),
     "packages/torch/nn/utils/parametrize.py": (),
@@ -102,21 +105,33 @@ def put_back_functions() -> list[str]:
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    what = _EVENTS.get(event) or ("ctypes" if event.startswith("ctypes.") else None)
-    if event in ("object.__getattr__", "object.__setattr__"):
-        what = _ATTRIBUTES.get(arguments[1])
+    what, on_behalf = _kind(event, arguments)
     if what is None or get_ident() in _listening:
         return
-    is_exchange = event == "object.__setattr__" and what == "code objects"
     _listening.add(get_ident())
     try:
-        file = _author(_frame_of(1), on_behalf=is_exchange or what in _ON_BEHALF)
+        file = _author(_frame_of(1), on_behalf=on_behalf)
         if file is not None:
             notice(what, file)
-            if is_exchange:
+            if event == "object.__setattr__" and what == "code objects":
                 _remember(*arguments[:2])
     finally:
         _listening.discard(get_ident())
+
+
+def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
+    """What an event is a trace of, or None, and whether a library may have done it for the notebook."""
+    if event == "object.__setattr__":
+        return _ATTRIBUTES.get(arguments[1]), True
+    if event in ("open", "os.listdir", "os.scandir"):
+        if type(arguments[0]) is int:
+            return "raw descriptors", False
+        path = os.fsdecode(arguments[0]) if type(arguments[0]) in (str, bytes) else ""
+        return ("raw descriptors" if path.startswith(("/proc", "/dev/fd")) else None), True
+    if event.startswith("ctypes."):
+        return "ctypes", True
+    what = _ATTRIBUTES.get(arguments[1]) if event == "object.__getattr__" else _EVENTS.get(event)
+    return what, what in _ON_BEHALF
 
 
 def _author(frame: FrameType | None, *, on_behalf: bool) -> str | None:

@@ -2,7 +2,7 @@
 # Stopped by: captured
 # Without it: the old loss delivers a number, where an error was expected.
 # Question: 05_inplace_reinit q1
-# Flags: __array_interface__
+# Flags: raw memory
 # %%
 import numpy
 
