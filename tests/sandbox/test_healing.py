@@ -204,14 +204,6 @@ def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
     assert seen["second"].value == (1.0, 1.0)
 
 
-def test_what_cells_replaced_is_put_back_before_the_first_probe(zygote):
-    """A patch in a cell is told, and changes no fact."""
-    patch = EVIL + "torch.ones = nn.MSELoss.forward = evil\ndef first():\n    return 1"
-    seen = look(zygote, patch, first="student.first(), nn.MSELoss()(torch.ones(1), torch.ones(1))")
-    assert (seen["first"][0], seen["first"][1].value) == (1, (0.0,))
-    assert ("patched", None) in seen.evidence.traces
-
-
 def test_what_is_written_honestly_is_not_noticed(zygote):
     """Hooks, optimizers, classes of the notebook's own and the default dtype write to much else."""
     source = (

@@ -98,11 +98,8 @@ FATAL = {
     "os.kill(os.getpid(), signal.SIGKILL)": "the system ended",
     "torch.Tensor.backward = lambda *_, **__: None": "replaced torch.Tensor.backward",
     "torch.equal = lambda *_: False": "replaced torch.equal",
-    "nn.Module.__call__ = lambda self, x: self.forward(2 * x)": "module.Module.__call__ while it ran",
     "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "linear.Linear.__call__ while it ran",
-    "del nn.Module.zero_grad": "module.Module.zero_grad while it ran",
     "import builtins; builtins.len = lambda _: 7": "replaced builtins.len",
-    "import builtins; builtins.isinstance = lambda *_: 1 / 0": "replaced builtins.isinstance",
     "random.random = lambda: 1 / 0; os._exit(1)": "ended the Python process",
 }
 
@@ -405,13 +402,6 @@ def test_a_forger_is_not_believed_for_want_of_time(zygote):
     assert isinstance(seen["f"], NoFacts)
 
 
-def test_a_probe_has_its_own_time(zygote):
-    """The time of one probe is the same in a shared worker as in its own."""
-    slow = probe("f", "student.f()", seconds=0.3)
-    seen = look(zygote, ["import time\ndef f():\n    time.sleep(1)\n    return 1"], f=slow)
-    assert "still ran after" in seen["f"].reason
-
-
 # Answers that nobody can have given
 
 FORGE = """
@@ -507,20 +497,11 @@ MALFORMED = {
     "not UTF-8": "None); forge(b'\\xff\\xfe'",
     "another form": "3",
     "a key too many": "{**WON, 'score': 10}",
-    "a key too few": "{'raised': None}",
     "too deep": f"'{deep(60)}'",
-    "much too deep": f"'{deep(100_000)}'",
     "too many": "'[' + '0,' * 400_000 + '0]'",
     "a huge number": "json.dumps(answer({'value': ['float', 7], 'tensors': []})).replace('7', '7' * 400)",
-    "a number of many digits": "'1' * 100_000",
-    "an int for a str": "answer({'value': ['str', 1], 'tensors': []})",
-    "an unknown kind": "answer({'value': ['module', 'os'], 'tensors': []})",
     "a tensor that is not there": "answer({'value': ['tensor', 0], 'tensors': []})",
-    "a tensor without fields": "answer({'value': ['tensor', 0], 'tensors': [{}]})",
-    "facts and an error": "{**WON, 'raised': []}",
     "half a surrogate pair": "answer({'value': ['str', '\\ud800'], 'tensors': []})",
-    "a list for a word": "{**WON, 'patched': [[]]}",
-    "many words": "{**WON, 'patched': ['x'] * 20_000}",
 }
 
 
@@ -561,12 +542,6 @@ def test_an_answer_that_is_too_long_is_not_read(zygote, length):
 def test_an_answer_that_never_ends_is_a_timeout(zygote):
     """Half an answer and then nothing costs the time of its probe."""
     seen = forged(zygote, "os.write(11, struct.pack('>I', 100) + b'half')\n    while True: pass", seconds=0.4)
-    assert "still ran after" in seen["one"].reason
-
-
-def test_output_without_end_blocks_nobody(zygote):
-    """What a notebook prints is read while it runs, and only the beginning is kept."""
-    seen = forged(zygote, "while True: os.write(1, b'x' * 65536)", seconds=0.4)
     assert "still ran after" in seen["one"].reason
 
 
@@ -874,14 +849,6 @@ def test_the_seed_decides_the_inputs(zygote):
     assert all(a.value != b.value for a, b in zip(one, other, strict=True))
 
 
-def test_a_notebook_cannot_choose_the_inputs(zygote):
-    """Whatever a cell seeds or draws, a probe's inputs are those of its seed."""
-    drawing = probe("f", "torch.randn(3)", seed=5)
-    plain = look(zygote, DEFINES[0], f=drawing)["f"]
-    seeding = "import torch\ntorch.manual_seed(1)\ntorch.randn(7)\ntorch.default_generator.manual_seed(3)"
-    assert look(zygote, [DEFINES[0], seeding], f=drawing)["f"] == plain
-
-
 @pytest.mark.parametrize("body", ["torch.manual_seed(3)", "torch.rand(2)", "1 / 0"])
 def test_nothing_a_function_draws_moves_later_inputs(zygote, body):
     """What a function seeds or draws, or that it fails, changes nothing of what its probe draws later."""
@@ -897,12 +864,6 @@ def test_only_answered_functions_are_asked(zygote):
     seen = look(zygote, cells, f="while True: pass", g="while True: pass", h="student.h()")
     assert seen.status == {"f": "untouched", "g": "missing", "h": "answered"}
     assert set(seen.evidence.probes) == {"h"}
-
-
-def test_evidence_can_be_stored(zygote):
-    """What is written down and read again is the same evidence."""
-    seen = look(zygote, [*DEFINES, "1 / 0"], f="[student.f(), torch.randn(2)]", g="raise ValueError").evidence
-    assert Evidence.from_json(seen.to_json()) == seen
 
 
 LYING_MODE = """
@@ -927,12 +888,6 @@ def test_a_mode_entered_during_a_probe_makes_its_facts_worthless(zygote):
     seen = look(zygote, LYING_MODE + "def f(): Lying().__enter__()", f=[probe("f", BACKWARD)])
     assert isinstance(seen["f"], NoFacts)
     assert "torch function modes" in seen["f"].reason
-
-
-def test_a_default_device_is_put_back(zygote):
-    """A notebook that sets the default device is observed like any other."""
-    cell = "import torch\ntorch.set_default_device('cpu')\ndef f(): return torch.ones(1).item()"
-    assert look(zygote, cell, f="student.f()")["f"] == 1.0
 
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):
