@@ -1,0 +1,85 @@
+"""No right answer loses by luck: whatever is drawn, arithmetic in another order earns the same."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.course.course import Course
+from grader.course.rubric import REFERENCE_LIMITS
+from grader.grading.judge import judge
+from grader.notebooks.reader import cells_of
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe
+
+COURSE = Course.find(Path(__file__).parents[2]).with_only("06_views")
+CELL = "import torch\ndef drop_attention(scores, drop):\n    {}"
+
+#: A gradient of softmax is small where it cancels: then the last places of its terms are its first.
+RIGHT = {
+    "a quotient": "e = scores.exp(); return (e / e.sum(-1, keepdim=True)).masked_fill(drop, 0.0)",
+    "a shifted quotient": (
+        "e = (scores - scores.amax(-1, keepdim=True)).exp();"
+        " return torch.where(drop, 0.0, e / e.sum(-1, keepdim=True))"
+    ),
+    "a logarithm": "return (scores - scores.logsumexp(-1, keepdim=True)).exp() * ~drop",
+    "the largest last": "return scores.flip(-1).log_softmax(-1).exp().flip(-1).masked_fill(drop, 0.0)",
+}
+#: Wrong by a thousandth: no rounding makes that.
+WRONG = {
+    "longer": "return scores.softmax(-1).masked_fill(drop, 0.0) * 1.001",
+    "sharper": "return (scores * 1.001).softmax(-1).masked_fill(drop, 0.0)",
+    "leaking": "return torch.where(drop, 0.0, scores.softmax(-1) + 1e-3 * scores.detach())",
+}
+SEEDS = [1, 6]  # with which right answers would fail, if tolerances did not follow the reference
+MANY = range(200)
+
+
+def observe_expected(zygote, seed):
+    """The reference's evidence of the question."""
+    plan = COURSE.rubric("06_views").plan(seed, only="q5", oracle=True)
+    cells = cells_of(COURSE.assignment("06_views").reference)
+    return observe(zygote, cells, plan.without_pictures(), REFERENCE_LIMITS)
+
+
+def failed(zygote, seed, reference, answers):
+    """The names of the answers that fail a check on the inputs of a seed."""
+    rubric = COURSE.rubric("06_views").with_only(["q5"])
+    plan, limits = rubric.plan(seed, only="q5").without_pictures(), COURSE.settings.limits
+    cells = {name: cells_of([CELL.format(body)]) for name, body in answers.items()}
+    seen = {name: observe(zygote, of_name, plan, limits) for name, of_name in cells.items()}
+    verdicts = judge(rubric, seen, reference)
+    return {n for n, of_n in verdicts.items() if any(v.outcome != "passed" for v in of_n.values())}
+
+
+def without_movement(reference: Evidence) -> Evidence:
+    """The reference as if it had been observed once."""
+    came = {name: answer for name, answer in reference.probes.items() if " (moved " not in name}
+    return Evidence.from_json(replace(reference, probes=came).to_json())
+
+
+@pytest.mark.parametrize("seeds", [SEEDS, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"])
+def test_another_order_of_operations_is_as_right_with_every_seed(seeds, zygote):
+    """Right answers pass on all inputs, and on the same inputs answers that are nearly right fail."""
+    for seed in seeds:
+        reference = observe_expected(zygote, seed)
+        assert failed(zygote, seed, reference, RIGHT | WRONG) == {*WRONG}, seed
+
+
+def test_without_movement_right_answers_would_fail(zygote):
+    """The cases are hard enough; and movement changes tolerances, no fact."""
+    for seed in SEEDS:
+        reference = observe_expected(zygote, seed)
+        still = without_movement(reference)
+        assert failed(zygote, seed, still, RIGHT)
+        probes = COURSE.rubric("06_views").with_only(["q5"]).probes
+        assert all(repr_of(reference.outcome(name)) == repr_of(still.outcome(name)) for name in probes)
+
+
+def repr_of(fact):
+    """A fact in a text, without its noise."""
+    if isinstance(fact, dict):
+        return {name: repr_of(part) for name, part in fact.items()}
+    if isinstance(fact, list | tuple):
+        return [repr_of(part) for part in fact]
+    return repr(replace(fact, noise=0.0, grad=None) if hasattr(fact, "storage") else fact)
