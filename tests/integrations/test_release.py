@@ -374,7 +374,7 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
 
 SPARED = """
 import sys
-for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "yaml"):
+for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "yaml"):
     sys.modules[name] = None
 """
 OF_STUDENTS = """
