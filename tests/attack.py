@@ -78,6 +78,24 @@ class Attack:
             and not (self.otherwise or "").startswith("not tried")
         )
 
+    def complaint(self, inside: list[str] | None, outside: list[str] | None) -> str | None:
+        """What is not as its file says.
+
+        Args:
+            inside: the harm it did with everything in force; None where the run did not end.
+            outside: the harm without its layer; None where that was not tried.
+        """
+        if self.through:
+            as_known = inside == [f"got {self.question}"]
+            return None if as_known else f"should get through, and be flagged: {inside or 'stopped'}"
+        if inside is None or inside:
+            return f"not stopped: {'; '.join(inside or ['the run did not end'])}"
+        if outside and self.otherwise:
+            return "gets through, though its file says that something else stops it"
+        if outside == [] and not self.otherwise:
+            return "is stopped without its layer too, and nobody says why"
+        return None
+
     def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
         """The code cells of the solved assignment, with the attack in the place of one answer."""
         assignment = course.assignments[self.stem]

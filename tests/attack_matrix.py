@@ -44,18 +44,7 @@ class Row:
     @property
     def complaint(self) -> str | None:
         """What is not as the attack's file says."""
-        if self.attack.through:
-            as_known = self.inside == [f"got {self.attack.question}"]
-            return None if as_known else f"should get through, and be flagged: {self.inside or 'stopped'}"
-        if self.inside is None or self.inside:
-            return f"not stopped: {'; '.join(self.inside or ['the run did not end'])}"
-        if not self.attack.is_tried_without or (self.attack.layer == "user" and os.getuid() != 0):
-            return None
-        if self.outside and self.attack.otherwise:
-            return "gets through, though its file says that something else stops it"
-        if not self.outside and not self.attack.otherwise:
-            return "is stopped without its layer too, and nobody says why"
-        return None
+        return self.attack.complaint(self.inside, self.outside)
 
     def cells(self) -> list[str]:
         """The row of the table."""

@@ -80,16 +80,17 @@ class Arena:
 
     Args:
         layer: the layer that is switched off, or None.
+        zygote: a zygote with every layer, where none of its own is switched off.
     """
 
-    def __init__(self, layer: str | None = None) -> None:
+    def __init__(self, layer: str | None = None, zygote: Zygote | None = None) -> None:
         with contextlib.ExitStack() as stack:
             self._world = stack.enter_context(world(COURSE))
             self._limits = stack.enter_context(without(layer))
             self._folder = stack.enter_context(_own_folder())
-            self._zygote = stack.enter_context(Zygote(cpu_seconds=90))
+            self.zygote = zygote or stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
-            patch.setattr(executor, "Zygote", lambda **_: contextlib.nullcontext(self._zygote))
+            patch.setattr(executor, "Zygote", lambda **_: contextlib.nullcontext(self.zygote))
             self._classes = 0
             self.alone = self.grade([]).honest
             self._stack = stack.pop_all()
@@ -131,7 +132,7 @@ class Arena:
         self._world.tidy()
 
     def _survivors(self) -> list[int]:
-        return self._world.survivors(self._zygote._process.pid)
+        return self._world.survivors(self.zygote._process.pid)
 
 
 @contextlib.contextmanager

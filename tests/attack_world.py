@@ -137,7 +137,7 @@ def _serve(stack: contextlib.ExitStack, path: Path, text: bytes) -> int:
 @contextlib.contextmanager
 def _surroundings(text: str, folder: Path) -> Iterator[None]:
     """The answer in the environment and behind an inheritable descriptor; the mark of this run."""
-    clean = zygote._environment
+    clean, before = zygote._environment, os.environ.get("ANSWER")  # of a world around this one
     opened = os.open(folder / "answer.py", os.O_RDONLY)
     inherited = fcntl.fcntl(opened, fcntl.F_DUPFD, 40)
     os.close(opened)
@@ -147,6 +147,7 @@ def _surroundings(text: str, folder: Path) -> Iterator[None]:
         yield
     finally:
         del os.environ["ANSWER"]
+        os.environ.update({} if before is None else {"ANSWER": before})
         zygote._environment = clean
         os.close(inherited)
 

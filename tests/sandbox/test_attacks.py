@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
+from attack_inside import SWITCHES as INSIDE
 from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
-from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, shown_in
+from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, own_harms, shown_in
 
 from grader.sandbox.worker import syscalls
 
@@ -76,6 +77,21 @@ def test_it_is_flagged(attack, graded):
 def test_it_shows_nowhere(attack, graded):
     """What an attack wants to have shown stands as it is in no page, no table and on no terminal."""
     assert shown_in(attack, graded(attack.slow)) == []
+
+
+#: Layers in our own code. To take away what the kernel forbids, deadlines or bounds on memory is left to the
+#: matrix (`make attack`).
+OURS = ("fresh worker", "restoring", "captured", "numbers", "pages", "spreadsheet", "terminal", "names")
+
+
+@pytest.mark.parametrize("layer", OURS)
+def test_each_attack_is_stopped_by_what_it_names(layer, arena):
+    """Without its layer it does harm, unless its file says what else stops it."""
+    named = [a for a in ATTACKS if a.layer == layer and a.is_tried_without and not a.slow]
+    with Arena(layer, None if layer in INSIDE else arena.zygote) as weaker:
+        run = weaker.grade(named)
+    complaints = {attack.name: attack.complaint([], own_harms(attack, run)) for attack in named}
+    assert not {name: said for name, said in complaints.items() if said}
 
 
 # The class
