@@ -84,6 +84,7 @@ def test_it_shows_nowhere(attack, graded):
 OURS = ("fresh worker", "restoring", "captured", "numbers", "pages", "spreadsheet", "terminal", "names")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layer", OURS)
 def test_each_attack_is_stopped_by_what_it_names(layer, arena):
     """Without its layer it does harm, unless its file says what else stops it."""
