@@ -221,11 +221,11 @@ def inputs_and_results():
         return 3 * y, y
 
     def out_of_relu(x):
-        y = torch.relu(x - 1)
+        y = torch.relu(x - x.detach().mean())  # of both signs, so that what comes out is not what goes in
         return y + 1, y
 
     def into_relu(x):
-        y = x - 1
+        y = x - x.detach().mean()
         return torch.relu(y) + 1, y
 
     def into_sigmoid(x):
