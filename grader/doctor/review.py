@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.checks.check import Check
 from grader.doctor.known_answers import Answer
 from grader.doctor.outcomes import Outcome, Outcomes
 from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
@@ -111,40 +112,40 @@ def _about_broken_checks(judged: JudgedQuestion) -> Iterator[str]:
     yield from causes.values()
 
 
+def _failing(judged: JudgedQuestion, verdicts: Mapping[str, Verdict]) -> Iterator[tuple[Check, str]]:
+    """The checks that judge and do not pass, each with its message; a broken check has its own complaint."""
+    for check in judged.checks:
+        verdict = verdicts.get(check.id)
+        if not is_passed(check, verdicts) and not _is_broken(verdict):
+            yield check, _message(verdict)
+
+
 def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
     """Checks that fail the reference with any seed."""
     reference = judged.judged[REFERENCE]
     for seed, verdicts in {judged.trial.seeds[0]: reference.verdicts, **reference.other_seeds}.items():
-        for check in judged.checks:
-            verdict = verdicts.get(check.id)
-            if not is_passed(check, verdicts) and not _is_broken(verdict):
-                yield f"{check.id} fails the reference (seed {seed}): {_message(verdict)}"
+        for check, message in _failing(judged, verdicts):
+            yield f"{check.id} fails the reference (seed {seed}): {message}"
 
 
 def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
     """Checks that fail the reference if it draws at random after its work."""
-    verdicts = judged.judged[RANDOM_REFERENCE].verdicts
-    for check in judged.checks:
-        verdict = verdicts.get(check.id)
-        if not is_passed(check, verdicts) and not _is_broken(verdict):
-            yield (
-                f"{check.id} fails a right answer that draws random numbers, too: {_message(verdict)} One of"
-                f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
-                " inputs before the first call"
-            )
+    for check, message in _failing(judged, judged.judged[RANDOM_REFERENCE].verdicts):
+        yield (
+            f"{check.id} fails a right answer that draws random numbers, too: {message} One of"
+            f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
+            " inputs before the first call"
+        )
 
 
 def _about_rounding(judged: JudgedQuestion) -> Iterator[str]:
     """Checks that fail the reference if its results are rounded otherwise."""
-    verdicts = judged.judged[MOVED_REFERENCE].verdicts
-    for check in judged.checks:
-        verdict = verdicts.get(check.id)
-        if not is_passed(check, verdicts) and not _is_broken(verdict):
-            yield (
-                f"{check.id} fails a right answer whose results are rounded otherwise: {_message(verdict)}"
-                f" Draw inputs for its probes ({', '.join(check.probes)}) that do not nearly cancel each"
-                " other, nor lie where a result leaps, and compare with what is expected"
-            )
+    for check, message in _failing(judged, judged.judged[MOVED_REFERENCE].verdicts):
+        yield (
+            f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
+            f" Draw inputs for its probes ({', '.join(check.probes)}) that do not nearly cancel each"
+            " other, nor lie where a result leaps, and compare with what is expected"
+        )
 
 
 def _about_stub(judged: JudgedQuestion) -> list[str]:
