@@ -10,8 +10,7 @@ from tiny_class import TinyClass
 
 from grader.course import pictures
 from grader.doctor import examine as doctor
-from grader.doctor import try_probes
-from grader.doctor.mutation import run as mutation_testing
+from grader.doctor import mutation_testing, try_probes
 from grader.grading import executor
 from grader.grading.preload import modules_to_preload
 from grader.sandbox.zygote import Zygote

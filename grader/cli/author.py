@@ -176,7 +176,7 @@ def _try_mutants(assignments: tuple[str, ...], question: str | None, jobs: int) 
     from rich.console import Console
 
     from grader.course.course import Course
-    from grader.doctor.mutation.run import try_mutants
+    from grader.doctor.mutation_testing import try_mutants
     from grader.doctor.terminal import mutant_progress, print_mutation
 
     course = Course.find()

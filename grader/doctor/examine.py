@@ -22,13 +22,12 @@ from grader.course.author_file import todos_of
 from grader.course.check_file import left_in
 from grader.course.course import Course
 from grader.course.settings import FILE_NAME
-from grader.doctor.known_answers import answers_of
-from grader.doctor.mutation.run import stale_equals
+from grader.doctor.known_answers import answers_of, complaints_about_names, undefined_names
+from grader.doctor.mutation_testing import stale_equals
 from grader.doctor.outcomes import changed_outcomes, outcomes_file, read_outcomes, write_outcomes
 from grader.doctor.reused_worker import ObserverPool
 from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
 from grader.doctor.trials import QuestionTrial, begin_untouched
-from grader.doctor.undefined_names import complaints_about_names, undefined_names
 from grader.grading.preload import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
+import subprocess
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import Any
+from textwrap import indent
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+from ruff import find_ruff_bin  # type: ignore[import-untyped]
 
 from grader.course.author_file import (
     not_python,
@@ -45,6 +52,8 @@ _EDITS_FORM = (
     'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
     " with literals"
 )
+_LINT = ("check", "--isolated", "--no-cache", "--select=F821", "--exit-zero", "--output-format=json")
+_OF_NOTEBOOKS = '--config=builtins=["display", "get_ipython"]'
 _LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 _Definition = ast.FunctionDef | ast.ClassDef
 
@@ -140,8 +149,8 @@ def read_answers(
     originals = _originals(path, statements, functions, references or {})
     answers = []
     for node in statements:
-        call = _mark_of(node) or _call_of(node, "accepted_edits", "wrong_edits")
-        if call is None:
+        call = _entry(node)
+        if call is None or _word(call) == "equal":
             continue
         (question, *_), options = _literals(call, 1, functions, path)
         if isinstance(node, _Definition):
@@ -150,7 +159,13 @@ def read_answers(
             node.decorator_list.remove(call)
             made = [(node.name, call.lineno, *_unparsed([node]))]
         else:
-            original = _edited_answer(call, question, str(options.get("of", REFERENCE)), originals, path)
+            of = str(options.get("of", REFERENCE))
+            if (question, of) not in originals:
+                near = did_you_mean(of, {name for asked, name in originals if asked == question})
+                raise CourseError(
+                    f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}"
+                )
+            original = originals[question, of]
             made = [(edit.name, edit.line, *_made(edit, original, path)) for edit in _edits_in(call, path)]
         for name, line, source, lines in made:
             cells = cells_of((shared, source, f"{functions[question]} = {name}"))
@@ -160,20 +175,16 @@ def read_answers(
 
 
 def equals_of(course: Course, stem: str) -> list[Equal]:
-    """The edits of an assignment's references that are written down as equal; CourseError as below."""
-    functions = {question.id: question.function for question in course.assignment(stem).questions}
-    return read_equals(course.answers_file(stem), functions)
-
-
-def read_equals(path: Path, functions: Mapping[str, str]) -> list[Equal]:
-    """The same of a file; `functions` has the function's name by question.
+    """The edits of an assignment's references that are written down as equal.
 
     Raises:
-        CourseError: the file is missing, or an entry says too little.
+        CourseError: the file of answers is missing, or an entry says too little.
     """
+    path = course.answers_file(stem)
+    functions = {question.id: question.function for question in course.assignment(stem).questions}
     equals = []
-    for call in (_call_of(node, "equal") for node in _statements_about(path, functions)):
-        if call is not None:
+    for call in map(_entry, _statements_about(path, functions)):
+        if call is not None and _word(call) == "equal":
             (question, *edits), options = _literals(call, len(call.args), functions, path)
             if not edits or set(options) != {"why"} or not options["why"]:
                 raise CourseError(_wrong_form(call, path))
@@ -209,37 +220,31 @@ def _statements_about(path: Path, functions: Mapping[str, str]) -> list[ast.stmt
 
 def _named(node: ast.stmt) -> Iterator[tuple[str, int]]:
     """The names of a statement's answers, and their lines."""
-    mark = _mark_of(node)
-    if mark is not None and isinstance(node, _Definition):
-        yield node.name, mark.lineno
-    match _call_of(node, "accepted_edits", "wrong_edits"):
-        case ast.Call(args=[_, ast.Dict(keys=keys)]):
+    match node, _entry(node):
+        case (ast.FunctionDef() | ast.ClassDef()) as definition, ast.Call() as mark:
+            yield definition.name, mark.lineno
+        case _, ast.Call(args=[_, ast.Dict(keys=keys)]):
             yield from ((str(key.value), key.lineno) for key in keys if isinstance(key, ast.Constant))
 
 
 def _question_of(node: ast.stmt) -> str | None:
-    """The question that an answer, or a call at the top of the file, names first."""
-    match _mark_of(node) or (node.value if isinstance(node, ast.Expr) else None):
+    """The question that an answer, or an `equal`, names first."""
+    match _entry(node):
         case ast.Call(args=[ast.Constant(value=str(question)), *_]):
             return question
     return None
 
 
-def _mark_of(node: ast.stmt) -> ast.Call | None:
-    """The decorator that makes a definition an answer."""
-    for decorator in node.decorator_list if isinstance(node, _Definition) else ():
-        match decorator:
-            case ast.Call(func=ast.Name(id="accepted" | "wrong")):
-                return decorator
-    return None
-
-
-def _call_of(node: ast.stmt, *words: str) -> ast.Call | None:
-    """The statement as a call of one of these words; None if it is something else."""
+def _entry(node: ast.stmt) -> ast.Call | None:
+    """The decorator or the call by which a statement is an answer, answers or an `equal`, or None."""
+    calls: list[ast.expr] = []
+    words = {"accepted_edits", "wrong_edits", "equal"}
     match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id=word)) as call) if word in words:
-            return call
-    return None
+        case ast.FunctionDef(decorator_list=calls) | ast.ClassDef(decorator_list=calls):
+            words = {"accepted", "wrong"}
+        case ast.Expr(value=value):
+            calls = [value]
+    return next((call for call in calls if isinstance(call, ast.Call) and _word(call) in words), None)
 
 
 def _is_bookkeeping(node: ast.stmt) -> bool:
@@ -247,7 +252,7 @@ def _is_bookkeeping(node: ast.stmt) -> bool:
     match node:
         case ast.ImportFrom(module="grader.answers") | ast.Expr(value=ast.Constant()):
             return True
-    return (_mark_of(node) or _call_of(node, "accepted_edits", "wrong_edits", "equal")) is not None
+    return _entry(node) is not None
 
 
 def _literals(
@@ -291,8 +296,7 @@ def _unparsed(nodes: Sequence[ast.stmt]) -> tuple[str, dict[int, int]]:
 # --- answers that are edits of another
 
 
-@dataclass(frozen=True)
-class _Original:
+class _Original(NamedTuple):
     """A function or class that can be edited; its `label` stands in messages."""
 
     name: str
@@ -300,8 +304,7 @@ class _Original:
     source: str
 
 
-@dataclass(frozen=True)
-class _Edit:
+class _Edit(NamedTuple):
     """An answer that is written as an edit of another.
 
     Attributes:
@@ -312,7 +315,7 @@ class _Edit:
 
     name: str
     line: int
-    replacements: tuple[tuple[str, str], ...]
+    replacements: Annotated[list[tuple[Annotated[str, Meta(min_length=1)], str]], Meta(min_length=1)]
     why: str
 
 
@@ -326,7 +329,7 @@ def _originals(
     }
     lines = io.StringIO(read_text(path)).readlines()
     for node in statements:
-        match _mark_of(node), node:
+        match _entry(node), node:
             case ast.Call(
                 func=ast.Name(id="accepted"), args=[ast.Constant(question)]
             ) as mark, ast.FunctionDef() | ast.ClassDef():
@@ -336,47 +339,23 @@ def _originals(
     return originals
 
 
-def _edited_answer(
-    call: ast.Call, question: str, name: str, originals: Mapping[tuple[Any, str], _Original], path: Path
-) -> _Original:
-    if (question, name) not in originals:
-        near = did_you_mean(name, {name for asked, name in originals if asked == question})
-        raise CourseError(f"{path}, line {call.lineno}: {question} has no accepted answer {name!r}: {near}")
-    return originals[question, name]
-
-
-def _edits_in(call: ast.Call, path: Path) -> list[_Edit]:
+def _edits_in(call: ast.Call, path: Path) -> Iterator[_Edit]:
     """The answers of a call of ``wrong_edits`` or ``accepted_edits``."""
     match call.args:
         case [_, ast.Dict(keys=names, values=edits)]:
-            return [_edit(name, edit, path) for name, edit in zip(names, edits, strict=True)]
-    raise CourseError(f"{path}, line {call.lineno}: {_EDITS_FORM}")
-
-
-def _edit(key: ast.expr | None, value: ast.expr, path: Path) -> _Edit:
-    line = (key or value).lineno
-    try:
-        name, parts = ast.literal_eval(key) if key else None, ast.literal_eval(value)
-    except ValueError:
-        name, parts = None, None
-    pairs: Any = []
-    match parts:
-        case (str(old), str(new), str(why)):
-            pairs = [(old, new)]
-        case ([*pairs], str(why)):
-            pass
+            for key, value in zip(names, edits, strict=True):
+                line = (key or value).lineno
+                try:
+                    name, (*pairs, why) = ast.literal_eval(key or ""), ast.literal_eval(value)
+                    replacements = pairs[0] if len(pairs) == 1 else [pairs]
+                    edit = msgspec.convert([name, line, replacements, why], _Edit)
+                except (SyntaxError, TypeError, ValueError):
+                    edit = None
+                if edit is None or not edit.name.isidentifier():
+                    raise CourseError(f"{path}, line {line}: {_EDITS_FORM}")
+                yield edit
         case _:
-            why = ""
-    if not (pairs and all(map(_is_pair, pairs)) and isinstance(name, str) and name.isidentifier()):
-        raise CourseError(f"{path}, line {line}: {_EDITS_FORM}")
-    return _Edit(name, line, tuple(map(tuple, pairs)), why)
-
-
-def _is_pair(pair: Any) -> bool:
-    match pair:
-        case [str(old), str()]:
-            return bool(old)
-    return False
+            raise CourseError(f"{path}, line {call.lineno}: {_EDITS_FORM}")
 
 
 def _made(edit: _Edit, original: _Original, path: Path) -> tuple[str, dict[int, int]]:
@@ -388,7 +367,8 @@ def _made(edit: _Edit, original: _Original, path: Path) -> tuple[str, dict[int, 
     where = f"{path}, line {edit.line}: {edit.name}"
     source = original.source
     for old, new in edit.replacements:
-        positions = _positions(old, source)
+        begin, end = r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else ""
+        positions = [match.start() for match in re.finditer(begin + re.escape(old) + end, _code(source))]
         if len(positions) != 1:
             raise CourseError(f"{where}: `{old}` stands {_times(len(positions), old, original)}")
         source = source[: positions[0]] + new + source[positions[0] + len(old) :]
@@ -423,12 +403,6 @@ def _renamed(definition: _Definition, edit: _Edit) -> ast.stmt:
     return ast.fix_missing_locations(definition)
 
 
-def _positions(old: str, source: str) -> list[int]:
-    """Each position at which a piece of code begins, as whole words."""
-    before, after = (r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else "")
-    return [match.start() for match in re.finditer(before + re.escape(old) + after, _code(source))]
-
-
 @cache
 def _code(source: str) -> str:
     """The source with spaces in place of comments and docstrings; unchanged if it is not Python."""
@@ -452,3 +426,48 @@ def _times(number: int, old: str, original: _Original) -> str:
     lines = [line.strip() for line in _code(original.source).splitlines() if line.strip()]
     nearest = max(lines, key=lambda line: SequenceMatcher(None, old, line, False).find_longest_match().size)
     return f"nowhere in the code of {original.label}; nearest to it is `{nearest}`"
+
+
+# --- names that nothing defines: an author's typo, and no student's mistake
+
+
+def undefined_names(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
+    """The names that nothing defines, each with the answers to an assignment that use it.
+
+    Such an answer stops, and would count as a wrong answer that every check finds. Ruff reads all answers at
+    once, each in a function of its own, since no answer sees another.
+    """
+    if not answers:
+        return {}
+    shared = answers[0].cells[0].source
+    text = [shared]
+    owners: list[Answer | None] = [None] * (shared.count("\n") + 1)
+    for answer in answers:
+        part = f"def _():\n{indent(answer.source, ' ')}"
+        text.append(part)
+        owners += [answer] * (part.count("\n") + 1)
+    found = subprocess.run(  # noqa: S603 - ruff, over text that it does not run
+        [find_ruff_bin(), *_LINT, _OF_NOTEBOOKS, "--stdin-filename=answers.py", "-"],
+        input="\n".join(text),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    users: dict[str, list[Answer]] = {}
+    for finding in json.loads(found.stdout):
+        answer, name = owners[finding["location"]["row"] - 1], finding["message"].split("`")[1]
+        if answer is not None and answer not in users.setdefault(name, []):
+            users[name].append(answer)
+    return users
+
+
+def complaints_about_names(undefined: Mapping[str, Sequence[Answer]], path: Path) -> list[str]:
+    """A sentence for each name that nothing defines, with the first answer that uses it."""
+    complaints = []
+    for name, (first, *more) in undefined.items():
+        others = f", nor in {len(more)} more" if more else ""
+        complaints.append(
+            f"{path}, line {first.line}: {first.question}, {first.name}: `{name}` is not defined{others}:"
+            f" define or import it at the head of {path.name}, for no answer sees another"
+        )
+    return complaints

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from grader.doctor.mutation.run import MutantProgress, MutationReport, Survivor
+from grader.doctor.mutation_testing import MutantProgress, MutationReport, Survivor
 from grader.doctor.review import AnswerReport, AssignmentReport
 from grader.reports.terminal import pace
 

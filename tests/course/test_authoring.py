@@ -14,8 +14,8 @@ from grader import assert_runs, raised
 from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor.known_answers import equals_of
-from grader.doctor.mutation.mutants import mutants
-from grader.doctor.mutation.run import stale_equals
+from grader.doctor.mutants import mutants
+from grader.doctor.mutation_testing import stale_equals
 from grader.grading.run import Options, grade
 from grader.sandbox.facts import Raised
 

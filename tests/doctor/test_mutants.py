@@ -4,8 +4,7 @@ import ast
 
 import pytest
 
-from grader.doctor.mutation.edits import BLOCK_EDITS, EXPRESSION_EDITS
-from grader.doctor.mutation.mutants import mutants, normalised_source
+from grader.doctor.mutants import BLOCK_EDITS, EXPRESSION_EDITS, mutants, normalised_source
 
 #: An edit, the body of a function of x, y, model and opt, and a change that the edit makes of it.
 TABLE = [

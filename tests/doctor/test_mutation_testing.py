@@ -9,10 +9,10 @@ from tiny_course import ANSWERS, CHECKS, write_course
 from grader.answers import equal
 from grader.cli import main
 from grader.course.course import Course
-from grader.doctor.known_answers import read_equals
-from grader.doctor.mutation import run as mutation_testing
-from grader.doctor.mutation.mutants import Mutant
-from grader.doctor.mutation.run import Survivor, stale_equals, try_mutants
+from grader.doctor import mutation_testing
+from grader.doctor.known_answers import equals_of
+from grader.doctor.mutants import Mutant
+from grader.doctor.mutation_testing import Survivor, stale_equals, try_mutants
 from grader.doctor.terminal import survivor_lines
 from grader.errors import CourseError
 
@@ -171,7 +171,7 @@ def test_an_equal_that_says_too_little_is_refused(course, text):
     add(course, f"\n\n{text}\n")
     path = course / "tests" / "answers" / "01_tiny.py"
     with pytest.raises(CourseError, match=f"{path}, line {LINE}: "):
-        read_equals(path, {"q1": "double", "q2": "leaf"})
+        equals_of(Course.find(course), "01_tiny")
 
 
 def test_equal_does_nothing():

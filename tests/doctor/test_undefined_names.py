@@ -2,8 +2,7 @@
 
 import pytest
 
-from grader.doctor.known_answers import read_answers
-from grader.doctor.undefined_names import complaints_about_names, undefined_names
+from grader.doctor.known_answers import complaints_about_names, read_answers, undefined_names
 
 FILE = """\
 import math

@@ -14,7 +14,7 @@ from itertools import islice
 
 from grader.course.course import Course, observe_reference
 from grader.doctor.known_answers import answers_of, equals_of
-from grader.doctor.mutation.mutants import Mutant, mutants, normalised_source, possible_edits, without_name
+from grader.doctor.mutants import Mutant, mutants, normalised_source, possible_edits, without_name
 from grader.grading.judge import judge
 from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 Loop = ast.For | ast.While
@@ -26,8 +25,10 @@ _CONSTANTS = {"tensor", "zeros", "ones", "full", "empty", "eye", "arange", "rand
 _CONSTANTS |= {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
 _CONSTANTS |= {"new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"}
 _KEEPS = {"grad", "backward", "Parameter", "Buffer", "checkpoint", "saved_tensors_hooks", "jacobian", "vjp"}
-_WRITES = {"add_", "sub_", "mul_", "div_", "neg_", "clamp_", "zero_", "fill_", "copy_", "lerp_", "normal_"}
-_WRITES |= {"uniform_", "addcmul_", "addcdiv_", "masked_fill_", "exp_", "sqrt_", "tanh_", "pow_"}
+#: Methods with an underscore behind their names: these write into a tensor.
+IN_PLACE = {"add", "sub", "mul", "div", "neg", "clamp", "zero", "fill", "copy", "lerp", "normal", "uniform"}
+IN_PLACE |= {"addcmul", "addcdiv", "masked_fill", "exp", "sqrt", "tanh", "pow", "relu", "sigmoid"}
+IN_PLACE |= {"detach", "requires_grad"}
 _BACKWARD = {"backward", "grad", "register_hook", "register_forward_hook", "register_full_backward_hook"}
 _BACKWARD |= {"register_module_forward_hook"}
 _UNRECORDED = {"requires_grad_", "retain_grad", "zero_grad", "step", "append", "remove", "train", "eval"}
@@ -50,16 +51,6 @@ class Block:
         """The statements, with others in the place of those from `begin` to before `end`."""
         return [*self.statements[:begin], *others, *self.statements[end:]]
 
-    @contextmanager
-    def replaced(self, statements: list[ast.stmt]) -> Iterator[None]:
-        """Put other statements into the tree, and take them back at the end."""
-        original = list(self.statements)
-        self.statements[:] = statements or [ast.Pass()]
-        try:
-            yield
-        finally:
-            self.statements[:] = original
-
 
 @dataclass(frozen=True)
 class Place:
@@ -76,48 +67,33 @@ class Place:
     parent: ast.AST
     field: str
     index: int | None
-    statement: ast.stmt
+    statement: ast.AST | None
     unrecorded: bool
 
-    @contextmanager
-    def replaced(self, expression: ast.expr) -> Iterator[None]:
-        """Put another expression into the tree, and take it back at the end."""
-        self._put(expression)
-        try:
-            yield
-        finally:
-            self._put(self.node)
-
-    def _put(self, expression: ast.expr) -> None:
+    def put(self, expression: ast.expr) -> None:
+        """Put an expression into the tree in its place."""
         if self.index is None:
             setattr(self.parent, self.field, expression)
         else:
             getattr(self.parent, self.field)[self.index] = expression
 
 
-def blocks(node: ast.AST, *, unrecorded: bool = False) -> Iterator[Block]:
-    """All blocks of a definition, the outer first."""
-    for field, child, _ in _children(node):
+def places(
+    node: ast.AST, statement: ast.AST | None = None, *, unrecorded: bool = False
+) -> Iterator[Block | Place]:
+    """All blocks of a definition, and all expressions but those of its signature, the outer first.
+
+    `statement` is the innermost around the node.
+    """
+    for field, child, index in _children(node):
         below = unrecorded or (field == "body" and records_nothing(node))
         if child is None:
             yield Block(getattr(node, field), node, below)
-        elif not isinstance(child, ast.expr):
-            yield from blocks(child, unrecorded=below)
-
-
-def places(definition: ast.stmt) -> Iterator[Place]:
-    """All expressions of a definition but those of its signature, the outer first."""
-    yield from _places(definition, definition, unrecorded=False)
-
-
-def _places(node: ast.AST, statement: ast.stmt, *, unrecorded: bool) -> Iterator[Place]:
-    for field, child, index in _children(node):
-        below = unrecorded or (field == "body" and records_nothing(node))
+            continue
         if isinstance(child, ast.expr):
             yield Place(child, node, field, index, statement, below)
-        if child is not None:
-            innermost = child if isinstance(child, ast.stmt) else statement
-            yield from _places(child, innermost, unrecorded=below)
+        innermost = child if isinstance(child, ast.stmt) else statement
+        yield from places(child, innermost, unrecorded=below)
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST | None, int | None]]:
@@ -253,7 +229,7 @@ def _is_written(place: Place) -> bool:
     """Whether the statement does no more than write into a tensor, as `w.copy_(values)`."""
     match place.statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
-            return name in _WRITES
+            return name.endswith("_") and name.removesuffix("_") in IN_PLACE
     return False
 
 
