@@ -224,10 +224,10 @@ def _connect(address: str) -> Client:
         reason = "there is none" if isinstance(error, TypeError) else error
         settings = "Dask's settings distributed.comm.tls"
         raise GraderError(f"{address} wants a certificate ({reason}): give {settings} here too") from None
-    except OSError:
+    except OSError as error:
         raise GraderError(
             f"no Dask scheduler answers at {address}: start one (dask scheduler), give the address it prints"
-        ) from None
+        ) from error
 
 
 # What runs on a Dask worker.
