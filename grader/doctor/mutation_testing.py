@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from grader.course.course import Course, observe_reference
 from grader.doctor.known_answers import answers_of, equals_of
@@ -26,7 +25,6 @@ from grader.sandbox.zygote import Zygote
 
 LIMITS = TimeLimits(cell=2, question=3, notebook=10)
 SEEDS = (1, 2, 3, 4, 5)
-_MAX_BATCH = 64  # mutants that are judged together
 _MAX_TRIES = 3  # of a mutant that had too little of the machine
 
 #: Called with a stem, how many observations are done (at first none), and of how many. The survivors of the
@@ -165,15 +163,12 @@ class _Tester:
         reference = observe_reference(self._zygote, self._course, self._stem, seed)
         with ThreadPoolExecutor(self._jobs) as pool:
             evidence = pool.map(lambda candidate: self._observed(candidate, seed), candidates)
-            observed = zip(candidates, evidence, strict=True)
-            while batch := list(islice(observed, _MAX_BATCH)):
-                numbered = {str(number): seen for number, (_, seen) in enumerate(batch)}
-                verdicts = judge(self._rubric, numbered, reference)
-                for number, (candidate, _) in enumerate(batch):
-                    checks = self._rubric.checks_of(candidate.question)
-                    yield candidate, all(is_passed(check, verdicts[str(number)]) for check in checks)
-                    done += 1
-                    self._tell(self._stem, done, total)
+            for candidate, seen in zip(candidates, evidence, strict=True):
+                verdicts = judge(self._rubric, seen, reference)
+                checks = self._rubric.checks_of(candidate.question)
+                yield candidate, all(is_passed(check, verdicts) for check in checks)
+                done += 1
+                self._tell(self._stem, done, total)
 
     def _observed(self, candidate: Survivor, seed: int) -> Evidence:
         """What is seen of the reference's notebook with a mutant in its question's cell."""

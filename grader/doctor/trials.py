@@ -266,7 +266,7 @@ class QuestionTrial:
         self._refuse_broken(expected[0])
         rubric, evidence = self.rubric, {n: [future.result() for future in of_n] for n, of_n in seen.items()}
         verdicts = {
-            seed: judge(rubric, {n: of_n[index] for n, of_n in evidence.items() if of_n[index:]}, reference)
+            seed: {n: judge(rubric, of_n[index], reference) for n, of_n in evidence.items() if of_n[index:]}
             for index, (seed, reference) in enumerate(zip(self.seeds, expected, strict=False))
         }
         judged = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -23,11 +22,6 @@ from grader.reports.terminal import ProgressReporter
 from grader.sandbox.evidence import Evidence
 from grader.text import some
 
-#: Submissions of an assignment with their evidence, on the inputs of a seed.
-Batch = tuple[str, int, list[tuple[Submission, Evidence]]]
-
-_MAX_BATCH = 64  # notebooks that are judged together
-_MAX_SIZE = 3 << 20  # bytes of the answers in a batch; decoded they take ten times as much, and more
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
 _CHANGED = "the notebook was changed or removed while it was graded; grade again"
 
@@ -59,21 +53,10 @@ class ClassObserver:
             CourseError: a check fails or breaks on a reference.
         """
         for stem, seed in sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions}):
-            answers = self._of_course("without_oracles", stem, seed, self._observe_without_oracles)
+            answers = Evidence()
+            if any(probe.oracle for probe in self._rubrics[stem].probes.values()):  # few assignments
+                answers = self._of_course("without_oracles", stem, seed, self._observe_without_oracles)
             _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), answers)
-
-    def observe_batches(self, submissions: Sequence[Submission]) -> Iterator[Batch]:
-        """Submissions with their evidence, in batches that are judged together."""
-        batches: dict[tuple[str, int], list[tuple[Submission, Evidence]]] = defaultdict(list)
-        for submission, seed, evidence in self.observe(submissions):
-            key = submission.assignment or "", seed
-            batches[key].append((submission, evidence))
-            self._progress.count(in_error=evidence.fault is not None)
-            size = sum(seen.size for _, seen in batches[key])
-            if len(batches[key]) == _MAX_BATCH or size > _MAX_SIZE:
-                yield *key, batches.pop(key)
-        for key, batch in batches.items():
-            yield *key, batch
 
     def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
         """Submissions, each with the seed of its inputs and its evidence.
@@ -138,8 +121,12 @@ class ClassObserver:
     ) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            stored = self._store.expected(kind, stem, seed)
-            self._expected[kind, stem, seed] = observe(stem, seed) if stored is None else stored
+            evidence = self._store.expected(kind, stem, seed)
+            if evidence is None:
+                evidence = observe(stem, seed)
+                if evidence.fault is None and not evidence.starved:
+                    self._store.write_expected(kind, stem, seed, evidence)
+            self._expected[kind, stem, seed] = evidence
         return self._expected[kind, stem, seed]
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
@@ -151,7 +138,6 @@ class ClassObserver:
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:
             raise CourseError("\n".join(broken))
-        self._store.write_expected("reference", stem, seed, evidence)
         return evidence
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
@@ -159,23 +145,15 @@ class ClassObserver:
         cells = cells_of(self._course.assignment(stem).handed_out)
         asked = self._rubrics[stem].plan(seed)
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
-        evidence = self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
-        if evidence.fault is None and not evidence.starved:
-            self._store.write_expected("stubs", stem, seed, evidence)
-        return evidence
+        return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
 
     def _observe_without_oracles(self, stem: str, seed: int) -> Evidence:
-        """What probes with an oracle see of the reference itself; most assignments have none."""
-        rubric = self._rubrics[stem]
-        with_oracle = {probe.name for probe in rubric.probes.values() if probe.oracle}
-        if not with_oracle:
-            return Evidence()
-        asked = rubric.plan(seed)
-        probes = {f: tuple(p for p in group if p.name in with_oracle) for f, group in asked.probes.items()}
+        """What probes with an oracle see of the reference itself."""
+        asked = self._rubrics[stem].plan(seed)
+        names = {probe.name for probe in self._rubrics[stem].probes.values() if probe.oracle}
+        probes = {f: tuple(p for p in group if p.name in names) for f, group in asked.probes.items()}
         cells = cells_of(self._course.assignment(stem).reference)
-        evidence = self._executor.observe(cells, replace(asked, probes=probes), REFERENCE_LIMITS)
-        self._store.write_expected("without_oracles", stem, seed, evidence)
-        return evidence
+        return self._executor.observe(cells, replace(asked, probes=probes), REFERENCE_LIMITS)
 
 
 def _require_sound_checks(rubric: Rubric, expected: Evidence, answers: Evidence) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,35 +52,22 @@ class Verdict:
 PASSED = Verdict("passed")
 
 
-def judge(
-    rubric: Rubric, submissions: Mapping[str, Evidence], reference: Evidence
-) -> dict[str, dict[str, Verdict]]:
-    """Run every check over every submission.
+def judge(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, Verdict]:
+    """Run every check over a submission.
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        submissions: evidence by any name.
 
     Returns:
-        For each name, the verdict of each check by its id.
+        The verdict of each check by its id.
 
     Raises:
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
-    functions = collected_checks(rubric.path) if submissions else {}
-    expected = cache(reference.outcome)  # decoded once, not for every submission
-    verdicts = {}
-    for name, evidence in submissions.items():
-        seen = cache(evidence.outcome)  # each probe once, for all checks that judge it
-
-        def observe(probe: str, seen: Callable[[str], Any] = seen) -> Observation:
-            return Observation(probe, seen(probe), expected(probe))
-
-        verdicts[name] = {
-            check.id: _verdict(rubric, check, functions[check.id], observe, (evidence, reference))
-            for check in rubric.checks
-        }
-    return verdicts
+    functions = collected_checks(rubric.path)
+    return {
+        check.id: _verdict(rubric, check, functions[check.id], evidence, reference) for check in rubric.checks
+    }
 
 
 def collected_checks(path: Path) -> dict[str, CheckFunction]:
@@ -158,21 +144,15 @@ def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> B
 
 
 def _verdict(
-    rubric: Rubric,
-    check: Check,
-    function: CheckFunction,
-    observe: Callable[[str], Observation],
-    evidence: tuple[Evidence, Evidence],
+    rubric: Rubric, check: Check, function: CheckFunction, evidence: Evidence, reference: Evidence
 ) -> Verdict:
-    """The verdict of a check; `evidence` is that of the submission and that of the reference."""
-    folder, observations = rubric.path.parent, {}
+    folder = rubric.path.parent
+    observations = {p: Observation(p, evidence.outcome(p), reference.outcome(p)) for p in check.probes}
     try:
-        observations = {probe: observe(probe) for probe in check.probes}
         error = error_of(function, observations)
     except CourseError as course_error:
-        broken = list(broken_probes(rubric.probes, evidence[1], check.probes))
-        told = "\n".join(broken) or f"{rubric.path}: {check.id}: {course_error}"
-        raise CourseError(told) from None
+        broken = "\n".join(broken_probes(rubric.probes, reference, check.probes))
+        raise CourseError(broken or f"{rubric.path}: {check.id}: {course_error}") from None
     if error is None:
         return PASSED
     if isinstance(error, AssertionError):
@@ -183,7 +163,7 @@ def _verdict(
         told = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
         return Verdict("error", Finding("broken", told), cause_of(error, folder))
     function_name = next(q.function for q in rubric.questions if q.id == check.question)
-    return Verdict("failed", _explained(finding, check, function_name, *evidence))
+    return Verdict("failed", _explained(finding, check, function_name, evidence, reference))
 
 
 def _finding(check: Check, error: AssertionError, folder: Path) -> Finding:

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.grading.executor import environment_fingerprint, torch_version
-from grader.grading.judge import Verdict, judge
+from grader.grading.judge import judge
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports.explain import Regrade
@@ -21,83 +21,62 @@ from grader.version import __version__
 
 
 def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
-    """Judge a stored result again.
+    """Judge a stored result by the checks of now, and by the reference on the same inputs.
 
     Args:
         stem: the assignment or, where that is unknown, the name of the notebook.
 
     Raises:
         GraderError: there is no such result, with the nearest that there is.
-        CourseError: the checks cannot be read or judged.
+        CourseError: the checks cannot be read.
     """
     store = ResultsStore(results)
     result = store.find(student, stem)
-    run = read_run(results)
-    assignment = result.assignment
-    if assignment is None or assignment not in course.stems:
-        return Regrade(result, run)
+    found = Regrade(result, read_run(results))
+    if result.assignment is None or result.assignment not in course.stems:
+        return found
+    found = replace(found, rubric=course.rubric(result.assignment))
     if result.status == "error":
-        return Regrade(result, run, rubric=course.rubric(assignment))
-    return _StoredResult(course, store, result, assignment).regrade()
+        return found
+    stored = store.evidence(result.student, result.name)
+    if stored is None:
+        return replace(found, remarks=[_NO_EVIDENCE])
+    reference, stubs = (
+        store.expected(kind, result.assignment, stored.reference or "") for kind in ("reference", "stubs")
+    )
+    remarks = list(_changed(course, result))
+    found = replace(found, evidence=stored.evidence, reference=reference, seed=stored.seed, remarks=remarks)
+    if reference is None:
+        return replace(found, remarks=[*remarks, _NO_REFERENCE])
+    try:
+        return _judged_now(found, course, stored.evidence, reference, stubs)
+    except CourseError as error:  # the probes of now ask for other facts
+        return replace(found, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
 
 
-class _StoredResult:
-    """A result, and what is stored of how it was judged."""
+def _judged_now(
+    found: Regrade, course: Course, evidence: Evidence, reference: Evidence, stubs: Evidence | None
+) -> Regrade:
+    result, rubric, provenance = found.result, course.rubric(found.result.name), found.result.provenance
+    verdicts = judge(rubric, evidence, reference)
+    on_stubs = judge(rubric, stubs, reference) if stubs else {}
+    credit = PartialCredit.of(course.settings.partial_credit, rubric.checks, on_stubs)
+    place = Path(result.notebook), result.notebook, provenance.notebook_sha256
+    submission = Submission(result.student, result.assignment, result.name, *place)
+    now = graded(submission, rubric, evidence, verdicts, provenance, credit)
+    causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
+    return replace(found, now=now, causes=causes, differences=tuple(differences(result, now)))
 
-    def __init__(self, course: Course, store: ResultsStore, result: Result, stem: str) -> None:
-        self._course, self._store, self._result, self._stem = course, store, result, stem
-        self._run, self._rubric = read_run(store.path), course.rubric(stem)
 
-    def regrade(self) -> Regrade:
-        """Judge the evidence by the checks of now, and by the reference on the same inputs."""
-        stored = self._store.evidence(self._result.student, self._result.name)
-        if stored is None:
-            return Regrade(self._result, self._run, rubric=self._rubric, remarks=[_NO_EVIDENCE])
-        fingerprint = stored.reference or ""
-        reference = self._store.expected("reference", self._stem, fingerprint)
-        stubs = self._store.expected("stubs", self._stem, fingerprint)
-        stored_only = Regrade(self._result, self._run, stored.evidence, reference, self._rubric, stored.seed)
-        remarks = list(self._changed())
-        if reference is None:
-            return replace(stored_only, remarks=[*remarks, _NO_REFERENCE])
-        try:
-            now, verdicts = self._verdict(stored.evidence, reference, stubs)
-        except CourseError as error:  # the probes of now ask for other facts
-            return replace(stored_only, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
-        causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
-        changed = tuple(differences(self._result, now))
-        return replace(stored_only, now=now, remarks=remarks, causes=causes, differences=changed)
-
-    def _verdict(
-        self, evidence: Evidence, reference: Evidence, stubs: Evidence | None
-    ) -> tuple[Result, dict[str, Verdict]]:
-        subjects = {"": evidence} if stubs is None else {"": evidence, "stubs": stubs}
-        verdicts = judge(self._rubric, subjects, reference)
-        most = self._course.settings.partial_credit
-        credit = PartialCredit.of(most, self._rubric.checks, verdicts.get("stubs", {}))
-        result, provenance = self._result, self._result.provenance
-        submission = Submission(
-            result.student,
-            self._stem,
-            result.name,
-            Path(result.notebook),
-            result.notebook,
-            provenance.notebook_sha256,
-        )
-        return graded(submission, self._rubric, evidence, verdicts[""], provenance, credit), verdicts[""]
-
-    def _changed(self) -> Iterator[str]:
-        """What is known to have changed since the result was graded."""
-        provenance = self._result.provenance
-        if provenance.checks_sha256 != self._course.fingerprint(self._stem):
-            yield "The checks, the course or the grader's code have changed since this was graded."
-        torch = torch_version(environment_fingerprint())
-        for what, then, now in (
-            ("grader", provenance.grader, __version__),
-            ("torch", provenance.torch, torch),
-        ):
-            if then != now:
-                yield f"It was graded with {what} {then}; here is {now or 'none'}."
+def _changed(course: Course, result: Result) -> Iterator[str]:
+    """What is known to have changed since a result was graded."""
+    provenance = result.provenance
+    if provenance.checks_sha256 != course.fingerprint(result.name):
+        yield "The checks, the course or the grader's code have changed since this was graded."
+    torch = torch_version(environment_fingerprint())
+    for what, then, now in (("grader", provenance.grader, __version__), ("torch", provenance.torch, torch)):
+        if then != now:
+            yield f"It was graded with {what} {then}; here is {now or 'none'}."
 
 
 _NO_EVIDENCE = "What was observed of this notebook is not stored any more, so nothing can be judged again."

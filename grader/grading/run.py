@@ -1,14 +1,14 @@
 """Grades a folder of submissions, from notebooks to results: ``grade`` shows all steps.
 
-Notebooks are observed in parallel and judged in batches. Every result is written as soon as it is known, so a
-run that was stopped goes on where it was. What a run needs to know of the run before stands in ``run.json``.
+Notebooks are observed in parallel. Each is judged, and its result written, as soon as it is observed, so a
+run that was stopped goes on where it was. What a run has to know of the run before stands in ``run.json``.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from grader.course.course import Course
@@ -16,7 +16,7 @@ from grader.course.pictures import pictures_of
 from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
-from grader.grading.judge import Verdict, judge
+from grader.grading.judge import judge
 from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
@@ -61,20 +61,16 @@ def grade(
         reporter = ProgressReporter(progress)
         observer = ClassObserver(plan, executor, reporter)
         observer.require_sound_checks(readable)  # before anything is written
-        steps = RunSteps(plan, observer, results)
+        steps = RunSteps(plan, observer, results, reporter)
         record = plan.record(submissions)
         if plan.stale or plan.old_feedback:
             store.write_run(record)
         reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         for submission in unreadable:
-            steps.write(submission, steps.fail(submission))
-            reporter.count(in_error=True)
-        for stem, seed, batch in observer.observe_batches(readable):
-            verdicts, credit = steps.judge(stem, seed, batch)
-            for submission, evidence in batch:
-                result = steps.score(submission, evidence, verdicts[submission.key], credit)
-                steps.write(submission, result, evidence, seed)
-        steps.write_old_feedback_anew()
+            steps.grade(submission)
+        for submission, seed, evidence in observer.observe(readable):
+            steps.grade(submission, evidence, seed)
+        steps.write_old_feedback()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
         return steps.write_class(submissions, handed_in, roster)
 
@@ -158,65 +154,57 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
             )
 
 
-_STUBS = ""  # a name that no submission has
 _MOST_NAMED = 5
 
 
 class RunSteps:
     """The steps of ``grade`` behind observing, and what they share."""
 
-    def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
-        self._plan, self._observer, self._results = plan, observer, results
+    def __init__(
+        self, plan: RunPlan, observer: ClassObserver, results: Results, reporter: ProgressReporter
+    ) -> None:
+        self._plan, self._observer, self._results, self._reporter = plan, observer, results, reporter
         self._settings, self._store = plan.course.settings, plan.store
+        self._credit = cache(self._credit_of)
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
 
-    def judge(
-        self, stem: str, seed: int, batch: Sequence[tuple[Submission, Evidence]]
-    ) -> tuple[dict[tuple[str, str], dict[str, Verdict]], PartialCredit]:
-        """The verdicts on a batch, by student and name, and the rule of partial credit."""
-        rubric, names = self._plan.rubrics[stem], {f"{s.student}/{s.name}": s.key for s, _ in batch}
-        evidence = dict(zip(names, (seen for _, seen in batch), strict=True))
-        evidence[_STUBS] = self._observer.stubs(stem, seed)
-        verdicts = judge(rubric, evidence, self._observer.reference(stem, seed))
-        credit = PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts[_STUBS])
-        for name in names:
-            for cause in {str(verdict.cause) for verdict in verdicts[name].values() if verdict.cause}:
-                self._broken[cause].append(name)
-        return {key: verdicts[name] for name, key in names.items()}, credit
+    def _credit_of(self, stem: str, seed: int) -> PartialCredit:
+        rubric, observer = self._plan.rubrics[stem], self._observer
+        verdicts = judge(rubric, observer.stubs(stem, seed), observer.reference(stem, seed))
+        return PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts)
 
-    def score(
-        self,
-        submission: Submission,
-        evidence: Evidence,
-        verdicts: Mapping[str, Verdict],
-        credit: PartialCredit,
-    ) -> Result:
-        """The result of a submission that was judged."""
-        rubric, provenance = self._plan.rubrics[submission.assignment or ""], self._plan.provenance
-        return graded(submission, rubric, evidence, verdicts, provenance(submission, _now()), credit)
+    def grade(self, submission: Submission, evidence: Evidence | None = None, seed: int = 0) -> None:
+        """Judge a submission, or say why it cannot be read, and write what comes of it.
 
-    def fail(self, submission: Submission) -> Result:
-        """The result of a submission that cannot be read."""
-        rubric = self._plan.rubrics.get(submission.assignment or "")
-        error = submission.error or "This notebook cannot be read."
-        return failed(submission, error, self._plan.provenance(submission, _now()), rubric)
+        Feedback is written before the result: a result that is there means that its feedback is too.
 
-    def write(
-        self, submission: Submission, result: Result, evidence: Evidence | None = None, seed: int = 0
-    ) -> None:
-        """Write feedback, then the result: a result that is there means that its feedback is too."""
+        Args:
+            evidence: None where the submission cannot be read.
+            seed: of the inputs.
+        """
+        stem, provenance = submission.assignment or "", self._plan.provenance(submission)
+        rubric = self._plan.rubrics.get(stem)
+        if evidence is None or rubric is None:
+            result = failed(submission, submission.error or "", provenance, rubric)
+        else:
+            verdicts = judge(rubric, evidence, self._observer.reference(stem, seed))
+            for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
+                self._broken[cause].append(f"{submission.student}/{submission.name}")
+            credit = self._credit(stem, seed)
+            result = graded(submission, rubric, evidence, verdicts, provenance, credit)
         self._write_feedback(result, evidence, seed)
         self._store.write_result(result)
         self._results[submission.key] = self._store.shared(result)
+        self._reporter.count(in_error=result.status == "error")
 
-    def write_old_feedback_anew(self) -> None:
+    def write_old_feedback(self) -> None:
         """Write the pages of results that stay as they are, because other things are shown now."""
         for submission in self._plan.old_feedback:
             known = self._plan.evidence.evidence(submission) if submission.error is None else None
             seed, evidence = known or (0, None)
             self._write_feedback(self._results[submission.key], evidence, seed)
 
-    def _write_feedback(self, result: Result, evidence: Evidence | None = None, seed: int = 0) -> None:
+    def _write_feedback(self, result: Result, evidence: Evidence | None, seed: int) -> None:
         pictures: Pictures = {}
         if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
             reference = self._observer.reference(result.assignment or "", seed)
@@ -233,7 +221,10 @@ class RunSteps:
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
-        notes = [self._note_of_others(submissions, len(results)), unknown, *self._notes_of_broken()]
+        notes = [self._note_of_others(submissions, len(results)), unknown]
+        for cause, names in self._broken.items():
+            listed = ", ".join(some(map(printable, names), _MOST_NAMED))
+            notes.append(f"A check broke, and could not be judged for {listed}: {printable(cause)}")
         return RunSummary(
             results=results,
             absent=absent,
@@ -257,15 +248,6 @@ class RunSteps:
             f"Before, {folder} was graded into {path}: {results} of that stay in"
             f" {path / 'submissions'}, but not in this gradebook and report."
         )
-
-    def _notes_of_broken(self) -> Iterator[str]:
-        for cause, names in self._broken.items():
-            listed = ", ".join(some([printable(name) for name in names], _MOST_NAMED))
-            yield f"A check broke, and could not be judged for {listed}: {printable(cause)}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _without_notebook(handed_in: Sequence[Submission], submissions: Path, results: Path) -> list[str]:

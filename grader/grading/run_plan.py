@@ -12,6 +12,7 @@ import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,40 +53,39 @@ class Options:
     scheduler: str | None = None
 
 
+@dataclass
 class EvidenceStore:
     """What a results folder knows of submissions, references and stubs.
 
-    Args:
+    Attributes:
         rubrics: by assignment, what is asked.
         environment: names and versions of what else evidence depends on.
-        protection: the name of what confines the workers.
-        seed: of the inputs of this run.
-        earlier_seeds: of runs before, the newest first.
+        seeds: of the inputs of this run, then of runs before, the newest first.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - all that evidence depends on
-        self,
-        course: Course,
-        rubrics: Mapping[str, Rubric],
-        store: ResultsStore,
-        limits: TimeLimits,
-        environment: Sequence[str],
-        protection: str,
-        seed: int,
-        earlier_seeds: Sequence[int],
-    ) -> None:
-        self._course, self._rubrics, self._store = course, rubrics, store
-        self._limits, self._environment, self._protection = limits, list(environment), protection
-        self.seed, self._seeds = seed, [seed, *earlier_seeds]
+    course: Course
+    rubrics: Mapping[str, Rubric]
+    store: ResultsStore
+    limits: TimeLimits
+    environment: Sequence[str]
+    protection: Protection
+    seeds: Sequence[int]
+
+    def __post_init__(self) -> None:
         self._questions, self._base = cache(self._hash_of_questions), cache(self._hash_of_asked)
 
-    def seeds(self, waiting: Collection[Submission]) -> list[int]:
+    @property
+    def seed(self) -> int:
+        """Of the inputs of this run."""
+        return self.seeds[0]
+
+    def seeds_once_observed(self, waiting: Collection[Submission]) -> Sequence[int]:
         """The seeds of all evidence, the newest first, once these submissions are observed.
 
         The seed of this run is among them only where a submission is observed with it.
         """
-        earlier = self._seeds[1:]
-        return self._seeds if not earlier or not all(map(self.is_current, waiting)) else earlier
+        earlier = self.seeds[1:]
+        return self.seeds if not earlier or not all(map(self.is_current, waiting)) else earlier
 
     def is_current(self, submission: Submission) -> bool:
         """Whether the stored evidence of a submission is what would be observed now."""
@@ -93,8 +93,8 @@ class EvidenceStore:
 
     def known_seed(self, submission: Submission) -> int | None:
         """The seed of a submission's stored evidence, if the same would be observed with it now."""
-        stored = self._store.fingerprint_of_evidence(*submission.key)
-        return next((seed for seed in self._seeds if stored == self._fingerprint(submission, seed)), None)
+        stored = self.store.fingerprint_of_evidence(*submission.key)
+        return next((seed for seed in self.seeds if stored == self._fingerprint(submission, seed)), None)
 
     def seed_of(self, submission: Submission) -> int:
         """The seed of the inputs by which a submission will be judged."""
@@ -104,28 +104,29 @@ class EvidenceStore:
     def evidence(self, submission: Submission) -> tuple[int, Evidence] | None:
         """The seed of a submission's stored evidence, and the evidence; None where it is not current."""
         seed = self.known_seed(submission)
-        stored = None if seed is None else self._store.evidence(*submission.key)
+        stored = None if seed is None else self.store.evidence(*submission.key)
         return None if seed is None or stored is None else (seed, stored.evidence)
 
     def write(self, submission: Submission, evidence: Evidence) -> None:
         """Store what was observed of a submission on the inputs of this run."""
         fingerprint = self._fingerprint(submission, self.seed)
         reference = self.reference_fingerprint(submission.assignment or "", self.seed)
-        self._store.write_evidence(
+        self.store.write_evidence(
             *submission.key, StoredEvidence(fingerprint, evidence, self.seed, reference)
         )
 
     def expected(self, kind: str, stem: str, seed: int) -> Evidence | None:
         """Stored evidence of the course's own notebooks; see ``ResultsStore.expected``."""
-        return self._store.expected(kind, stem, self.reference_fingerprint(stem, seed))
+        return self.store.expected(kind, stem, self.reference_fingerprint(stem, seed))
 
     def write_expected(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
         """Store evidence of such a notebook."""
-        self._store.write_expected(kind, stem, self.reference_fingerprint(stem, seed), evidence)
+        self.store.write_expected(kind, stem, self.reference_fingerprint(stem, seed), evidence)
 
     def reference_fingerprint(self, stem: str, seed: int) -> str:
         """A hash of what decides about a reference's evidence."""
-        return _sha256(["reference", self._questions(stem, seed, True), self._environment, self._protection])
+        asked = ["reference", self._questions(stem, seed, True)]
+        return _sha256([*asked, list(self.environment), self.protection.name])
 
     def _fingerprint(self, submission: Submission, seed: int) -> str:
         base = self._base(submission.assignment or "", seed)
@@ -133,12 +134,12 @@ class EvidenceStore:
 
     def _hash_of_asked(self, stem: str, seed: int) -> str:
         """A hash of what decides about the evidence of a whole class, but for the notebooks."""
-        asked = [vars(self._limits), self._questions(stem, seed, False)]
-        return _sha256([asked, self._environment, self._protection])
+        asked = [vars(self.limits), self._questions(stem, seed, False)]
+        return _sha256([asked, list(self.environment), self.protection.name])
 
     def _hash_of_questions(self, stem: str, seed: int, oracle: bool) -> str:
-        cells = self._course.assignment(stem).reference if oracle else ()
-        return _sha256([cells, asdict(self._rubrics[stem].plan(seed, oracle=oracle))])
+        cells = self.course.assignment(stem).reference if oracle else ()
+        return _sha256([cells, asdict(self.rubrics[stem].plan(seed, oracle=oracle))])
 
 
 def _sha256(parts: list[Any]) -> str:
@@ -171,13 +172,14 @@ class RunPlan:
     known: int
     old_feedback: Sequence[Submission]
 
-    def provenance(self, submission: Submission, graded_at: str) -> Provenance:
+    def provenance(self, submission: Submission) -> Provenance:
         """With what a submission is graded, and when."""
-        return replace(_provenance(submission, self.checks_sha256, self.protection), graded_at=graded_at)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return replace(_provenance(submission, self.checks_sha256, self.protection), graded_at=now)
 
     def record(self, submissions: Path) -> dict[str, Any]:
         """What ``run.json`` says while the run goes on."""
-        seeds = self.evidence.seeds(self.stale)
+        seeds = self.evidence.seeds_once_observed(self.stale)
         return {
             "seed": seeds[0],
             "earlier_seeds": seeds[1:],
@@ -217,55 +219,31 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
         selected: the submissions that the run is about.
         results: all that are stored.
     """
-    environment = executor.environment_fingerprint
-
-    def plan(protection: Protection) -> RunPlan:
-        return _plan(course, store, before, selected, results, options, environment, protection)
-
-    assumed = _protection_before(before, options, environment) or executor.start()
-    planned = plan(assumed)
-    if all(map(planned.evidence.is_current, planned.stale)):
-        return planned
-    now = executor.start()  # something has to be observed: from now on this confines it
-    return planned if (now.name, now.torch) == (assumed.name, assumed.torch) else plan(now)
-
-
-def _plan(  # noqa: PLR0913, PLR0917 - all that a run is about
-    course: Course,
-    store: ResultsStore,
-    before: Mapping[str, Any],
-    selected: Sequence[Submission],
-    results: Results,
-    options: Options,
-    environment: Sequence[str],
-    protection: Protection,
-) -> RunPlan:
     stems = sorted({submission.assignment for submission in selected if submission.assignment})
     rubrics = {stem: course.rubric(stem) for stem in stems}
     checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
     seeds = [] if options.force else _seeds(before)
     # Students who have read feedback may know the inputs and hand in again: a run that has ended is over.
-    seed = seeds[0] if seeds and not before.get("finished") else secrets.randbits(63)
-    earlier = [other for other in seeds if other != seed]
-    evidence = EvidenceStore(
-        course, rubrics, store, options.limits, environment, protection.name, seed, earlier
-    )
-
-    def is_current(submission: Submission) -> bool:
-        """Whether the stored result is what grading would give again."""
-        result = results.get(submission.key)
-        return (
-            result is not None
+    if not seeds or before.get("finished"):
+        seeds = [secrets.randbits(63), *seeds]
+    environment = executor.environment_fingerprint
+    protection = _protection_before(before, options, environment) or executor.start()
+    while True:
+        evidence = EvidenceStore(course, rubrics, store, options.limits, environment, protection, seeds)
+        as_now = {
+            submission.key
+            for submission in selected
+            if not options.force
+            and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
             and store.has_feedback(*submission.key)
-            and replace(result.provenance, graded_at=None)
-            == _provenance(submission, checks_sha256, protection)
-            and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
-            and (submission.error is None or result.error == submission.error)
             and evidence.is_current(submission)
-        )
-
-    stale = [s for s in selected if options.force or not is_current(s)]
-    keys = {submission.key for submission in stale}
+        }
+        stale = [submission for submission in selected if submission.key not in as_now]
+        if all(map(evidence.is_current, stale)):
+            break
+        assumed, protection = protection, executor.start()  # from now on this confines what is observed
+        if (protection.name, protection.torch) == (assumed.name, assumed.torch):
+            break
     shows_other = bool(before) and before.get("feedback") != asdict(course.settings.feedback)
     return RunPlan(
         course,
@@ -278,7 +256,18 @@ def _plan(  # noqa: PLR0913, PLR0917 - all that a run is about
         checks_sha256,
         stale,
         known=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
-        old_feedback=[s for s in selected if s.key not in keys] if shows_other else [],
+        old_feedback=[s for s in selected if s.key in as_now] if shows_other else [],
+    )
+
+
+def _is_as_now(submission: Submission, results: Results, provenance: Provenance) -> bool:
+    """Whether the stored result of a submission is what grading would give again, from the same evidence."""
+    result = results.get(submission.key)
+    return (
+        result is not None
+        and replace(result.provenance, graded_at=None) == provenance
+        and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
+        and (submission.error is None or result.error == submission.error)
     )
 
 

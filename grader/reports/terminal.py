@@ -76,7 +76,7 @@ class ProgressReporter:
         self._callback(self._progress)
 
     def count(self, *, in_error: bool) -> None:
-        """Count a submission that is observed or cannot be; it may still wait to be judged."""
+        """Count a submission whose result is written."""
         self.report(done=self._progress.done + 1, errors=self._progress.errors + in_error)
 
 

@@ -79,7 +79,8 @@ def verdicts(zygote, tmp_path_factory):
         return observe(zygote, cells, rubric.plan(3), TimeLimits())
 
     submissions = {name: seen({**RIGHT, replaced: text}) for name, (replaced, text, _) in WRONG.items()}
-    return judge(rubric, {"right": seen(RIGHT), **submissions}, seen(RIGHT))
+    submissions["right"] = reference = seen(RIGHT)
+    return {name: judge(rubric, evidence, reference) for name, evidence in submissions.items()}
 
 
 def test_what_is_right_passes(verdicts):

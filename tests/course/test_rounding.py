@@ -48,7 +48,7 @@ def failed(zygote, seed, reference, answers):
     plan, limits = rubric.plan(seed, only="q5").without_pictures(), COURSE.settings.limits
     cells = {name: cells_of([CELL.format(body)]) for name, body in answers.items()}
     seen = {name: observe(zygote, of_name, plan, limits) for name, of_name in cells.items()}
-    verdicts = judge(rubric, seen, reference)
+    verdicts = {name: judge(rubric, of_name, reference) for name, of_name in seen.items()}
     return {n for n, of_n in verdicts.items() if any(v.outcome != "passed" for v in of_n.values())}
 
 

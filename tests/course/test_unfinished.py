@@ -121,7 +121,7 @@ def test_what_is_written_is_judged(root, zygote):
     assert course.points(STEM) == {"q1": 3, "q2": 4}
     assert ids(course) == ["q1", "q2"]
     reference = observe_reference(zygote, course, STEM, 1)
-    verdicts = judge(course.rubric(STEM), {"": reference}, reference)[""]
+    verdicts = judge(course.rubric(STEM), reference, reference)
     assert {name: verdict.outcome for name, verdict in verdicts.items()} == dict.fromkeys(
         ["test_double", "test_leaf", "test_requires_grad"], "passed"
     )

@@ -427,8 +427,7 @@ def test_a_picture_that_fails_changes_no_verdict(zygote, course, fault):
     for name in ("doubled", "made"):
         assert evidence.probes[name] == calm.probes[name]
     assert "q1" not in pictures_of(rubric, evidence, reference) or fault == "leaves"
-    verdicts = judge(rubric, {"it": evidence, "calm": calm}, reference)
-    assert verdicts["it"] == verdicts["calm"]
+    assert judge(rubric, evidence, reference) == judge(rubric, calm, reference)
     assert not evidence.starved
 
 

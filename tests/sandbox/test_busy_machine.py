@@ -13,7 +13,7 @@ from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import class_observer, executor, run
+from grader.grading import executor
 from grader.grading.run import Options, grade
 from grader.sandbox.observer import observe
 from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess
@@ -114,25 +114,6 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
     looks, score = comes
     assert scores_of(course, submissions, jobs) == [score] * 3
     assert len(seen) == looks
-
-
-@pytest.mark.usefixtures("shared_zygote")
-def test_large_evidence_does_not_pile_up(course, submissions, monkeypatch):
-    """Notebooks with much to say are judged at once instead of waiting for a full batch."""
-    judged = []
-
-    def large(*args):
-        return replace(observe(*args), size=class_observer._MAX_SIZE + 1)
-
-    def counted(rubric, names, reference):
-        judged.append(len(names) - 1)  # without the stubs, which are judged beside every batch
-        return judge(rubric, names, reference)
-
-    judge = run.judge
-    monkeypatch.setattr(executor, "observe", large)
-    monkeypatch.setattr(run, "judge", counted)
-    assert scores_of(course, submissions) == [6.0] * 3
-    assert [number for number in judged if number] == [1, 1, 1]
 
 
 def full_for(monkeypatch, times):

@@ -167,8 +167,8 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     reference = COURSE.assignment(stem).reference
     sources = [helped if source == question.answer else source for source in reference]
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-    found = {stem: observe(zygote, cells, asked, REFERENCE_LIMITS)}
-    verdicts = judge(rubric, found, observe_reference(zygote, COURSE, stem, 1))[stem]
+    seen = observe(zygote, cells, asked, REFERENCE_LIMITS)
+    verdicts = judge(rubric, seen, observe_reference(zygote, COURSE, stem, 1))
     failed = {c.id: verdicts[c.id].message for c in rubric.checks_of(question.id)}
     assert {name: message for name, message in failed.items() if message} == {}
 

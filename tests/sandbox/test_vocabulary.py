@@ -67,7 +67,7 @@ def evidence(number):
     return Evidence({"double": "answered"}, {"doubled": Answer.parse(answer)})
 
 submissions = {"right": evidence(2.0), "wrong": evidence(1.0), "nothing": Evidence({"double": "answered"})}
-verdicts = judge(rubric, submissions, evidence(2.0))
+verdicts = {name: judge(rubric, seen, evidence(2.0)) for name, seen in submissions.items()}
 print(json.dumps({
     "imported": outside,
     "verdicts": {name: [found["test_double"].outcome, found["test_double"].message]
