@@ -5,8 +5,10 @@ is thrown after torch has warmed up, at the moment at which the zygote imports t
 """
 
 import json
+import operator
 import random
 import resource
+import types
 
 _MOST_MEMORY = 3 << 30  # without limits there is still this one, or the machine would have to serve for proof
 
@@ -89,54 +91,50 @@ def _restoring():
 
 
 def _captured():
-    """Facts are read as anybody would read them: through the attributes of whatever claims to be a tensor."""
+    """Facts are read as anybody would read them: by name, through whatever claims to be a tensor."""
     import torch
-    from worker import errors, facts, nodes, probe_api, service, spy, torch_objects
-
-    def attribute(name):
-        return lambda value: getattr(value, name)
-
-    def method(name):
-        return lambda value, *arguments: getattr(value, name)(*arguments)
+    from worker import (
+        errors,
+        facts,
+        gradients,
+        graph,
+        nodes,
+        probe_api,
+        service,
+        spy,
+        torch_objects,
+        untouched,
+    )
 
     def kind(value):
-        known = (
-            torch.nn.Parameter,
-            torch.Tensor,
-            facts.Snap,
-            facts.Raised,
-            bool,
-            int,
-            float,
-            str,
-            list,
-            tuple,
-            dict,
-        )
         return next((k for k in known if isinstance(value, k)), type(value))
 
-    public = {"requires_grad": "requires_grad", "numel": "numel"}
-    for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "_version", "grad", "dtype", "shape"):
-        setattr(torch_objects, public.get(name, f"_{name.lstrip('_')}"), attribute(name))
-    torch_objects._layout = attribute("layout")
-    names = ("detach", "reshape", "tolist", "numel", "is_complex", "is_inference")
-    for name in names:
-        setattr(torch_objects, public.get(name, f"_{name}"), method(name))
-    torch_objects._storage = method("untyped_storage")
+    known = (torch.nn.Parameter, torch.Tensor, facts.Snap, facts.Raised)
+    known += (bool, int, float, str, list, tuple, dict)
+    asking = {
+        "is_tensor": lambda value: isinstance(value, torch.Tensor),
+        "named": _named,
+        "opaque": lambda function: function,
+        "error_text": str,
+        "_seed_python": random.seed,
+    }
+    for module in (errors, facts, gradients, graph, nodes, probe_api, spy, torch_objects, untouched):
+        for name, captured in list(vars(module).items()):
+            if name in asking or isinstance(captured, types.MethodDescriptorType | types.MethodWrapperType):
+                setattr(module, name, asking.get(name) or _by_name(captured))
     torch_objects._type = facts._type = kind
-    torch_objects.is_tensor = facts.is_tensor = lambda value: isinstance(value, torch.Tensor)
-    errors.error_text = str
-    service._chunks = lambda message, _: json.dumps(message)
+    service._chunks = lambda message, _: json.dumps(message, separators=(",", ":"))
     service._scan = lambda text, _: (json.loads(text), None)
-    probe_api._seed_python = random.seed
     probe_api.WORDS["freed"] = _is_freed
-    nodes._made_by, probe_api._storage, probe_api._detach = (
-        attribute("grad_fn"),
-        method("untyped_storage"),
-        method("detach"),
-    )
-    spy.opaque = lambda function: function
-    torch_objects.named = _named
+
+
+def _by_name(captured):
+    """What asks an object for the attribute, or for the method, that was taken from its class."""
+    if isinstance(captured, types.MethodDescriptorType):
+        return lambda value, *given, **named: getattr(value, captured.__name__)(*given, **named)
+    if captured.__name__ == "__get__":
+        return operator.attrgetter(captured.__self__.__name__)
+    return captured
 
 
 def _is_freed(tensor):

@@ -33,6 +33,10 @@ _START_SECONDS, _ATTACK_SECONDS = 120, 60
 _CLASS = "all together"  # the row of what cannot be laid at one attacker's door
 
 
+class BrokenRunError(Exception):
+    """The attacks could not be tried, through no doing of theirs; the text is what the process printed."""
+
+
 @dataclass(frozen=True)
 class Row:
     """What became of an attack: with everything in force, and with its layer off (None: not run)."""
@@ -112,12 +116,15 @@ def _one_by_one(attacks: Sequence[Attack], layer: str) -> Iterator[tuple[Attack,
 def _rows(attacks: Sequence[Attack], advance: Callable[[str], None]) -> tuple[list[Row], list[str]]:
     inside = _tried(attacks, None, advance)
     outside: dict[str, list[str]] = {}
+    common = inside.get(_CLASS, [])
     for layer in SWITCHES:
         named = [attack for attack in attacks if attack.layer == layer and attack.is_tried_without]
         if named and (layer != "user" or os.getuid() == 0):
-            outside |= _tried(named, layer, advance)
-    rows = [Row(attack, inside.get(attack.name), outside.get(attack.name)) for attack in attacks]
-    return rows, inside.get(_CLASS, [])
+            try:
+                outside |= _tried(named, layer, advance)
+            except BrokenRunError as error:  # the other layers are to be tried in any case
+                common.append(f"nothing can be graded without {layer}: {error}")
+    return [Row(attack, inside.get(attack.name), outside.get(attack.name)) for attack in attacks], common
 
 
 def _tried(
@@ -139,7 +146,11 @@ def _tried(
 def _run_bounded(
     attacks: Sequence[Attack], layer: str | None, advance: Callable[[str], None]
 ) -> dict[str, list[str]]:
-    """What is known when the process has ended, or had to be ended."""
+    """What is known when the process has ended, or had to be ended.
+
+    Raises:
+        BrokenRunError: it failed by itself.
+    """
     with _report(layer, attacks) as (command, folder):
         report, errors = folder / "report", folder / "errors"
         environment = {**os.environ, "TMPDIR": str(folder)}
@@ -153,7 +164,7 @@ def _run_bounded(
         finally:
             _end(process, folder)
         if process.returncode > 0:  # not an attack's doing: those end it by a signal, or are caught
-            sys.exit(f"the attacks could not be tried:\n{errors.read_text(encoding='utf-8')}")
+            raise BrokenRunError(errors.read_text(encoding="utf-8"))
         return dict(map(json.loads, report.read_text(encoding="utf-8").splitlines()))
 
 

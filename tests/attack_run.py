@@ -8,14 +8,15 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
 import pytest
 from attack import Attack
+from attack_inside import SWITCHES as INSIDE
 from attack_layers import NO_LIMITS, without
 from attack_world import NEIGHBOUR, World, world
 from rich.console import Console
@@ -36,7 +37,7 @@ COURSE = Course.find(Path(__file__).parent)
 MOST_GROWTH = 128 << 20
 _SEED = 20_261_121
 _READ_BY_PEOPLE = {".html", ".md", ".csv"}
-_HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
+HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
 
 
 @dataclass
@@ -80,19 +81,22 @@ class Arena:
 
     Args:
         layer: the layer that is switched off, or None.
-        zygote: a zygote with every layer, where none of its own is switched off.
+        sound: an arena with every layer, whose references count here, too, and whose zygote does unless the
+            layer is one of the zygote's.
     """
 
-    def __init__(self, layer: str | None = None, zygote: Zygote | None = None) -> None:
+    def __init__(self, layer: str | None = None, sound: Self | None = None) -> None:
         with contextlib.ExitStack() as stack:
             self._world = stack.enter_context(world(COURSE))
             self._limits = stack.enter_context(without(layer))
             self._folder = stack.enter_context(_own_folder())
-            self.zygote = zygote or stack.enter_context(Zygote(cpu_seconds=90))
+            shared = sound.zygote if sound and layer not in INSIDE else None
+            self.zygote = shared or stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
             patch.setattr(executor, "Zygote", lambda **_: contextlib.nullcontext(self.zygote))
             self._classes = 0
-            self.alone = self.grade([]).honest
+            self._references: Path = sound._references if sound else self._folder / "reference"
+            self._references.mkdir(exist_ok=True)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -101,14 +105,23 @@ class Arena:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def grade(self, attacks: Sequence[Attack]) -> Run:
-        """Grade attackers among honest students, in this process, always with the same seed."""
+    @cached_property
+    def alone(self) -> dict[str, Result]:
+        """The results of the honest students without any attacker."""
+        return self.grade([]).honest
+
+    def grade(self, attacks: Sequence[Attack], honest: Mapping[str, str] = HONEST) -> Run:
+        """Grade attackers among honest students, in this process, always with the same seed.
+
+        The references are observed once for all classes of an arena.
+        """
         run = Run({attack.name: attack for attack in attacks})
         self._classes += 1
         submissions = self._folder / str(self._classes) / "submissions"
         out = submissions.with_name("results")
-        _hand_in(submissions, attacks, self._world)
+        _hand_in(submissions, attacks, honest, self._world)
         out.mkdir()
+        (out / "reference").symlink_to(self._references)
         (out / "run.json").write_text(json.dumps({"seed": _SEED}), encoding="utf-8")
         _forget_peak_memory()
         before, begun = _peak_memory(), time.monotonic()
@@ -199,15 +212,16 @@ def shown_in(attack: Attack, run: Run) -> list[str]:
     return [place for place in places if attack.shows is not None and attack.shows in run.shown[place]]
 
 
-def _hand_in(submissions: Path, attacks: Sequence[Attack], around: World) -> None:
+def _hand_in(submissions: Path, attacks: Sequence[Attack], honest: Mapping[str, str], around: World) -> None:
     for attack in attacks:
         neighbour = around.neighbour() if NEIGHBOUR in "".join(attack.cells) else {}
         sources = attack.sources(COURSE, around.places() | neighbour)
         write_notebook(submissions / attack.student / f"{attack.stem}.ipynb", sources)
-    for student, stem in _HONEST.items():
+    for student, stem in honest.items():
         write_notebook(submissions / student / f"{stem}.ipynb", list(COURSE.assignments[stem].reference))
-    partly = COURSE.root / "submissions" / "lea" / "01_leaves.ipynb"
-    shutil.copy(partly, submissions / "honest-cy" / partly.name)
+    if "honest-cy" in honest:
+        partly = COURSE.root / "submissions" / "lea" / "01_leaves.ipynb"
+        shutil.copy(partly, submissions / "honest-cy" / partly.name)
 
 
 @contextlib.contextmanager
@@ -232,7 +246,7 @@ def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
         path = out / "submissions" / row.student / f"{row.name}.json"
         result = json.loads(path.read_text(encoding="utf-8"))
         run.results.setdefault(result["notebook"], []).append(result)
-        if result["student"] in _HONEST:
+        if result["student"] in HONEST:
             run.honest[result["student"]] = _timeless(result)
     for path in out.rglob("*"):
         if path.suffix in _READ_BY_PEOPLE:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
-from attack_inside import SWITCHES as INSIDE
 from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
 from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, own_harms, shown_in
 
@@ -79,18 +78,17 @@ def test_it_shows_nowhere(attack, graded):
     assert shown_in(attack, graded(attack.slow)) == []
 
 
-#: Layers in our own code. To take away what the kernel forbids, deadlines or bounds on memory is left to the
-#: matrix (`make attack`).
+#: Layers in our own code. What the kernel forbids, deadlines, bounds on memory, and all that is slow without
+#: its layer, is taken away by the matrix only (`make attack`).
 OURS = ("fresh worker", "restoring", "captured", "numbers", "pages", "spreadsheet", "terminal", "names")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("layer", OURS)
 def test_each_attack_is_stopped_by_what_it_names(layer, arena):
     """Without its layer it does harm, unless its file says what else stops it."""
     named = [a for a in ATTACKS if a.layer == layer and a.is_tried_without and not a.slow]
-    with Arena(layer, None if layer in INSIDE else arena.zygote) as weaker:
-        run = weaker.grade(named)
+    with Arena(layer, arena) as weaker:
+        run = weaker.grade(named, honest={})
     complaints = {attack.name: attack.complaint([], own_harms(attack, run)) for attack in named}
     assert not {name: said for name, said in complaints.items() if said}
 
