@@ -23,16 +23,23 @@ def switch_off(layer):
         from worker import preflight
 
         really_warm_up(torch)
-        preflight.preflight = lambda *_, **__: preflight.Findings({}, {})
+        _exchange(preflight, preflight=lambda *_, **__: preflight.Findings({}, {}))
         SWITCHES[layer]()
 
-    warm_up._warm_up = warm_up_and_patch
+    _exchange(warm_up, _warm_up=warm_up_and_patch)
+
+
+def _exchange(place, **replaced):
+    """Put something in the place of what is there; the name of nothing would switch off nothing."""
+    for name, value in replaced.items():
+        getattr(place, name)
+        setattr(place, name, value)
 
 
 def _clean_start():
     from worker import confinement
 
-    confinement._close_all_but = lambda _: None
+    _exchange(confinement, _close_all_but=lambda _: None)
 
 
 def _limits():
@@ -47,15 +54,17 @@ def _limits():
         resource.RLIMIT_NPROC: (4096, 4096),
         resource.RLIMIT_FSIZE: (_MOST_MEMORY, _MOST_MEMORY),
     }
-    confinement._limits = lambda *given: tuple(
-        (which, lifted.get(which, pair)) for which, pair in limits(*given)
-    )
+
+    def far_beyond(*given):
+        return tuple((which, lifted.get(which, pair)) for which, pair in limits(*given))
+
+    _exchange(confinement, _limits=far_beyond)
 
 
 def _user():
     from worker import access
 
-    access.Privileges.shed = lambda *_: None
+    _exchange(access.Privileges, shed=lambda *_: None)
 
 
 def _landlock():
@@ -63,13 +72,13 @@ def _landlock():
 
     from worker import access
 
-    access.Ruleset.enforce = lambda ruleset: os.close(ruleset.descriptor)
+    _exchange(access.Ruleset, enforce=lambda ruleset: os.close(ruleset.descriptor))
 
 
 def _seccomp():
     from worker import seccomp
 
-    seccomp.Filter.install = lambda *_: None
+    _exchange(seccomp.Filter, install=lambda *_: None)
 
 
 def _wire():
@@ -83,11 +92,9 @@ def _wire():
 def _restoring():
     from worker import attributes, torch_state
 
-    torch_state.restore_modes = lambda: None
-    torch_state.intercepting_modes = list
-    attributes.restore = lambda **_: []
-    torch_state.interceptions = lambda _: ([], [])
-    torch_state.changed_modes = lambda _: []
+    _exchange(torch_state, restore_modes=lambda: None, interceptions=lambda _: ([], []))
+    _exchange(torch_state, intercepting_modes=list, exchanged_kernels=list)
+    _exchange(attributes, restore=list)
 
 
 def _captured():
@@ -122,9 +129,10 @@ def _captured():
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, types.MethodDescriptorType | types.MethodWrapperType):
                 setattr(module, name, asking.get(name) or _by_name(captured))
-    torch_objects._type = facts._type = kind
-    service._chunks = lambda message, _: json.dumps(message, separators=(",", ":"))
-    service._scan = lambda text, _: (json.loads(text), None)
+    _exchange(torch_objects, _type=kind)
+    _exchange(facts, _type=kind)
+    _exchange(service, _chunks=lambda message, _: json.dumps(message, separators=(",", ":")))
+    _exchange(service, _scan=lambda text, _: (json.loads(text), None))
     probe_api.WORDS["freed"] = _is_freed
 
 

@@ -12,14 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
@@ -37,37 +34,6 @@ class BrokenRunError(Exception):
     """The attacks could not be tried, through no doing of theirs; the text is what the process printed."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """What became of an attack: with everything in force, and with its layer off (None: not run)."""
-
-    attack: Attack
-    inside: list[str] | None
-    outside: list[str] | None
-
-    @property
-    def complaint(self) -> str | None:
-        """What is not as the attack's file says."""
-        return self.attack.complaint(self.inside, self.outside)
-
-    def cells(self) -> list[str]:
-        """The row of the table."""
-        attack = self.attack
-        stopped = "stopped" if self.inside == [] else f"[red]{escape(self.complaint or '')}[/]"
-        if attack.through and not self.complaint:
-            stopped = "gets through, flagged"
-        return [escape(attack.name), escape(attack.tries), attack.layer, stopped, escape(self._without())]
-
-    def _without(self) -> str:
-        if not self.attack.is_tried_without:
-            return self.attack.through or self.attack.otherwise or ""
-        if self.outside is None:
-            return "there is no such layer for this user"
-        if self.outside:
-            return f"gets through: {'; '.join(self.outside)}"
-        return f"still stopped: {self.attack.otherwise or '?'}"
-
-
 def main() -> int:
     """Print the matrix."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -80,9 +46,19 @@ def main() -> int:
         _try_all(attacks, chosen.layer, chosen.report)
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing may go on when this is told to end
-    with _progress(attacks) as advance:
-        rows, common = _rows(attacks, advance)
-    return _print(rows, common)
+    try:
+        inside, outside = _tried(attacks, None), {}
+    except BrokenRunError as error:
+        sys.exit(str(error))
+    common = inside.pop(_CLASS, [])
+    for layer in SWITCHES:
+        named = [attack for attack in attacks if attack.layer == layer and attack.is_tried_without]
+        if named and (layer != "user" or os.getuid() == 0):
+            try:
+                outside |= _tried(named, layer)
+            except BrokenRunError as error:  # the other layers are to be tried in any case
+                common.append(f"nothing can be graded without {layer}: {error}")
+    return _print(attacks, inside, outside, common)
 
 
 def _try_all(attacks: Sequence[Attack], layer: str | None, report: Path) -> None:
@@ -113,71 +89,47 @@ def _one_by_one(attacks: Sequence[Attack], layer: str) -> Iterator[tuple[Attack,
                     break
 
 
-def _rows(attacks: Sequence[Attack], advance: Callable[[str], None]) -> tuple[list[Row], list[str]]:
-    inside = _tried(attacks, None, advance)
-    outside: dict[str, list[str]] = {}
-    common = inside.get(_CLASS, [])
-    for layer in SWITCHES:
-        named = [attack for attack in attacks if attack.layer == layer and attack.is_tried_without]
-        if named and (layer != "user" or os.getuid() == 0):
-            try:
-                outside |= _tried(named, layer, advance)
-            except BrokenRunError as error:  # the other layers are to be tried in any case
-                common.append(f"nothing can be graded without {layer}: {error}")
-    return [Row(attack, inside.get(attack.name), outside.get(attack.name)) for attack in attacks], common
+def _tried(attacks: Sequence[Attack], layer: str | None) -> dict[str, list[str]]:
+    """What each attack did, tried in a process that is ended when it takes too long.
 
-
-def _tried(
-    attacks: Sequence[Attack], layer: str | None, advance: Callable[[str], None]
-) -> dict[str, list[str]]:
-    """What each attack did, tried in a process that is ended when it takes too long."""
+    Raises:
+        BrokenRunError: that process failed by itself.
+    """
+    what = f"without {layer}" if layer else "with every layer in force"
+    sys.stderr.write(f"{len(attacks)} attacks {what} ...\n")
     found: dict[str, list[str]] = {}
     waiting = list(attacks)
     while waiting:
-        found |= _run_bounded(waiting, layer, advance)
+        found |= _run_bounded(waiting, layer)
         waiting = [attack for attack in waiting if attack.name not in found]
-        if waiting and layer is not None:  # the first of them took the process along
+        if waiting and layer is None:
+            raise BrokenRunError("with every layer in force the class did not come to its end")
+        if waiting:  # the first of them took the process along
             found[waiting.pop(0).name] = ["ends or blocks the whole grader"]
-        elif waiting:
-            sys.exit("with every layer in force the class did not come to its end")
     return found
 
 
-def _run_bounded(
-    attacks: Sequence[Attack], layer: str | None, advance: Callable[[str], None]
-) -> dict[str, list[str]]:
-    """What is known when the process has ended, or had to be ended.
-
-    Raises:
-        BrokenRunError: it failed by itself.
-    """
-    with _report(layer, attacks) as (command, folder):
+def _run_bounded(attacks: Sequence[Attack], layer: str | None) -> dict[str, list[str]]:
+    """What is known when the process has ended, or had to be ended."""
+    with tempfile.TemporaryDirectory(prefix="attack-matrix-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # attacks shall be able to reach what lies around the grader
         report, errors = folder / "report", folder / "errors"
-        environment = {**os.environ, "TMPDIR": str(folder)}
+        report.touch()
+        command = [sys.executable, __file__, "--report", report, *(attack.path for attack in attacks)]
+        command += [] if layer is None else ["--layer", layer]
+        environment = {**os.environ, "TMPDIR": name}
         with errors.open("wb") as told:
             process = subprocess.Popen(command, env=environment, stderr=told, start_new_session=True)
-        end = time.monotonic() + _START_SECONDS + _ATTACK_SECONDS * len(attacks)
         try:
-            while process.poll() is None and time.monotonic() < end:
-                time.sleep(0.2)
-                advance(f"without {layer}" if layer else "every layer in force")
+            process.wait(_START_SECONDS + _ATTACK_SECONDS * len(attacks))
+        except subprocess.TimeoutExpired:
+            pass  # what it knows is in the report
         finally:
             _end(process, folder)
         if process.returncode > 0:  # not an attack's doing: those end it by a signal, or are caught
             raise BrokenRunError(errors.read_text(encoding="utf-8"))
         return dict(map(json.loads, report.read_text(encoding="utf-8").splitlines()))
-
-
-@contextlib.contextmanager
-def _report(layer: str | None, attacks: Sequence[Attack]) -> Iterator[tuple[list[str], Path]]:
-    """The command that tries attacks, and the folder for everything it makes."""
-    with tempfile.TemporaryDirectory(prefix="attack-matrix-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # attacks shall be able to reach what lies around the grader
-        (folder / "report").touch()
-        paths = (str(attack.path) for attack in attacks)
-        command = [sys.executable, __file__, "--report", str(folder / "report"), *paths]
-        yield command + ([] if layer is None else ["--layer", layer]), folder
 
 
 def _end(process: subprocess.Popen, folder: Path) -> None:
@@ -190,30 +142,39 @@ def _end(process: subprocess.Popen, folder: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def _progress(attacks: Sequence[Attack]) -> Iterator[Callable[[str], None]]:
-    """A function that is told what goes on, and shows it where somebody watches."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("starting", total=None)
-        yield lambda what: shown.update(task, description=f"{len(attacks)} attacks, {what}")
-
-
-def _print(rows: Sequence[Row], common: Sequence[str]) -> int:
+def _print(
+    attacks: Sequence[Attack],
+    inside: dict[str, list[str]],
+    outside: dict[str, list[str]],
+    common: Sequence[str],
+) -> int:
+    """Print a row for each attack, and below them what is not explained; returns the exit status."""
     console = Console(emoji=False, width=None if sys.stdout.isatty() else 200)
     table = Table("attack", "tries", "stopped by", "everything in force", "without that layer", box=None)
-    for row in rows:
-        table.add_row(*row.cells())
+    complaints = []
+    for attack in attacks:
+        complaint = attack.complaint(inside.get(attack.name), outside.get(attack.name))
+        complaints += [f"{attack.name}: {complaint}"] if complaint else []
+        stopped = "gets through, flagged" if attack.through else "stopped"
+        if inside.get(attack.name) != [] and complaint:
+            stopped = f"[red]{escape(complaint)}[/]"
+        without = _without(attack, outside.get(attack.name))
+        table.add_row(*map(escape, (attack.name, attack.tries, attack.layer)), stopped, escape(without))
     console.print(table)
-    complaints = [f"{row.attack.name}: {row.complaint}" for row in rows if row.complaint]
     complaints += [f"{_CLASS}: {harm}" for harm in common]
     for complaint in complaints:
         console.print(f"[red]{escape(complaint)}[/]", highlight=False)
-    console.print(f"{len(rows)} attacks, {len(complaints)} unexplained.", highlight=False)
+    console.print(f"{len(attacks)} attacks, {len(complaints)} unexplained.", highlight=False)
     return 1 if complaints else 0
+
+
+def _without(attack: Attack, outside: list[str] | None) -> str:
+    """What happens without its layer; `outside` is the harm it did there, None where it was not tried."""
+    if not attack.is_tried_without:
+        return attack.through or attack.otherwise or ""
+    if outside is None:
+        return "there is no such layer for this user"
+    return f"gets through: {'; '.join(outside)}" if outside else f"still stopped: {attack.otherwise or '?'}"
 
 
 if __name__ == "__main__":

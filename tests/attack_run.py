@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -67,10 +67,6 @@ class Run:
     wall: float = 0.0
     patience: float = 0.0
 
-    def results_of(self, attack: Attack) -> list[Result]:
-        """The results of an attacker's notebook."""
-        return self.results.get(_notebook(attack), [])
-
 
 def _notebook(attack: Attack) -> str:
     return printable(f"{attack.student}/{attack.stem}.ipynb")
@@ -83,6 +79,9 @@ class Arena:
         layer: the layer that is switched off, or None.
         sound: an arena with every layer, whose references count here, too, and whose zygote does unless the
             layer is one of the zygote's.
+
+    Attributes:
+        alone: the results of the honest students without any attacker.
     """
 
     def __init__(self, layer: str | None = None, sound: Self | None = None) -> None:
@@ -97,6 +96,7 @@ class Arena:
             self._classes = 0
             self._references: Path = sound._references if sound else self._folder / "reference"
             self._references.mkdir(exist_ok=True)
+            self.alone = sound.alone if sound else self.grade([]).honest
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -104,11 +104,6 @@ class Arena:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
-
-    @cached_property
-    def alone(self) -> dict[str, Result]:
-        """The results of the honest students without any attacker."""
-        return self.grade([]).honest
 
     def grade(self, attacks: Sequence[Attack], honest: Mapping[str, str] = HONEST) -> Run:
         """Grade attackers among honest students, in this process, always with the same seed.
@@ -171,16 +166,21 @@ def harms(attack: Attack, run: Run, alone: dict[str, Result]) -> list[str]:
 
 def own_harms(attack: Attack, run: Run) -> list[str]:
     """What can be laid at one attacker's door."""
-    results = run.results_of(attack)
+    results = run.results.get(_notebook(attack), [])
     if len(results) != 1:
         return [f"has {len(results)} results"]
-    found = [f"got {question}" for question in earned(results[0], attack)]
-    taken = ", ".join(lost(results[0], attack))
-    found += [f"took points of {taken}"] if taken else []
+    (result,) = results
+    full = {q["id"] for q in result["questions"] if q["score"] == q["max_score"]}
+    kept = [q["id"] for q in result["questions"] if q["id"] != attack.question]
+    lost = sorted({*(kept if attack.keeps is None else attack.keeps)} - full)
+    found = [f"got {attack.question}"] if attack.question in full else []
+    found += [f"took points of {', '.join(lost)}"] if lost else []
     if run.seconds.get(_notebook(attack), 0) > run.patience:
         found.append(f"hangs ({run.seconds[_notebook(attack)]:.0f} s)")
-    found += [f"shows in {place}" for place in shown_in(attack, run)]
-    missing = set(attack.flags) - {flag["what"] for flag in results[0]["flags"]}
+    if attack.shows is not None:
+        places = attack.where or run.shown
+        found += [f"shows in {place}" for place in places if attack.shows in run.shown[place]]
+    missing = set(attack.flags) - {flag["what"] for flag in result["flags"]}
     return found + [f"is not flagged: {what}" for what in sorted(missing)]
 
 
@@ -190,26 +190,6 @@ def common_harms(run: Run, alone: dict[str, Result]) -> list[str]:
     found += ["left processes"] if run.survivors else []
     found += [f"wrote {path}" for path in run.loot]
     return found + ([f"cost the grader {run.growth >> 20} MB"] if run.growth > MOST_GROWTH else [])
-
-
-def earned(result: Result, attack: Attack) -> list[str]:
-    """The attacked question, if it was earned in full."""
-    return [
-        q["id"] for q in result["questions"] if q["id"] == attack.question and q["score"] == q["max_score"]
-    ]
-
-
-def lost(result: Result, attack: Attack) -> list[str]:
-    """Questions that should have kept their points."""
-    kept = [q["id"] for q in result["questions"] if q["id"] != attack.question]
-    kept = kept if attack.keeps is None else list(attack.keeps)
-    return [q["id"] for q in result["questions"] if q["id"] in kept and q["score"] < q["max_score"]]
-
-
-def shown_in(attack: Attack, run: Run) -> list[str]:
-    """Where the text that must not be seen stands verbatim."""
-    places = attack.where or run.shown
-    return [place for place in places if attack.shows is not None and attack.shows in run.shown[place]]
 
 
 def _hand_in(submissions: Path, attacks: Sequence[Attack], honest: Mapping[str, str], around: World) -> None:

@@ -28,14 +28,7 @@ _EVERYDAY_LINE = re.compile(
     r"|(?:with )?warnings\.(?:catch_warnings\(\):|simplefilter\(\"\w+\"\))"
 )
 EVERYDAY_NAMES = {
-    "_mapped",
-    "by_name",
-    "cloned",
-    "clipped",
-    "closure",
-    "contents",
-    "known_answers",
-    "originals",
+    *("_mapped", "by_name", "cloned", "clipped", "closure", "contents", "known_answers", "originals"),
     "recursion",
 }
 

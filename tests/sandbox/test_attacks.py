@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
 from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
-from attack_run import COURSE, MOST_GROWTH, Arena, earned, lost, own_harms, shown_in
+from attack_run import COURSE, Arena, common_harms, own_harms
 
 from grader.sandbox.worker import syscalls
 
@@ -21,18 +21,6 @@ pytestmark = [
 
 ATTACKS = read_attacks()
 LONG = pytest.mark.long
-
-
-def of_each_attack(test):
-    """Once for every attack; the slow ones are in a class of their own."""
-    parameters = [pytest.param(a, id=a.name, marks=[LONG] if a.slow else []) for a in ATTACKS]
-    return pytest.mark.parametrize("attack", parameters)(test)
-
-
-def of_each_class(test):
-    return pytest.mark.parametrize("slow", [False, pytest.param(True, marks=LONG)], ids=["quick", "slow"])(
-        test
-    )
 
 
 @pytest.fixture(scope="module")
@@ -47,35 +35,16 @@ def graded(arena):
     return cache(lambda slow: arena.grade([attack for attack in ATTACKS if attack.slow == slow]))
 
 
-# Each attack
+@pytest.mark.parametrize(
+    "attack", [pytest.param(a, id=a.name, marks=[LONG] if a.slow else []) for a in ATTACKS]
+)
+def test_each_attack_is_stopped(attack, graded):
+    """It has one result, gains nothing, costs no other answer, shows nowhere, ends in time, and is flagged.
 
-
-@of_each_attack
-def test_it_is_not_rewarded(attack, graded):
-    """There is one result, and the question is not earned: or it is flagged, where nothing can stop it."""
-    (result,) = graded(attack.slow).results_of(attack)
-    assert earned(result, attack) == ([attack.question] if attack.through else [])
+    Where nothing can stop it, it gains its question, and is flagged.
+    """
+    assert own_harms(attack, graded(attack.slow)) == ([f"got {attack.question}"] if attack.through else [])
     assert not attack.through or attack.flags
-
-
-@of_each_attack
-def test_the_other_questions_keep_their_points(attack, graded):
-    """What the same notebook answers honestly counts in full, or as far as the attack's file says."""
-    (result,) = graded(attack.slow).results_of(attack)
-    assert lost(result, attack) == []
-
-
-@of_each_attack
-def test_it_is_flagged(attack, graded):
-    """The result carries the flags that a human should see."""
-    (result,) = graded(attack.slow).results_of(attack)
-    assert set(attack.flags) <= {flag["what"] for flag in result["flags"]}
-
-
-@of_each_attack
-def test_it_shows_nowhere(attack, graded):
-    """What an attack wants to have shown stands as it is in no page, no table and on no terminal."""
-    assert shown_in(attack, graded(attack.slow)) == []
 
 
 #: Layers in our own code. What the kernel forbids, deadlines, bounds on memory, and all that is slow without
@@ -93,39 +62,17 @@ def test_each_attack_is_stopped_by_what_it_names(layer, arena):
     assert not {name: said for name, said in complaints.items() if said}
 
 
-# The class
+@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=LONG)], ids=["quick", "slow"])
+def test_nobody_else_is_harmed(slow, arena, graded):
+    """Honest results are the same in every detail, no process or file is left, and the grader stays small.
 
-
-@of_each_class
-def test_honest_neighbours_lose_nothing(slow, arena, graded):
-    """An honest student's result is the same in every detail with the attackers and without them."""
-    assert graded(slow).honest == arena.alone
-    assert {name: result["score"] for name, result in arena.alone.items()} == {
-        "honest-ada": 31,
-        "honest-bo": 30,
-        "honest-cy": 9.5,
-    }
-
-
-@of_each_class
-def test_nothing_is_left(slow, graded):
-    """No process outlives its notebook, and no file was written."""
-    assert graded(slow).survivors == []
-    assert graded(slow).loot == []
-
-
-@of_each_class
-def test_the_grader_stays_small(slow, graded):
-    """Whatever is answered and printed, the grader needs no more memory for it than for an honest class."""
-    assert graded(slow).growth < MOST_GROWTH
-
-
-@of_each_class
-def test_the_class_comes_to_its_end(slow, graded):
-    """Each notebook gets its time, twice where the machine was busy, and no attacker gets more."""
+    Each notebook gets its time, twice where the machine was busy.
+    """
     run = graded(slow)
+    assert common_harms(run, arena.alone) == []
+    honest = {"honest-ada": 31, "honest-bo": 30, "honest-cy": 9.5}
+    assert {name: result["score"] for name, result in arena.alone.items()} == honest
     assert run.wall < 30 + 2 * LIMITS.notebook * len(run.attacks)
-    assert [name for name, seconds in run.seconds.items() if seconds > run.patience] == []
 
 
 # The attacks' files
