@@ -9,8 +9,12 @@ for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]
 sys.path.insert(0, "__COURSE__")
 sys.path_importer_cache.clear()
 # %%
+import grader.checks.check  # in several cells, because each may take a second
+# %%
+import grader.course.rubric
+# %%
 from grader.course.course import Course
-
+# %%
 course = Course.find(__import__("pathlib").Path("__COURSE__"))
 # %%
 exec(course.assignments["01_leaves"].questions[0].answer)
