@@ -88,7 +88,8 @@ class Arena:
         with contextlib.ExitStack() as stack:
             self._world = stack.enter_context(world(COURSE))
             self._limits = stack.enter_context(without(layer))
-            self._folder = stack.enter_context(_own_folder())
+            private = tempfile.TemporaryDirectory(prefix="attacked-class-", ignore_cleanup_errors=True)
+            self._folder = Path(stack.enter_context(private))  # only the grader can look into it
             shared = sound.zygote if sound and layer not in INSIDE else None
             self.zygote = shared or stack.enter_context(Zygote(cpu_seconds=90))
             patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -130,27 +131,14 @@ class Arena:
 
     def _look_for_traces(self, run: Run) -> None:
         """What is still there after the kernel has had its time to take it down; then it has to go."""
-        end = time.monotonic() + 5
-        while (left := self._survivors()) and time.monotonic() < end:
+        end, zygote = time.monotonic() + 5, self.zygote._process.pid
+        while (left := self._world.survivors(zygote)) and time.monotonic() < end:
             time.sleep(0.05)
         run.survivors, run.loot = left, self._world.loot()
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._world.tidy()
-
-    def _survivors(self) -> list[int]:
-        return self._world.survivors(self.zygote._process.pid)
-
-
-@contextlib.contextmanager
-def _own_folder() -> Iterator[Path]:
-    """A folder for submissions and results that only the grader can look into."""
-    folder = Path(tempfile.mkdtemp(prefix="attacked-class-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def harms(attack: Attack, run: Run, alone: dict[str, Result]) -> list[str]:
@@ -227,7 +215,8 @@ def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
         result = json.loads(path.read_text(encoding="utf-8"))
         run.results.setdefault(result["notebook"], []).append(result)
         if result["student"] in HONEST:
-            run.honest[result["student"]] = _timeless(result)
+            del result["provenance"]["graded_at"]
+            run.honest[result["student"]] = result
     for path in out.rglob("*"):
         if path.suffix in _READ_BY_PEOPLE:
             name = path.name if path.parent == out else f"feedback{path.suffix}"
@@ -244,11 +233,6 @@ def _printed(outcome: RunSummary, out: Path) -> str:
         patch.setattr(class_table, "_MAX_ROWS", len(outcome.results))
         class_table.print_class(outcome, out)
     return screen.getvalue()
-
-
-def _timeless(result: Result) -> Result:
-    provenance = {key: value for key, value in result["provenance"].items() if key != "graded_at"}
-    return {**result, "provenance": provenance}
 
 
 def _peak_memory() -> int:

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import socketserver
 import subprocess
 import tempfile
@@ -60,9 +59,8 @@ class World:
     def loot(self) -> list[str]:
         """Whatever was written in the places where an attack may write."""
         found = [path for place in _LOOT for path in Path(place).glob("*loot*")]
-        found += [
-            path for place in ("", "solutions", "tests/hidden") for path in _loot_in(self.course.root / place)
-        ]
+        for place in ("", "solutions", "tests/hidden"):
+            found += filter(Path.is_file, (self.course.root / place).glob("*loot*"))
         found += (self.folder / "writable").iterdir()
         found += set(self.folder.iterdir()) - {self.folder / name for name in _OWN}
         if (self.folder / "answer.py").read_text(encoding="utf-8") != answer_of(self.course):
@@ -96,17 +94,17 @@ def world(course: Course) -> Iterator[World]:
     """Lay everything out, and clean it up."""
     text = answer_of(course)
     with contextlib.ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="attack-world-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        made = tempfile.TemporaryDirectory(prefix="attack-world-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(made))
         (folder / "answer.py").write_text(text, encoding="utf-8")
         (folder / "writable").mkdir()
         for path in (folder, *folder.iterdir()):
             path.chmod(0o777)
         port = _serve(stack, folder / "answers.sock", text.encode())
         stack.enter_context(_surroundings(text, folder))
-        made = World(folder, port, course)
-        stack.callback(made.close)
-        yield made
+        around = World(folder, port, course)
+        stack.callback(around.close)
+        yield around
 
 
 def _serve(stack: contextlib.ExitStack, path: Path, text: bytes) -> int:
@@ -177,7 +175,3 @@ def _is_orphaned_worker(pid: int) -> bool:
         return False
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     return int(status["Uid"].split()[0]) >= _FIRST_WORKER_UID and int(status["PPid"]) <= 1
-
-
-def _loot_in(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("*loot*") if path.is_file()]
