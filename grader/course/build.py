@@ -66,14 +66,14 @@ def student_notebook(
             )
     first, *rest = assignment.cells
     cells = [
-        _markdown(assignment, "title", first.source),
-        _code(assignment, "setup", _SETUP.format(stem=assignment.stem)),
+        _cell(assignment, "markdown", "title", first.source),
+        _cell(assignment, "code", "setup", _SETUP.format(stem=assignment.stem)),
         *(
             _student_cell(assignment, points, pictures, index, cell)
             for index, cell in enumerate(rest, start=1)
             if cell.role != "afterword" and (cell.role != "drawn" or index in pictures)
         ),
-        _markdown(assignment, "hand in", _HAND_IN.format(stem=assignment.stem)),
+        _cell(assignment, "markdown", "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
     tests = {question.id: source for question, source in _public_tests(assignment, points)}
     otter = {"OK_FORMAT": False, "assignment_name": assignment.stem, "tests": tests}
@@ -141,36 +141,28 @@ def _student_cell(
     assignment: Assignment, points: Points, pictures: LessonPictures, index: int, cell: MasterCell
 ) -> NotebookNode:
     if cell.role == "drawn":
-        return _markdown(assignment, str(index), pictures[index].markdown)
+        return _cell(assignment, "markdown", str(index), pictures[index].markdown)
     if cell.question is None:
-        new_cell = _code if cell.role == "code" else _markdown
-        return new_cell(assignment, str(index), cell.source)
+        return _cell(assignment, "code" if cell.role == "code" else "markdown", str(index), cell.source)
     name = f"{cell.role} {cell.question}"
     match cell.role:
         case "task":
             heading, _, text = cell.source.partition("\n")
             worth = _NO_POINTS if cell.question == END_TASK else f"*{points[cell.question]:g} points*"
-            return _markdown(assignment, name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
+            return _cell(assignment, "markdown", name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
         case "question":
             stub = next(question.stub for question in assignment.questions if question.id == cell.question)
-            return _code(assignment, name, stub)
+            return _cell(assignment, "code", name, stub)
         case _:
-            return _code(assignment, name, f'grader.check("{cell.question}")')
+            return _cell(assignment, "code", name, f'grader.check("{cell.question}")')
 
 
-def _markdown(assignment: Assignment, name: str, source: str) -> NotebookNode:
-    cell: NotebookNode = new_markdown_cell(source, id=_cell_id(assignment, name))  # type: ignore[no-untyped-call]
+def _cell(assignment: Assignment, kind: str, name: str, source: str) -> NotebookNode:
+    """A cell with an id that is the same in every build, so that a diff shows only what changed."""
+    identity = hashlib.sha256(f"{assignment.stem} {name}".encode()).hexdigest()[:12]
+    new_cell = new_code_cell if kind == "code" else new_markdown_cell
+    cell: NotebookNode = new_cell(source, id=identity)  # type: ignore[no-untyped-call]
     return cell
-
-
-def _code(assignment: Assignment, name: str, source: str) -> NotebookNode:
-    cell: NotebookNode = new_code_cell(source, id=_cell_id(assignment, name))  # type: ignore[no-untyped-call]
-    return cell
-
-
-def _cell_id(assignment: Assignment, name: str) -> str:
-    """The id of a cell, the same in every build, so that a diff shows only what changed."""
-    return hashlib.sha256(f"{assignment.stem} {name}".encode()).hexdigest()[:12]
 
 
 def _public_tests(assignment: Assignment, points: Points) -> Iterator[tuple[Question, str]]:

@@ -28,7 +28,7 @@ def read_check_file(path: Path) -> ast.Module:
         CourseError: it cannot be read or has mistakes; the text names each with its line.
     """
     tree = read_syntax(path)
-    complaints = sorted({complaint for rule in _RULES for complaint in rule(tree)})
+    complaints = sorted({*_anywhere(tree), *_at_the_top(tree), *_in_functions(tree)})
     if complaints:
         raise CourseError("\n".join(f"{path}, line {line}: {message}" for line, message in complaints))
     return tree
@@ -44,30 +44,29 @@ def left_in(path: Path) -> list[str]:
     ]
 
 
-def _without_message(tree: ast.Module) -> Iterator[_Complaint]:
+def _anywhere(tree: ast.Module) -> Iterator[_Complaint]:
+    """Asserts without a message, and imports of torch."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assert) and node.msg is None:
-            message = "this assert has no message; a student reads it"
-            if isinstance(node.test, ast.Tuple):
-                message += ". In parentheses with its message it is a pair, which is always true: remove them"
-            yield node.lineno, message
-
-
-def _import_of_torch(tree: ast.Module) -> Iterator[_Complaint]:
-    for node in ast.walk(tree):
+        modules: list[str] = []
         match node:
-            case ast.Import():
-                modules = [alias.name for alias in node.names]
-            case ast.ImportFrom():
-                modules = [node.module or ""]
-            case _:
-                continue
+            case ast.Assert(test=test, msg=None):
+                message = "this assert has no message; a student reads it"
+                if isinstance(test, ast.Tuple):
+                    message += (
+                        ". In parentheses with its message it is a pair, which is always true: remove them"
+                    )
+                yield node.lineno, message
+            case ast.Import(names=names):
+                modules = [alias.name for alias in names]
+            case ast.ImportFrom(module=str(module)):
+                modules = [module]
         if any(module.partition(".")[0] == "torch" for module in modules):
             message = f"`{ast.unparse(node)}`: checks run where there is no torch"
             yield node.lineno, f"{message}; write `from grader.inside import torch`, for probes"
 
 
-def _defined_twice(tree: ast.Module) -> Iterator[_Complaint]:
+def _at_the_top(tree: ast.Module) -> Iterator[_Complaint]:
+    """Names that are defined twice, and checks in a class."""
     first: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -75,82 +74,45 @@ def _defined_twice(tree: ast.Module) -> Iterator[_Complaint]:
                 message = f"{node.name} is defined in line {first[node.name]} already, and would replace it"
                 yield node.lineno, f"{message}; give one of them another name"
             first.setdefault(node.name, node.lineno)
-
-
-def _other_decorators(tree: ast.Module) -> Iterator[_Complaint]:
-    """A check that pytest skips, or calls several times, would have no verdict."""
-    for function in _functions(tree):
-        for decorator in function.decorator_list:
-            name = decorator_name(decorator)
-            if function.name.startswith("test_") and name != "points":
-                yield decorator.lineno, f"{function.name} has the decorator @{name}: a check has only @points"
-            elif name.endswith("fixture"):
-                yield decorator.lineno, f"{function.name} is a fixture: a check takes probes and nothing else"
-
-
-def _checks_in_a_class(tree: ast.Module) -> Iterator[_Complaint]:
-    for group in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        for method in group.body:
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(method, ast.FunctionDef) and method.name.startswith("test_"):
-                message = f"{method.name} stands in the class {group.name}: checks stand in none"
-                yield method.lineno, message
+                yield method.lineno, f"{method.name} stands in the class {node.name}: checks stand in none"
 
 
-def _checks_by_another_name(tree: ast.Module) -> Iterator[_Complaint]:
-    """A function that takes probes and is never called was meant to be a check."""
-    probes = {f.name for f in _functions(tree) if "probe" in map(decorator_name, f.decorator_list)}
+def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
+    """Checks that pytest skips or calls several times, that nobody calls, or that decide nothing."""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    probes = {f.name for f in functions if "probe" in map(decorator_name, f.decorator_list)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    for function in _functions(tree):
-        decorators = set(map(decorator_name, function.decorator_list))
-        is_idle = function.name not in used and not decorators & _TRAVELS
-        parameters = _parameters(function)
-        if is_idle and not function.name.startswith("test_") and parameters and parameters <= probes:
-            message = f"{function.name} takes probes, and nobody calls it: a check's name begins with test_"
+    for function in functions:
+        name, is_check = function.name, function.name.startswith("test_")
+        arguments = function.args
+        parameters = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        decorators = [(decorator_name(decorator), decorator.lineno) for decorator in function.decorator_list]
+        for decorator, line in decorators:
+            if is_check and decorator != "points":
+                yield line, f"{name} has the decorator @{decorator}: a check has only @points"
+            elif decorator.endswith("fixture"):
+                yield line, f"{name} is a fixture: a check takes probes and nothing else"
+        is_idle = name not in used and not _TRAVELS & dict(decorators).keys()
+        if is_idle and not is_check and parameters and parameters <= probes:
+            message = f"{name} takes probes, and nobody calls it: a check's name begins with test_"
             yield function.lineno, message
+        if is_check:
+            yield from _in_check(function, parameters)
 
 
-def _comparisons(tree: ast.Module) -> Iterator[_Complaint]:
-    for function in _checks(tree):
-        for node in ast.walk(function):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+def _in_check(check: ast.FunctionDef, parameters: set[str]) -> Iterator[_Complaint]:
+    """Comparisons without an assert, and attributes that no probe has."""
+    names = [node for node in ast.walk(check) if isinstance(node, ast.Name)]
+    probes = parameters - {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    for node in ast.walk(check):
+        match node:
+            case ast.Expr(value=ast.Compare()):
                 yield node.lineno, f"`{ast.unparse(node)}` decides nothing: write assert, and a message"
-
-
-def _attributes_of_probes(tree: ast.Module) -> Iterator[_Complaint]:
-    for check in _checks(tree):
-        names = [node for node in ast.walk(check) if isinstance(node, ast.Name)]
-        probes = _parameters(check) - {node.id for node in names if not isinstance(node.ctx, ast.Load)}
-        for node in ast.walk(check):
-            match node:
-                case ast.Attribute(ast.Name(probe), attribute) if probe in probes:
-                    if attribute not in _OF_AN_OBSERVATION:
-                        near = did_you_mean(attribute, {"seen", "expected"})
-                        yield node.lineno, f"{probe}.{attribute}: a probe has seen and expected; {near}"
-
-
-def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (node for node in tree.body if isinstance(node, ast.FunctionDef))
-
-
-def _checks(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (function for function in _functions(tree) if function.name.startswith("test_"))
-
-
-def _parameters(function: ast.FunctionDef) -> set[str]:
-    arguments = function.args
-    return {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-
-
-_RULES = (
-    _without_message,
-    _import_of_torch,
-    _defined_twice,
-    _other_decorators,
-    _checks_in_a_class,
-    _checks_by_another_name,
-    _comparisons,
-    _attributes_of_probes,
-)
+            case ast.Attribute(ast.Name(probe), name) if probe in probes and name not in _OF_AN_OBSERVATION:
+                near = did_you_mean(name, {"seen", "expected"})
+                yield node.lineno, f"{probe}.{name}: a probe has seen and expected; {near}"
 
 
 def question_of(probe: Probe, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:

@@ -71,25 +71,22 @@ def read_assignment(path: Path) -> Assignment:
     name = STEM.fullmatch(path.stem)
     if name is None:
         raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
-    cells = _read_cells(path)
-    title = _title(path, int(name["number"]), cells)
+    text = read_text(path)
+    parsed = _parsed(path, text)
+    read = zip(parsed, _lines(text, parsed), strict=True)
+    cells = [_cell(path, raw, line) for raw, line in read if raw["source"].strip()]
+    title = _TITLE.match(cells[0].source) if cells and cells[0].role == "prose" else None
+    if title is None or int(title["number"]) != int(name["number"]):
+        raise CourseError(
+            f"{path}: begin with a markdown cell whose first line is `# {int(name['number'])}. Title`."
+        )
     questions = tuple(_questions(path, cells))
     answers = {question.id: question.answer for question in questions}
     written = [
         replace(cell, source=answers[cell.question or ""]) if cell.role == "question" else cell
         for cell in cells
     ]
-    return Assignment(path.stem, path, title, questions, tuple(written))
-
-
-def _read_cells(path: Path) -> list[MasterCell]:
-    text = read_text(path)
-    cells = _parsed(path, text)
-    return [
-        _cell(path, raw, line)
-        for raw, line in zip(cells, _lines(text, cells), strict=True)
-        if raw["source"].strip()
-    ]
+    return Assignment(path.stem, path, title["title"].strip(), questions, tuple(written))
 
 
 def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
@@ -159,13 +156,6 @@ def _require_drawing(path: Path, line: int, source: str) -> None:
         f"{path}, line {line}: begin this cell, which is tagged `drawn`, with a comment that says what is to"
         " be seen, and end it with what shall be drawn, by names: `xray(loss=loss, w=w)`."
     )
-
-
-def _title(path: Path, number: int, cells: list[MasterCell]) -> str:
-    title = _TITLE.match(cells[0].source) if cells and cells[0].role == "prose" else None
-    if title is None or int(title["number"]) != number:
-        raise CourseError(f"{path}: begin with a markdown cell whose first line is `# {number}. Title`.")
-    return title["title"].strip()
 
 
 def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:

@@ -10,7 +10,7 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,7 +221,10 @@ def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
 
 def _require_free(root: Path, stem: str) -> None:
     """Refuse a new assignment whose name is malformed, or whose number is taken; the text has another."""
-    taken = {number: path for path, number in _numbered_files(root)}
+    files = [
+        path for kind in (ANSWERS, CHECKS, MASTER) for path in sorted(root.glob(kind.format("[0-9][0-9]_*")))
+    ]
+    taken = {path.stem.removeprefix("test_")[:2]: path for path in files}
     numbers = [f"{number:02}" for number in range(1, 100)]
     after = [number for number in numbers if number > max(taken, default="")]
     free = next(iter([*after, *(number for number in numbers if number not in taken)]), "99")
@@ -238,13 +241,6 @@ def _require_free(root: Path, stem: str) -> None:
             f"the number {name['number']} is taken by {path}; the next that is free is {free}:"
             f" new {free}_{name['name']}{further}"
         )
-
-
-def _numbered_files(root: Path) -> Iterator[tuple[Path, str]]:
-    """The files of all assignments, each with its number, as in ``09``; masters last."""
-    for kind in (ANSWERS, CHECKS, MASTER):
-        for path in sorted(root.glob(kind.format("[0-9][0-9]_*"))):
-            yield path, path.stem.removeprefix("test_")[:2]
 
 
 def _require_new_function(root: Path, function: str) -> None:

@@ -156,10 +156,20 @@ def _travelling(definition: Any) -> tuple[Definition, str]:
     if tree.name in _BUILTINS or (word is not None and word is PLACEHOLDERS.get(tree.name)):
         raise CourseError(f"{where} hides what is called {tree.name} inside: give it another name")
     tree.decorator_list = []
-    if isinstance(tree, ast.FunctionDef):
-        _refuse_computed_defaults(tree, definition)
+    if isinstance(tree, ast.FunctionDef):  # only literals mean the same on both sides
+        for default in [*tree.args.defaults, *filter(None, tree.args.kw_defaults)]:
+            try:
+                ast.literal_eval(default)
+            except ValueError:
+                said = f"has the default {ast.unparse(default)}: only literals travel"
+                raise CourseError(f"{_where(definition, default)} {said}") from None
     for node in ast.walk(tree):
-        _refuse_statement(node, definition)
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
+            said = f"says `{ast.unparse(node)}`: a probe names only what grader.inside offers"
+            raise CourseError(f"{_where(definition, node)} {said}")
+        if isinstance(node, ast.Assert):
+            said = "asserts something: inside there are facts only; assert in the check"
+            raise CourseError(f"{_where(definition, node)} {said}")
     return tree, text
 
 
@@ -184,18 +194,6 @@ def _without_remarks(source: str, tree: ast.stmt) -> str:
     return "\n".join(lines[tree.lineno - 1 : tree.end_lineno])
 
 
-def _refuse_statement(node: ast.AST, definition: Any) -> None:
-    if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
-        raise CourseError(
-            f"{_where(definition, node)} says `{ast.unparse(node)}`: a probe names only what grader.inside"
-            " offers"
-        )
-    if isinstance(node, ast.Assert):
-        raise CourseError(
-            f"{_where(definition, node)} asserts something: inside there are facts only; assert in the check"
-        )
-
-
 def _where(definition: Any, node: ast.AST) -> str:
     """As in ``tests/hidden/test_01_leaves.py, line 7: leaves``."""
     path = inspect.getsourcefile(inspect.unwrap(definition))
@@ -205,18 +203,6 @@ def _where(definition: Any, node: ast.AST) -> str:
 def decorator_name(decorator: ast.expr) -> str:
     """A decorator without its arguments."""
     return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def _refuse_computed_defaults(function: ast.FunctionDef, definition: Any) -> None:
-    """Defaults are evaluated where the function is defined, so only literals mean the same on both sides."""
-    for default in [*function.args.defaults, *filter(None, function.args.kw_defaults)]:
-        try:
-            ast.literal_eval(default)
-        except ValueError:
-            where = _where(definition, default)
-            raise CourseError(
-                f"{where} has the default {ast.unparse(default)}: only literals travel"
-            ) from None
 
 
 def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:

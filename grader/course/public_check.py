@@ -60,27 +60,19 @@ def otter_test(identity: str, source: str, points: float, afterword: str | None 
     lines = source.splitlines()
     tests = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     for test in reversed(tests):
-        for statement in sorted(_asserts(test), key=lambda node: node.lineno, reverse=True):
+        asserts = [node for node in ast.walk(test) if isinstance(node, ast.Assert)]
+        for statement in sorted(asserts, key=lambda node: node.lineno, reverse=True):
             _set_message_apart(lines, statement)
-        lines[test.lineno - 1 : test.lineno - 1] = _decorator(ast.get_docstring(test) or "", afterword)
+        passed = escape(ast.get_docstring(test) or "", quote=False)  # Otter puts it into HTML as it is
+        then = f"{passed}<br>{html_text(afterword)}" if afterword else passed
+        lines[test.lineno - 1 : test.lineno - 1] = [
+            "@test_case(",
+            f"    success_message={_literal(then)},",
+            f"    failure_message={_literal(f'Not yet: {passed}')},",
+            ")",
+        ]
     assignment = f"afterword = {_literal(afterword)}\n" if afterword else ""
     return _TEST_FILE.format(identity=identity, points=points, afterword=assignment, checks="\n".join(lines))
-
-
-def _asserts(test: ast.FunctionDef) -> Iterator[ast.Assert]:
-    return (node for node in ast.walk(test) if isinstance(node, ast.Assert))
-
-
-def _decorator(title: str, afterword: str | None) -> list[str]:
-    """The lines above a test; Otter puts both messages into HTML as they are."""
-    passed = escape(title, quote=False)
-    then = f"{passed}<br>{html_text(afterword)}" if afterword else passed
-    return [
-        "@test_case(",
-        f"    success_message={_literal(then)},",
-        f"    failure_message={_literal(f'Not yet: {passed}')},",
-        ")",
-    ]
 
 
 def _set_message_apart(lines: list[str], statement: ast.Assert) -> None:
@@ -118,13 +110,17 @@ def read_public_check(where: str, source: str) -> PublicCheck:
         source,
         float(points) if isinstance(points, int | float) else 0.0,
         parameters[0] if parameters else None,
-        tuple(PublicTest(_title(test), tuple(_messages(test))) for test in tests),
+        tuple(
+            PublicTest(
+                (ast.get_docstring(test) or test.name.removeprefix("test_").replace("_", " ")).partition(
+                    "\n"
+                )[0],
+                tuple(_messages(test)),
+            )
+            for test in tests
+        ),
         afterword if isinstance(afterword, str) else None,
     )
-
-
-def _title(test: ast.FunctionDef) -> str:
-    return (ast.get_docstring(test) or test.name.removeprefix("test_").replace("_", " ")).partition("\n")[0]
 
 
 def _assigned(body: list[ast.stmt], name: str) -> object:

@@ -63,7 +63,9 @@ def examine(  # noqa: PLR0913 - the options of the command
     """
     is_whole = set(stems) == set(course.stems) and question is None
     if is_whole:
-        yield from _unfinished(course)
+        for stem in course.stems:  # of what says TODO the questions are examined only if it is named
+            if todos := todos_of(course.root, stem):
+                yield AssignmentReport(stem, todos=[*map(str, todos)])
         course = course.without_unfinished()
         stems = course.stems
     with ObserverPool(lambda: Zygote(preload=modules_of_answers(course, stems)), jobs) as observers:
@@ -75,13 +77,6 @@ def examine(  # noqa: PLR0913 - the options of the command
             yield finish()
     if is_whole:
         yield _files_and_notebooks(course, memory)
-
-
-def _unfinished(course: Course) -> Iterator[AssignmentReport]:
-    """A report for each assignment that says TODO; its questions are examined only if it is named."""
-    for stem in course.stems:
-        if todos := todos_of(course.root, stem):
-            yield AssignmentReport(stem, todos=[*map(str, todos)])
 
 
 def memory_folder(course: Course) -> Path:
@@ -98,7 +93,10 @@ def _files(root: Path, stem: str) -> list[Path]:
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
     """Complaints about all assignments together: missing masters, shared functions, old built files."""
-    memory, stray = Memory(folder and folder / "assignments.json"), _stray(course)
+    memory, tests = Memory(folder and folder / "assignments.json"), course.root / "tests"
+    stems = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
+    stems |= {path.stem for path in (tests / "answers").glob("*.py")}
+    stray = sorted(stems - set(course.stems))  # have checks or answers, but no master
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), stray)
     report = AssignmentReport("files and notebooks")
@@ -127,14 +125,6 @@ def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
                 f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
                 " renamed notebook is recognised: give one of them another name"
             )
-
-
-def _stray(course: Course) -> list[str]:
-    """The stems that have checks or answers, but no master."""
-    tests = course.root / "tests"
-    stems = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
-    stems |= {path.stem for path in (tests / "answers").glob("*.py")}
-    return sorted(stems - set(course.stems))
 
 
 def _one_ahead(begun: Iterator[Callable[[], AssignmentReport]]) -> Iterator[Callable[[], AssignmentReport]]:

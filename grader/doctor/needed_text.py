@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,11 @@ def needed_text(path: Path, names: Iterable[str]) -> str:
     An edit of any other text changes no verdict on the names.
     """
     statements, lines = _read(path, path.stat().st_mtime_ns)
-    wanted = _closure(statements, names)
+    wanted: set[str] = set()
+    new = set(names).union(*(s.needs for s in statements if not s.defines))  # these are always needed
+    while new:
+        wanted |= new
+        new = set().union(*(s.needs for s in statements if s.defines & new)) - wanted
     texts: list[str] = []
     for statement in (s for s in statements if not s.defines or s.defines & wanted):
         texts += [lines[number - 1] for number in lines_of(statement.node)]
@@ -52,13 +56,3 @@ class _Statement:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             needs |= {argument.arg for argument in node.args.args}
         return cls(node, frozenset(defines), frozenset(needs))
-
-
-def _closure(statements: Sequence[_Statement], names: Iterable[str]) -> set[str]:
-    """Some names and all that their definitions need; statements that define no name are always needed."""
-    wanted: set[str] = set()
-    new = set(names).union(*(s.needs for s in statements if not s.defines))
-    while new:
-        wanted |= new
-        new = set().union(*(s.needs for s in statements if s.defines & new)) - wanted
-    return wanted

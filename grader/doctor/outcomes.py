@@ -45,13 +45,6 @@ class Outcome:
         clauses += ["passes the public check"] if self.public else []
         return "; ".join(clauses)
 
-    def to_toml(self) -> str:
-        """An inline table, without what is not so."""
-        entries = [f"fails = {_quoted(self.fails)}"]
-        entries += [f"stops = {_quoted(self.stops)}"] if self.stops else []
-        entries += ["public = true"] if self.public else []
-        return f"{{{', '.join(entries)}}}"
-
 
 #: The outcomes of an assignment's wrong answers, by the question's id and the answer's name.
 Outcomes = Mapping[str, Mapping[str, Outcome]]
@@ -101,13 +94,14 @@ def write_outcomes(path: Path, outcomes: Outcomes) -> None:
     for question, of_question in outcomes.items():
         if of_question:
             lines.append(f"\n[{question}]\n")
-            lines += [f"{_key(name)} = {outcome.to_toml()}\n" for name, outcome in of_question.items()]
+        for name, outcome in of_question.items():
+            entries = [f"fails = {_quoted(outcome.fails)}"]
+            entries += [f"stops = {_quoted(outcome.stops)}"] if outcome.stops else []
+            entries += ["public = true"] if outcome.public else []
+            key = name if name.isascii() else _quoted(name)
+            lines.append(f"{key} = {{{', '.join(entries)}}}\n")
     write_atomic(path, "".join(lines).encode())
 
 
-def _key(name: str) -> str:
-    return name if name.isascii() else json.dumps(name, ensure_ascii=False)
-
-
-def _quoted(names: tuple[str, ...]) -> str:
+def _quoted(names: str | tuple[str, ...]) -> str:
     return json.dumps(names, ensure_ascii=False)

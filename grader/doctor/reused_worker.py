@@ -65,16 +65,12 @@ class ReusedWorker:
         if self._worker is None:
             self._worker = self._zygote.worker()
         else:
-            self._begin_anew(self._worker)
+            try:
+                parse_exactly(0, self._worker.wire.ask("anew", {}, _BEGIN_SECONDS))  # threads that still run
+            except (MalformedError, WireError):
+                raise _SpoiledError from None
         self._notebooks += 1
         return nullcontext(self._worker)
-
-    @staticmethod
-    def _begin_anew(worker: WorkerProcess) -> None:
-        try:
-            parse_exactly(0, worker.wire.ask("anew", {}, _BEGIN_SECONDS))  # threads that still run
-        except (MalformedError, WireError):
-            raise _SpoiledError from None
 
     def close(self) -> None:
         """End the worker, if there is one."""

@@ -69,7 +69,7 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
     answers, wrong = judged.trial.answers, judged.wrong
     report.complaints += _about_broken_checks(judged)
     report.complaints += judged.judged[REFERENCE].complaints
-    report.complaints += [*_about_reference(judged)] or [*_about_late_draws(judged), *_about_rounding(judged)]
+    report.complaints += _about_reference(judged)
     about_stub = _about_stub(judged)
     report.complaints += about_stub
     for answer in answers:
@@ -82,15 +82,13 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
     report.complaints += _about_pictures(judged)
     report.complaints += _about_public_check(judged, stub_is_answer=bool(about_stub))
     report.kills.update(kills)
-    report.wrong += (_answer_report(judged, answer) for answer in wrong)
+    for answer in wrong:
+        failed, verdicts = judged.failed(answer.name), judged.judged[answer.name].verdicts
+        messages = {check: _message(verdicts.get(check)) for check in failed}
+        stopped = [check for check in failed if check not in judged.killed_by(answer)]
+        public = judged.passes_public(answer)
+        report.wrong.append(AnswerReport(answer.question, answer.name, messages, stopped, public))
     report.accepted += len(answers) - len(wrong)
-
-
-def _answer_report(judged: JudgedQuestion, answer: Answer) -> AnswerReport:
-    failed, verdicts = judged.failed(answer.name), judged.judged[answer.name].verdicts
-    messages = {check: _message(verdicts.get(check)) for check in failed}
-    stopped = [check for check in failed if check not in judged.killed_by(answer)]
-    return AnswerReport(answer.question, answer.name, messages, stopped, judged.passes_public(answer))
 
 
 def _message(verdict: Verdict | None) -> str:
@@ -121,25 +119,20 @@ def _failing(judged: JudgedQuestion, verdicts: Mapping[str, Verdict]) -> Iterato
 
 
 def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
-    """Checks that fail the reference with any seed."""
-    reference = judged.judged[REFERENCE]
+    """Checks that fail the reference with any seed; else if it draws after its work, or rounds otherwise."""
+    reference, is_failed = judged.judged[REFERENCE], False
     for seed, verdicts in {judged.trial.seeds[0]: reference.verdicts, **reference.other_seeds}.items():
         for check, message in _failing(judged, verdicts):
+            is_failed = True
             yield f"{check.id} fails the reference (seed {seed}): {message}"
-
-
-def _about_late_draws(judged: JudgedQuestion) -> Iterator[str]:
-    """Checks that fail the reference if it draws at random after its work."""
+    if is_failed:
+        return
     for check, message in _failing(judged, judged.judged[RANDOM_REFERENCE].verdicts):
         yield (
             f"{check.id} fails a right answer that draws random numbers, too: {message} One of"
             f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
             " inputs before the first call"
         )
-
-
-def _about_rounding(judged: JudgedQuestion) -> Iterator[str]:
-    """Checks that fail the reference if its results are rounded otherwise."""
     for check, message in _failing(judged, judged.judged[MOVED_REFERENCE].verdicts):
         yield (
             f"{check.id} fails a right answer whose results are rounded otherwise: {message}"

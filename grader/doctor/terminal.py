@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -31,7 +30,12 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
     if verbose and report.wrong:
         for matrix in kill_matrices(report.wrong, checks):
             _print(console, f"\n{matrix}")
-        console.print("", _message_table(report.wrong, checks), "")
+        table, last = Table("", "wrong answer", "check", "is told", box=None), ("", "")
+        for question, name, columns, message in answer_messages(report.wrong, checks):
+            heads = ("", "") if (question, name) == last else (question, name)
+            table.add_row(*heads, columns, escape(message))
+            last = question, name
+        console.print("", table, "")
         for question, wrong in _by_question(report.wrong).items():
             passing = [answer.name for answer in wrong if answer.public]
             if passing:
@@ -74,17 +78,13 @@ def _matrix(question: str, wrong: Sequence[AnswerReport], columns: Sequence[str]
         yield f"{number:>{margin}} {check}"
 
 
-class AnswerMessage(NamedTuple):
-    """A message that a wrong answer gets, and the matrix's columns of the checks that give it: ``1, 3``."""
+def answer_messages(
+    answers: Sequence[AnswerReport], checks: Sequence[str]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Each message that a wrong answer gets, once; students read those of all checks that failed.
 
-    question: str
-    name: str
-    columns: str
-    message: str
-
-
-def answer_messages(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[AnswerMessage]:
-    """Each message that a wrong answer gets, once; students read those of all checks that failed."""
+    Before it stand the question, the answer's name and the matrix's columns of these checks, as in ``1, 3``.
+    """
     for question, wrong in _by_question(answers).items():
         columns = _columns(wrong, checks)
         for answer in wrong:
@@ -93,17 +93,7 @@ def answer_messages(answers: Sequence[AnswerReport], checks: Sequence[str]) -> I
                 if check in answer.failed:
                     messages.setdefault(answer.failed[check], []).append(str(number))
             for message, numbers in messages.items():
-                yield AnswerMessage(question, answer.name, ", ".join(numbers), message)
-
-
-def _message_table(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Table:
-    table = Table("", "wrong answer", "check", "is told", box=None)
-    last = None
-    for message in answer_messages(answers, checks):
-        answer = message.question, message.name
-        table.add_row(*(("", "") if answer == last else answer), message.columns, escape(message.message))
-        last = answer
-    return table
+                yield question, answer.name, ", ".join(numbers), message
 
 
 def _by_question(answers: Sequence[AnswerReport]) -> dict[str, list[AnswerReport]]:

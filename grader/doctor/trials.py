@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -176,7 +176,14 @@ class QuestionTrial:
 
     def begin(self) -> Callable[[], JudgedQuestion]:
         """Begin to try what has changed since its last trial; the returned function waits for the end."""
-        decisive = fingerprint(*self._decisive())
+        rubric = self.rubric
+        names = [*(check.id for check in rubric.checks), *rubric.probes, *rubric.pictures]
+        decisive = fingerprint(  # all that a hidden verdict depends on, besides the answer
+            *(self.stem, self.question.id, self.question.function, list(self.seeds)),
+            needed_text(rubric.path, names),
+            self._notebooks[REFERENCE],
+            asdict(self.course.settings.limits),
+        )
         hidden = {
             name: fingerprint(decisive, name == STUB, name if name in {REFERENCE, MOVED_REFERENCE} else cells)
             for name, cells in self._notebooks.items()
@@ -216,15 +223,6 @@ class QuestionTrial:
         known = {a.name: self.outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in self.answers}
         of_reference = dict.fromkeys((REFERENCE, RANDOM_REFERENCE, MOVED_REFERENCE), right)
         return {**of_reference, STUB: Outcome(), **known}
-
-    def _decisive(self) -> Iterator[Any]:
-        """All that a hidden verdict depends on, besides the answer."""
-        rubric = self.rubric
-        names = [*(check.id for check in rubric.checks), *rubric.probes, *rubric.pictures]
-        yield from (self.stem, self.question.id, self.question.function, list(self.seeds))
-        yield needed_text(rubric.path, names)
-        yield self._notebooks[REFERENCE]
-        yield asdict(self.course.settings.limits)
 
     # --- hidden checks
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,16 +115,8 @@ def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an ob
     oracle: bool = False,
 ) -> dict[str, Seen]:
     names = {probe.name for probe in probes if notebook.question in {None, rubric.asks[probe.name]}}
-    plan = _printing(rubric.plan(seed, only=notebook.question, oracle=oracle), names)
-    evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
-    functions = {question.id: question.function for question in rubric.questions}
-    seen = {name: _seen(evidence, name, functions[rubric.asks[name]]) for name in names}
-    return {name: replace(outcome, placed=notebook.placed) for name, outcome in seen.items()}
-
-
-def _printing(plan: ProbePlan, names: Collection[str]) -> ProbePlan:
-    """The plan with some probes only, which return what they print; nothing counts as a stub."""
-    only = {
+    plan = rubric.plan(seed, only=notebook.question, oracle=oracle)
+    asked = {  # some probes only, which return what they print
         function: tuple(
             replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
             for probe in planned
@@ -132,7 +124,11 @@ def _printing(plan: ProbePlan, names: Collection[str]) -> ProbePlan:
         )
         for function, planned in plan.probes.items()
     }
-    return ProbePlan(dict.fromkeys(plan.stubs, "pass"), only, moves=plan.moves)
+    plan = ProbePlan(dict.fromkeys(plan.stubs, "pass"), asked, moves=plan.moves)  # nothing counts as a stub
+    evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
+    functions = {question.id: question.function for question in rubric.questions}
+    seen = {name: _seen(evidence, name, functions[rubric.asks[name]]) for name in names}
+    return {name: replace(outcome, placed=notebook.placed) for name, outcome in seen.items()}
 
 
 def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
@@ -198,14 +194,24 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
 
     In `seen`, by notebook, the first is the expected outcome.
     """
-    yield from _prints(probe.name, seen)
+    printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
+    if len(set(printed.values())) == 1:  # lines that are equal for all notebooks stand once
+        printed = {"": next(iter(printed.values()))}
+    for notebook, lines in printed.items():
+        who = f"{notebook} " if notebook else ""
+        yield from (printable(f"{probe.name}    {who}prints  {line}") for line in lines)
     facts: dict[str, Any] = {}
     for notebook, of_notebook in seen.items():
-        why = _why_no_facts(probe, of_notebook, oracle=notebook == ORACLE)
-        if why is None:
-            facts[notebook] = of_notebook.outcome
-        else:
-            yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
+        match of_notebook.outcome:
+            case NoFacts(reason):
+                why = f"has no facts: {reason}"
+            case ProbeRaised(error) | (Raised() as error):
+                place = place_in_probe(probe, error, oracle=notebook == ORACLE)
+                why = f"stops: {place} raised {said_in_probe(error)}"
+            case outcome:
+                facts[notebook] = outcome
+                continue
+        yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
     if isinstance(probe, PictureProbe):
         yield from map(printable, picture_lines(probe.name, facts))
     elif facts:
@@ -230,26 +236,6 @@ def _only_changes(fact: Any) -> Any:
     return fact
 
 
-def _prints(name: str, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """The printed lines of each notebook; lines that are equal for all notebooks stand once."""
-    printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
-    if len(set(printed.values())) == 1:
-        printed = {"": next(iter(printed.values()))}
-    for notebook, lines in printed.items():
-        who = f"{notebook} " if notebook else ""
-        yield from (printable(f"{name}    {who}prints  {line}") for line in lines)
-
-
-def _why_no_facts(probe: Probe, seen: Seen, *, oracle: bool) -> str | None:
-    """Why there are no facts, with the probe's line where it stopped; None where there are."""
-    match seen.outcome:
-        case NoFacts(reason):
-            return f"has no facts: {reason}"
-        case ProbeRaised(error) | (Raised() as error):
-            return f"stops: {place_in_probe(probe, error, oracle=oracle)} raised {said_in_probe(error)}"
-    return None
-
-
 def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
     """The sentence below each picture, whether all pictures are alike, and the named tensors.
 
@@ -264,11 +250,11 @@ def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
         verdict = "   equal" if diagrams[notebook] == next(iter(diagrams.values())) else "   differs"
         yield f"{name}    {notebook}: {summary(graph)}{verdict if number else ''}"
     if graphs:
-        yield from side_by_side(name, {notebook: _tensors(graph) for notebook, graph in graphs.items()})
-
-
-def _tensors(graph: Graph) -> dict[str, str]:
-    return {tensor.name: ", ".join(_properties(graph, tensor)) for tensor in graph.tensors}
+        tensors = {
+            notebook: {tensor.name: ", ".join(_properties(graph, tensor)) for tensor in graph.tensors}
+            for notebook, graph in graphs.items()
+        }
+        yield from side_by_side(name, tensors)
 
 
 def _properties(graph: Graph, tensor: Named) -> Iterator[str]:

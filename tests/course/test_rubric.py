@@ -149,19 +149,14 @@ def test_the_reference_is_asked_through_its_oracle(course):
 def test_one_question_can_be_asked_alone(course):
     """Asked about one question only, a notebook is asked for nothing of the others."""
     asked = course(GOOD).plan(5, only="q2")
-    assert list(asked.stubs) == ["leaf"]
+    assert list(asked.stubs) == list(asked.probes) == ["leaf"]
     assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
-    assert list(asked.probes) == ["leaf"]
 
 
-# --- what is refused
+# --- what is refused; more in tests/doctor/test_author_mistakes.py
 
 BROKEN = {
     "a docstring of nothing": (('"""It is a leaf."""', '"""   """'), "has no docstring"),
-    "a check of the submission": (
-        ("def test_leaf(made):", "def test_leaf(submission, made):"),
-        "test_leaf takes submission; there is doubled, gradient, made; take probes of this file",
-    ),
     "a check of two questions": (
         ("def test_leaf(made):", "def test_leaf(made, doubled):"),
         "test_leaf judges probes of several questions; split it",
@@ -170,14 +165,11 @@ BROKEN = {
         ('@probe(question="q2", alone=True)', "@probe(alone=True)"),
         'probe made names q1 and q2; say which it belongs to: @probe(question="q1")',
     ),
-    "a probe of no question": (
-        ("return student.double(torch.ones(3)).grad", "return torch.ones(3).grad"),
-        "line 18: probe gradient names no question; say which it belongs to",
-    ),
     "a probe of an unknown question": (
         ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
         "probe made belongs to q3, which the assignment has not",
     ),
+    "a check of no points": (("@points(1)", "@points(0)"), "line 43: @points(0): a check is worth a number"),
     "a question without a check": (
         ('@probe(question="q2", alone=True)', '@probe(question="q1", alone=True)'),
         "question q2 (leaf) has no check",
@@ -200,12 +192,6 @@ def test_a_broken_rule_is_named(refused, change, words):
 def test_a_missing_file_is_refused(refused):
     """The text says that every assignment has one."""
     assert "is missing" in refused(None)
-
-
-def test_nothing_that_is_worth_nothing(course):
-    """A check worth nothing is refused when its file is read."""
-    with pytest.raises(CourseError, match=r"line 43: @points\(0\): a check is worth a number"):
-        course(GOOD.replace("@points(1)", "@points(0)"))
 
 
 def test_a_broken_file_can_be_mended(course):

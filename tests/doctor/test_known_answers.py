@@ -1,11 +1,11 @@
-"""Known answers are read without running them."""
+"""Known answers are read without running them, and what their authors did by mistake is told."""
 
 import re
 
 import pytest
 
-from grader.answers import accepted, wrong
-from grader.doctor.known_answers import read_answers
+from grader.answers import accepted, accepted_edits, equal, wrong, wrong_edits
+from grader.doctor.known_answers import complaints_about_names, read_answers, undefined_names
 from grader.errors import CourseError
 
 FILE = '''\
@@ -151,13 +151,16 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, said):
 
 
 def test_the_marks_do_nothing():
-    """Imported after all, a marked definition is what it was."""
+    """Imported after all, a marked definition is what it was, and edits and equals are nothing."""
 
     def answer():
         return 1
 
     assert accepted("q1")(answer) is answer
     assert wrong("q1")(answer) is answer
+    assert wrong_edits("q1", {"name": ("a", "b", "Why.")}, of="other") is None
+    assert accepted_edits("q1", {"name": ("a", "b", "Why.")}) is None
+    assert equal("q1", "a -> b", why="it is") is None
 
 
 def test_a_place_in_a_cell_is_told_as_a_line_of_the_file(tmp_path):
@@ -184,3 +187,247 @@ def test_a_place_in_a_cell_is_told_as_a_line_of_the_file(tmp_path):
     edit = next(number for number, line in enumerate(lines, start=1) if '"less"' in line)
     assert told("less", "(code cell 2): `return HALF * x`") == f"(01_tiny.py, line {edit}): `return HALF * x`"
     assert told("right", "(code cell 3): `double`") == "(code cell 3): `double`"
+
+
+# --- answers that differ from another in few places are written as edits of it
+
+REFERENCE = '''\
+def double(x, n=2):
+    """Twice x; not x + x."""
+    # x + x would do
+    if n == 2:
+        x = double(x, n=1)
+    return x + x
+'''
+EDITED = '''\
+"""Answers."""
+
+import torch
+
+from grader.answers import accepted, accepted_edits, wrong, wrong_edits
+
+wrong_edits("q1", {table})
+
+
+@torch.no_grad()
+@accepted("q1")
+@torch.enable_grad()
+def added(x):  # and why
+    y = x + x
+    return y
+
+
+@accepted("q2")
+class Leaf(torch.nn.Module):
+    """A leaf."""
+
+    def forward(self):
+        return super(Leaf, self).forward()
+
+
+@wrong("q1")
+def squared(x):
+    return x * x
+'''
+REFERENCES = {"q1": REFERENCE, "q2": "class make_leaf:\n    size = 3\n"}
+
+
+@pytest.fixture
+def read(tmp_path):
+    path = tmp_path / "01_tiny.py"
+
+    def answers(call):
+        path.write_text(EDITED.replace('wrong_edits("q1", {table})', call), encoding="utf-8")
+        found = read_answers(path, FUNCTIONS, REFERENCES)
+        return {answer.name: answer for answer in found if answer.name not in {"added", "Leaf", "squared"}}
+
+    answers.path = path
+    return answers
+
+
+def test_an_edit_is_a_whole_function(read):
+    """Its cells hold the edited function under its own name, with what is believed for a docstring."""
+    answers = read('wrong_edits("q1", {\n    "thrice": ("x + x", "3 * x", "Believes in three.")})')
+    (answer,) = answers.values()
+    assert (answer.name, answer.question, answer.is_wrong, answer.line) == ("thrice", "q1", True, 8)
+    preamble, function, bound = (cell.source for cell in answer.cells)
+    assert preamble == "import torch"
+    assert function == (
+        'def thrice(x, n=2):\n    """Believes in three."""\n    if n == 2:\n        x = thrice(x, n=1)\n'
+        "    return 3 * x"
+    )
+    assert bound == "double = thrice"
+
+
+def test_an_accepted_answer_can_be_edited(read):
+    """Its other decorators belong to it; several places are a list of pairs, each found in what is left."""
+    pairs = '[("y = x + x", "y = x"), ("y = x", "y = 1")]'
+    answers = read(f'wrong_edits("q1", {{"one": ({pairs}, "One.")}}, of="added")')
+    assert answers["one"].cells[1].source == (
+        '@torch.no_grad()\n@torch.enable_grad()\ndef one(x):\n    """One."""\n    y = 1\n    return y'
+    )
+    answers = read(
+        'accepted_edits("q2", {"Sub": ("(torch.nn.Module)", "(torch.nn.Linear)", "Too.")}, of="Leaf")'
+    )
+    assert 'class Sub(torch.nn.Linear):\n    """Too."""' in answers["Sub"].cells[1].source
+    assert "super(Sub, self)" in answers["Sub"].cells[1].source
+    assert not answers["Sub"].is_wrong
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            'wrong_edits("q1", {"no": ("x + y", "y", "No.")})',
+            "no: `x + y` stands nowhere in the code of the reference of q1; nearest to it is `return x + x`",
+        ),
+        (
+            'wrong_edits("q1", {"no": ("x + x would", "y", "Comments do not count.")})',
+            "no: `x + x would` stands nowhere in the code of the reference of q1; nearest to it is `return",
+        ),
+        (
+            'wrong_edits("q1", {"no": ("doubl", "y", "Words are whole.")})',
+            "no: `doubl` stands nowhere in the code of the reference of q1; nearest to it is `def double(",
+        ),
+        (
+            'wrong_edits("q1", {"no": ("n", "m", "No.")})',
+            "no: `n` stands 3 times in the reference of q1; write more of what stands around it",
+        ),
+        ('wrong_edits("q1", {"no": ("x + x", "x +", "No.")})', "no: after the edit this is not valid Python"),
+        (
+            'wrong_edits("q1", {"no": ("def double", "def triple", "No.")})',
+            "no: after the edit there is no double any more; leave its name",
+        ),
+        (
+            'wrong_edits("q1", {"no": ("x + x", "(x + x)", "No.")})',
+            "no: the edit changes nothing in the reference of q1",
+        ),
+        (
+            'wrong_edits("q1", {"no": ("x", "y", "No.")}, of="aded")',
+            "q1 has no accepted answer 'aded': did you mean added?",
+        ),
+        ('wrong_edits("q1", {"no": ("x", "y", "No.")}, of="squared")', "q1 has no accepted answer 'squared'"),
+        ('wrong_edits("q1", {"no": ("x", "y", "No.")}, of="Leaf")', "q1 has no accepted answer 'Leaf'"),
+        ('wrong_edits("q3", {"no": ("x", "y", "No.")})', "the assignment has no question 'q3', only q1, q2"),
+        (
+            'wrong_edits("q1", {"squared": ("x + x", "2 * x", "No.")})',
+            "one to q1 in line 7; give each a name of its own",
+        ),
+        ('wrong_edits("q1", {"no": ("x + x", "2 * x")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no": ("", "2 * x", "No.")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no": ("x + x", "2 * x", WHY)})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no": ([("x + x",)], "No.")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no": ([3], "No.")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no no": ("x + x", "2 * x", "No.")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {**others})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", others)', 'write {"name_of_the_answer": ('),
+        ('wrong_edits("q1", {"no": edit("x + x", "y", "No.")})', 'write {"name_of_the_answer": ('),
+        ('wrong_edits(Q1, {"no": ("x + x", "2 * x", "No.")})', 'write wrong_edits("q1", {...}) or'),
+    ],
+)
+def test_an_edit_that_cannot_be_made_is_refused(read, call, told):
+    """It says its file, its line, and what stands there in its place."""
+    with pytest.raises(CourseError) as caught:
+        read(call)
+    lines = read.path.read_text(encoding="utf-8").splitlines()
+    line = 1 + lines.index('@wrong("q1")' if '"squared":' in call else lines[6])
+    assert str(caught.value).startswith(f"{read.path}, line {line}: ")
+    assert told in str(caught.value)
+
+
+def test_strings_are_no_docstrings(read):
+    """A text that is a value can be edited, also where it stands alone on a line."""
+    reference = 'def double(x):\n    """Not "a"."""\n    return f(\n        "a"\n    )\n'
+    read.path.write_text('wrong_edits("q1", {"b": ("\\"a\\"", "\'b\'", "B.")})\n', encoding="utf-8")
+    (answer,) = read_answers(read.path, FUNCTIONS, {"q1": reference})
+    assert answer.cells[1].source == 'def b(x):\n    """B."""\n    return f(\'b\')'
+
+
+# --- a name that nothing defines is an author's slip, and no wrong answer
+
+NAMES = """\
+import math
+
+import torch
+
+from grader.answers import accepted, wrong
+
+SCALE = 2
+_seen = []
+
+
+def helper(x):
+    return SCALE * x
+
+
+@accepted("q1")
+@torch.no_grad()
+def right(x):
+    global counted
+    counted = [y for y in x if y]
+
+    def inner():
+        nonlocal x
+        x = helper(x)
+        return math.pi, len(counted), _seen, __name__, display, right
+
+    return inner()
+
+
+@wrong("q1")
+def other(x):
+    return x.detach().sum()
+
+
+@wrong("q1")
+def tried(x):
+    {}
+"""
+
+
+@pytest.fixture
+def told(tmp_path):
+    path = tmp_path / "01_tiny.py"
+
+    def complaints(line, *replaced):
+        text = NAMES.format(line)
+        for old, new in replaced:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+        return complaints_about_names(undefined_names(read_answers(path, {"q1": "double"})), path)
+
+    complaints.path = path
+    return complaints
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("return tourch.ones(3)", "tourch"),
+        ("result = x; return reslt", "reslt"),
+        ("return F.relu(x)", "F"),
+        ("return other(x)", "other"),  # an answer, which no other sees
+    ],
+)
+def test_a_name_that_nothing_defines_is_told(told, line, name):
+    """File, line, answer and name, and where it has to be defined."""
+    (sentence,) = told(line)
+    assert sentence.startswith(f"{told.path}, line 34: q1, tried: `{name}` is not defined: define or import")
+    assert sentence.endswith(" it at the head of 01_tiny.py, for no answer sees another")
+
+
+def test_a_name_that_many_answers_miss_is_told_once(told):
+    """An import that is missing is one mistake, however many answers need it."""
+    (sentence,) = told("return F.relu(x)", ("return x.detach().sum()", "return F.relu(x)"))
+    assert "`F` is not defined, nor in 1 more: define or import it" in sentence
+
+
+def test_names_that_are_defined_are_not_told(told):
+    """Builtins, the file's own names, imports, arguments, globals and what a notebook has are known."""
+    assert told("return x") == []
+
+
+def test_behind_an_import_of_everything_nobody_knows(told):
+    """What a star imports is not looked up."""
+    assert told("return relu(x)", ("import math\n", "from torch.nn.functional import *\n")) == []

@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import ANSWERS, CHECKS, write_course
 
-from grader.answers import equal
 from grader.cli import main
 from grader.course.course import Course
 from grader.doctor import mutation_testing
@@ -172,8 +171,3 @@ def test_an_equal_that_says_too_little_is_refused(course, text):
     path = course / "tests" / "answers" / "01_tiny.py"
     with pytest.raises(CourseError, match=f"{path}, line {LINE}: "):
         equals_of(Course.find(course), "01_tiny")
-
-
-def test_equal_does_nothing():
-    """It stands in a file that is read as text; imported after all, it is harmless."""
-    assert equal("q1", "a -> b", why="it is") is None
