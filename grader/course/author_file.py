@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,12 +133,5 @@ def questions_asked(path: Path) -> set[str]:
 
 def global_names(table: symtable.SymbolTable) -> set[str]:
     """The names that code takes from outside its own functions and classes."""
-    symbols = (symbol for scope in scopes(table) for symbol in scope.get_symbols())
-    return {symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()}
-
-
-def scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    """A scope and all scopes inside it."""
-    yield table
-    for child in table.get_children():
-        yield from scopes(child)
+    own = {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
+    return own.union(*map(global_names, table.get_children()))

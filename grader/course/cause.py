@@ -55,13 +55,6 @@ def cause_of(error: BaseException, folder: Path) -> Cause:
     return Cause(line, f"{message}; {facts}" if facts else message)
 
 
-def available_facts(error: BaseException, folder: Path) -> str:
-    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing is certain."""
-    entry = last_entry(error, folder)
-    is_enough = isinstance(error, AssertionError | CourseError)
-    return "" if entry is None or is_enough else _missing_fact(error, entry)
-
-
 def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
     """The last entry of a traceback that lies in a file of this folder."""
     last, entry = None, error.__traceback__
@@ -72,7 +65,11 @@ def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
     return last
 
 
-def _missing_fact(error: BaseException, entry: TracebackType) -> str:
+def available_facts(error: BaseException, folder: Path) -> str:
+    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing is certain."""
+    entry = last_entry(error, folder)
+    if entry is None or isinstance(error, AssertionError | CourseError):
+        return ""
     frame = entry.tb_frame
     if isinstance(error, NameError) and error.name:
         meant = did_you_mean(error.name, {*frame.f_locals, *frame.f_globals, *dir(builtins)})

@@ -240,7 +240,11 @@ def _split(where: Place, source: str) -> tuple[_Part, _Part]:
                 )
             previous = marker
         elif previous == _STUB:
-            stub[number] = _uncommented(where.at(number), line)
+            code = line.lstrip()
+            if code not in {"", "#"} and not code.startswith("# "):
+                said = f"the stub's line `{code}` is not commented out; start it with `# `."
+                raise CourseError(f"{where.at(number)}: {said}")
+            stub[number] = "" if code in {"", "#"} else line.replace("# ", "", 1)
         else:
             answer[number] = line
             if previous == _END:
@@ -254,16 +258,6 @@ def _split(where: Place, source: str) -> tuple[_Part, _Part]:
 
 def _source(part: _Part) -> str:
     return "\n".join(part.values())
-
-
-def _uncommented(where: Place, line: str) -> str:
-    code = line.lstrip()
-    indentation = line[: len(line) - len(code)]
-    if code in ("", "#"):
-        return ""
-    if not code.startswith("# "):
-        raise CourseError(f"{where}: the stub's line `{code}` is not commented out; start it with `# `.")
-    return indentation + code.removeprefix("# ")
 
 
 def _definition(where: Place, name: str, part: _Part) -> _Definition:

@@ -150,7 +150,13 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
     questions = [_NewQuestion.parse(text) for text in wanted or [stem[3:]]]
     functions = [question.function for question in questions]
     for function in functions:
-        _require_new_function(root, function)
+        definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
+        for path in sorted(
+            (root / "solutions").glob("*.py")
+        ):  # renamed notebooks are known by their functions
+            if definition.search(path.read_text(encoding="utf-8", errors="replace")):
+                taken = f"{path.relative_to(root)} defines {function} already"
+                raise GraderError(f"{taken}: name the new function with --function")
         if functions.count(function) > 1:
             raise GraderError(f"two questions ask for {function}: give each a function of its own")
     master = root / MASTER.format(stem)
@@ -241,13 +247,3 @@ def _require_free(root: Path, stem: str) -> None:
             f"the number {name['number']} is taken by {path}; the next that is free is {free}:"
             f" new {free}_{name['name']}{further}"
         )
-
-
-def _require_new_function(root: Path, function: str) -> None:
-    """Notebooks that were renamed are recognised by their functions, so no two assignments share one."""
-    definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
-    for path in sorted((root / "solutions").glob("*.py")):
-        if definition.search(path.read_text(encoding="utf-8", errors="replace")):
-            raise GraderError(
-                f"{path.relative_to(root)} defines {function} already: name the new function with --function"
-            )

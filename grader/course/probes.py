@@ -144,7 +144,13 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
             cases=None if cases is None else ProbeSource.of(cases),
         )
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
-        return _fixture(made.name)
+
+        @pytest.fixture(scope="session", name=made.name)
+        def observation(submission: Any) -> Observation:
+            observed: Observation = submission.observation(made.name)
+            return observed
+
+        return observation
 
     return decorate if function is None else decorate(function)
 
@@ -198,12 +204,3 @@ def pictures_defined(check_file: ModuleType) -> dict[str, PictureProbe]:
 def probes_defined(check_file: ModuleType) -> dict[str, Probe]:
     """The probes a check file defined, by name."""
     return dict(vars(check_file).get(_PROBES, {}))
-
-
-def _fixture(name: str) -> Any:
-    @pytest.fixture(scope="session", name=name)
-    def observation(submission: Any) -> Observation:
-        observed: Observation = submission.observation(name)
-        return observed
-
-    return observation

@@ -19,8 +19,8 @@ import msgspec
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.author_file import todos_of
-from grader.course.check_file import left_in
 from grader.course.course import Course
+from grader.course.rubric import left_in
 from grader.course.settings import FILE_NAME
 from grader.doctor.known_answers import answers_of, complaints_about_names, undefined_names
 from grader.doctor.mutation_testing import stale_equals

@@ -8,7 +8,7 @@ check that failed without judging, because the answer stopped before; it does no
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -60,22 +60,20 @@ def kill_matrices(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Ite
     Rows and columns are in the order of the arguments. Below the rows stand the names of the checks.
     """
     for question, wrong in _by_question(answers).items():
-        yield "\n".join(_matrix(question, wrong, _columns(wrong, checks)))
-
-
-def _matrix(question: str, wrong: Sequence[AnswerReport], columns: Sequence[str]) -> Iterator[str]:
-    width, margin = len(str(len(columns))), max(len(question), len("failed"))
-
-    def row(head: str, cells: Iterator[object], end: str = "") -> str:
-        return " ".join([f"{head:<{margin}}", *(f"{cell:>{width}}" for cell in cells)]) + end
-
-    yield row(question, iter(range(1, len(columns) + 1)))
-    for answer in wrong:
-        yield row("", map(answer.mark, columns), f"  {answer.name}")
-    kills = (sum(answer.mark(check) == "✗" for answer in wrong) for check in columns)
-    yield row("failed", kills, f"  of {len(wrong)}")
-    for number, check in enumerate(columns, start=1):
-        yield f"{number:>{margin}} {check}"
+        columns = _columns(wrong, checks)
+        width, margin = len(str(len(columns))), max(len(question), len("failed"))
+        kills = [sum(answer.mark(check) == "✗" for answer in wrong) for check in columns]
+        rows: list[tuple[str, Iterable[object], str]] = [
+            (question, range(1, len(columns) + 1), ""),
+            *(("", map(answer.mark, columns), f"  {answer.name}") for answer in wrong),
+            ("failed", kills, f"  of {len(wrong)}"),
+        ]
+        lines = [
+            " ".join([f"{head:<{margin}}", *(f"{cell:>{width}}" for cell in cells)]) + end
+            for head, cells, end in rows
+        ]
+        lines += [f"{number:>{margin}} {check}" for number, check in enumerate(columns, start=1)]
+        yield "\n".join(lines)
 
 
 def answer_messages(

@@ -15,10 +15,9 @@ from grader.checks.observation import is_kept
 from grader.checks.untouched import changed_parts
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
-from grader.course.check_file import question_of
 from grader.course.course import Course
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
-from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, question_of
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import place_in_probe, said_in_probe

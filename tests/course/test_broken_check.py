@@ -3,10 +3,6 @@
 import pytest
 from tiny_course import CHECKS, RIGHT
 
-from grader.course.build import build
-from grader.course.course import Course
-from grader.doctor import examine as doctor
-
 SEEN = "made.seen.is_leaf"
 ORACLE = CHECKS.replace(
     "@probe\ndef doubled(student):\n    return student.double(torch.randn(3))",
@@ -77,16 +73,6 @@ def test_a_check_that_breaks_on_a_student_is_told_to_the_instructor(klass):
     told = f"test_01_tiny.py, line {line_of(klass, '{4.0: 1}')}: KeyError: 5.0"
     assert said.count(told) == 1 and "ben/01_tiny" in said and "ada/01_tiny" not in said
     assert klass.explain("ben", "01_tiny").stdout.count(told) == 1
-
-
-def test_the_doctor_tells_a_cause_once(klass, shared_zygote):
-    """However many answers a check breaks on, with every seed, its cause is one complaint."""
-    klass.edit_checks((SEEN, "made.seen.isleaf"))
-    course = Course.find(klass.course)
-    build(course.assignments.values(), klass.course / "assignments", course.all_points())
-    told = [c for one in doctor.examine(course, course.stems, jobs=2, seeds=(1, 2)) for c in one.complaints]
-    assert len(told) == 1
-    assert f"line {line_of(klass, 'isleaf')}: AttributeError: 'Tensor' object has no attribute" in told[0]
 
 
 def test_what_an_oracle_replaces_is_judged_as_it_is(klass):

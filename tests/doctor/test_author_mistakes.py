@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tiny_course import ANSWERS, CHECKS, MASTER, write_course
 
-from grader.course.check_file import left_in
 from grader.course.course import Course
+from grader.course.rubric import left_in
 from grader.doctor import examine as doctor
 from grader.doctor.known_answers import answers_of, read_answers
 from grader.errors import CourseError
@@ -481,4 +481,4 @@ def test_pytest_by_hand_tells_once_what_is_refused(course):
     assert (
         told.count(f"\n{made.check_file('01_tiny')}, line 27: made.sen: a probe has seen and expected;") == 1
     )
-    assert "check_file.py" not in told
+    assert "rubric.py" not in told

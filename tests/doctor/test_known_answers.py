@@ -274,65 +274,49 @@ def test_an_accepted_answer_can_be_edited(read):
     assert not answers["Sub"].is_wrong
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (
-            'wrong_edits("q1", {"no": ("x + y", "y", "No.")})',
-            "no: `x + y` stands nowhere in the code of the reference of q1; nearest to it is `return x + x`",
-        ),
-        (
-            'wrong_edits("q1", {"no": ("x + x would", "y", "Comments do not count.")})',
-            "no: `x + x would` stands nowhere in the code of the reference of q1; nearest to it is `return",
-        ),
-        (
-            'wrong_edits("q1", {"no": ("doubl", "y", "Words are whole.")})',
-            "no: `doubl` stands nowhere in the code of the reference of q1; nearest to it is `def double(",
-        ),
-        (
-            'wrong_edits("q1", {"no": ("n", "m", "No.")})',
-            "no: `n` stands 3 times in the reference of q1; write more of what stands around it",
-        ),
-        ('wrong_edits("q1", {"no": ("x + x", "x +", "No.")})', "no: after the edit this is not valid Python"),
-        (
-            'wrong_edits("q1", {"no": ("def double", "def triple", "No.")})',
-            "no: after the edit there is no double any more; leave its name",
-        ),
-        (
-            'wrong_edits("q1", {"no": ("x + x", "(x + x)", "No.")})',
-            "no: the edit changes nothing in the reference of q1",
-        ),
-        (
-            'wrong_edits("q1", {"no": ("x", "y", "No.")}, of="aded")',
-            "q1 has no accepted answer 'aded': did you mean added?",
-        ),
-        ('wrong_edits("q1", {"no": ("x", "y", "No.")}, of="squared")', "q1 has no accepted answer 'squared'"),
-        ('wrong_edits("q1", {"no": ("x", "y", "No.")}, of="Leaf")', "q1 has no accepted answer 'Leaf'"),
-        ('wrong_edits("q3", {"no": ("x", "y", "No.")})', "the assignment has no question 'q3', only q1, q2"),
-        (
-            'wrong_edits("q1", {"squared": ("x + x", "2 * x", "No.")})',
-            "one to q1 in line 7; give each a name of its own",
-        ),
-        ('wrong_edits("q1", {"no": ("x + x", "2 * x")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no": ("", "2 * x", "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no": ("x + x", "2 * x", WHY)})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no": ([("x + x",)], "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no": ([3], "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no no": ("x + x", "2 * x", "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {**others})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", others)', 'write {"name_of_the_answer": ('),
-        ('wrong_edits("q1", {"no": edit("x + x", "y", "No.")})', 'write {"name_of_the_answer": ('),
-        ('wrong_edits(Q1, {"no": ("x + x", "2 * x", "No.")})', 'write wrong_edits("q1", {...}) or'),
-    ],
-)
-def test_an_edit_that_cannot_be_made_is_refused(read, call, told):
+FORM = 'write {"name_of_the_answer": ('
+NOWHERE = "stands nowhere in the code of the reference of q1; nearest to it is"
+#: What is written of an answer called `no`, and what is told of it; `of=` stands behind a bar.
+REFUSED_EDITS = {
+    '("x + y", "y", "No.")': f"no: `x + y` {NOWHERE} `return x + x`",
+    '("x + x would", "y", "Comments do not count.")': f"no: `x + x would` {NOWHERE} `return",
+    '("doubl", "y", "Words are whole.")': f"no: `doubl` {NOWHERE} `def double(",
+    '("n", "m", "No.")': "no: `n` stands 3 times in the reference of q1; write more of what stands around it",
+    '("x + x", "x +", "No.")': "no: after the edit this is not valid Python",
+    '("def double", "def triple", "No.")': "no: after the edit there is no double any more; leave its name",
+    '("x + x", "(x + x)", "No.")': "no: the edit changes nothing in the reference of q1",
+    '("x", "y", "No.")|aded': "q1 has no accepted answer 'aded': did you mean added?",
+    '("x", "y", "No.")|squared': "q1 has no accepted answer 'squared'",
+    '("x", "y", "No.")|Leaf': "q1 has no accepted answer 'Leaf'",
+    '("x + x", "2 * x")': FORM,
+    '("", "2 * x", "No.")': FORM,
+    '("x + x", "2 * x", WHY)': FORM,
+    '([("x + x",)], "No.")': FORM,
+    '([3], "No.")': FORM,
+    'edit("x + x", "y", "No.")': FORM,
+}
+REFUSED_CALLS = {
+    'wrong_edits("q3", {"no": ("x", "y", "No.")})': "the assignment has no question 'q3', only q1, q2",
+    'wrong_edits("q1", {"squared": ("x", "y", "No.")})': "one to q1 in line 7; give each a name of its own",
+    'wrong_edits("q1", {"no no": ("x + x", "2 * x", "No.")})': FORM,
+    'wrong_edits("q1", {**others})': FORM,
+    'wrong_edits("q1", others)': FORM,
+    'wrong_edits(Q1, {"no": ("x + x", "2 * x", "No.")})': 'write wrong_edits("q1", {...}) or',
+}
+for said, told in REFUSED_EDITS.items():
+    edit, _, of = said.partition("|")
+    REFUSED_CALLS[f'wrong_edits("q1", {{"no": {edit}}}' + (f', of="{of}")' if of else ")")] = told
+
+
+@pytest.mark.parametrize("call", REFUSED_CALLS)
+def test_an_edit_that_cannot_be_made_is_refused(read, call):
     """It says its file, its line, and what stands there in its place."""
     with pytest.raises(CourseError) as caught:
         read(call)
     lines = read.path.read_text(encoding="utf-8").splitlines()
     line = 1 + lines.index('@wrong("q1")' if '"squared":' in call else lines[6])
     assert str(caught.value).startswith(f"{read.path}, line {line}: ")
-    assert told in str(caught.value)
+    assert REFUSED_CALLS[call] in str(caught.value)
 
 
 def test_strings_are_no_docstrings(read):

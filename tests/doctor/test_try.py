@@ -169,14 +169,58 @@ def test_a_name_that_is_not_known_is_refused_with_another(root, arguments, told)
     assert told in refused(*arguments)
 
 
-def test_numbers_are_shown_from_where_they_differ():
-    """Of a long tensor the first entries may be right: the ones that are not are seen."""
-    seen = [0.0] * 50
-    lines = shown(reference=tensor([0.0] * 50), mine=tensor([*seen[:40], 1.0, 0.0, 2.0, *seen[43:]]))
-    assert words("\n".join(lines)) == (
-        "p result reference <float32 (50,) .. 0 0 0 ..> mine <float32 (50,) .. 1 0 2 ..> differs: 2 of its 50"
-        " entries are wrong"
-    )
+SEEN, WRONG = [0.0] * 40, "differs: 2 of its 50 entries are wrong"
+SAME = {"deep": [{"a": "x", "b": [1, 2]}, "y"], "one": ["z"], "n": 1}
+#: What is shown of a reference and of another answer.
+SHOWN = {
+    "numbers from where they differ": (
+        tensor([0.0] * 50),
+        tensor([*SEEN, 1.0, 0.0, 2.0, *[0.0] * 7]),
+        "p result reference <float32 (50,) .. 0 0 0 ..> mine <float32 (50,) .. 1 0 2 ..> " + WRONG,
+    ),
+    "so many digits that a difference shows": (
+        tensor([1.0]),
+        tensor([1.0005]),
+        "p result reference <float32 (1,) 1> mine <float32 (1,) 1.0005> differs: it is nearly right",
+    ),
+    "noise of rounding is no difference": (
+        tensor([1.0]),
+        tensor([1.0 + 1e-7]),
+        "p result <float32 (1,) 1> equal",
+    ),
+    "the name of a node is no difference": (
+        tensor([1.0], is_leaf=False, grad_fn="MulBackward0"),
+        tensor([1.0], is_leaf=False, grad_fn="AddBackward0"),
+        "p result <float32 (1,) 1> equal",
+    ),
+    "one line for what is equal throughout": (
+        SAME,
+        SAME,
+        "p deep <3 facts> equal p one[0] 'z' equal p n 1 equal",
+    ),
+    "every part where one differs": (
+        {"deep": SAME["deep"]},
+        {"deep": [{"a": "x", "b": [1, 2]}, "other"]},
+        "p deep[0] <2 facts> equal p deep[1] reference 'y' mine 'other' differs",
+    ),
+    "an error in the place of many entries, once": (
+        {"all": [tensor([1.0]), "b"]},
+        {"all": Raised(("RuntimeError", "Exception"), "no", "")},
+        "p all mine raised RuntimeError: no differs p all[0] <float32 (1,) 1> p all[1] 'b'",
+    ),
+    "what is missing": (
+        {"a": 1, "b": 2},
+        {"a": 1},
+        "p a 1 equal p b reference 2 mine nothing differs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_facts_are_shown_side_by_side(name):
+    """What differs stands with both its sides, and what is equal stands once."""
+    reference, mine, lines = SHOWN[name]
+    assert words(" ".join(shown(reference=reference, mine=mine))) == lines
 
 
 @pytest.mark.parametrize("long", ["a" * 300, [True] * 30])
@@ -185,21 +229,6 @@ def test_of_long_texts_and_lists_the_end_is_compared_too(long):
     other = long[:-1] + ("b" if isinstance(long, str) else [False])
     assert shown(reference=long, mine=long)[-1].endswith(" equal")
     assert shown(reference=long, mine=other)[-1].endswith(" differs")
-
-
-def test_so_many_digits_are_shown_that_a_difference_shows():
-    """Two numbers that differ never look the same."""
-    (line,) = shown(reference=tensor([1.0]), mine=tensor([1.0005]))
-    assert "reference <float32 (1,) 1>   mine <float32 (1,) 1.0005>   differs" in line
-
-
-def test_what_no_check_looks_at_is_no_difference():
-    """Noise of rounding and the name of a node tell right answers apart, not wrong ones."""
-    one, other = (tensor([1.0], is_leaf=False, grad_fn=f"{name}Backward0") for name in ("Mul", "Add"))
-    assert shown(reference=one, mine=other) == ["p    result   <float32 (1,) 1>   equal"]
-    assert shown(reference=tensor([1.0]), mine=tensor([1.0 + 1e-7])) == [
-        "p    result   <float32 (1,) 1>   equal"
-    ]
 
 
 def test_other_parts_of_a_tensor_are_shown_where_they_differ():
@@ -220,21 +249,6 @@ def test_what_assert_close_compares_differs(other):
     lines = shown(reference=tensor([1.0]), mine=seen)
     assert " differs" in words(" ".join(lines))
     assert ASIDE not in words(" ".join(lines))
-
-
-def test_what_is_equal_throughout_is_one_line():
-    """Nobody reads each entry of a list or a dict in which nothing differs; of the others all are shown."""
-    same = {"deep": [{"a": "x", "b": [1, 2]}, "y"], "one": ["z"], "n": 1}
-    assert shown(reference=same, mine=same) == [
-        "p    deep     <3 facts>   equal",
-        "p    one[0]   'z'   equal",
-        "p    n        1   equal",
-    ]
-    other = {"deep": [{"a": "x", "b": [1, 2]}, "other"]}
-    assert shown(reference={"deep": same["deep"]}, mine=other) == [
-        "p    deep[0]   <2 facts>   equal",
-        "p    deep[1]   reference 'y'   mine 'other'   differs",
-    ]
 
 
 def test_where_nothing_is_compared_every_fact_is_shown():
@@ -292,24 +306,6 @@ def test_a_picture_that_shows_nothing_is_told(root):
     assert tried("drawn") == (
         "drawn    reference has no picture: what came back is not graph(...), or of another form\n"
     )
-
-
-def test_an_error_in_the_place_of_facts_is_told_once():
-    """Where one side has an error and the other many entries, these are not told to be missing one by one."""
-    error = Raised(("RuntimeError", "Exception"), "no", "")
-    assert shown(reference={"all": [tensor([1.0]), "b"]}, mine={"all": error}) == [
-        "p    all      mine raised RuntimeError: no   differs",
-        "p    all[0]   <float32 (1,) 1>",
-        "p    all[1]   'b'",
-    ]
-
-
-def test_what_is_missing_is_told():
-    """An entry that one side has not is no entry that is equal."""
-    assert shown(reference={"a": 1, "b": 2}, mine={"a": 1}) == [
-        "p    a   1   equal",
-        "p    b   reference 2   mine nothing   differs",
-    ]
 
 
 def test_nobody_reads_hundreds_of_entries():
