@@ -4,65 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+from test_build import TINY
 
 from grader.course.assignment import Assignment
 from grader.course.master import read_assignment
 from grader.errors import CourseError
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
-
-TINY = '''\
-# %% [markdown]
-# # 1. Doubling
-#
-# Some prose.
-
-# %%
-import torch
-
-# %% [markdown]
-# ## q1 · Twice as much
-#
-# Repair `double`.
-
-
-# %% tags=["question q1"]
-def double(x):
-    """Return twice the tensor x."""
-    # BEGIN SOLUTION
-    return 2 * x
-    # STUB
-    # if x is None:
-    #     return x
-    #
-    # return x
-    # END SOLUTION
-
-
-# %% tags=["check q1"]
-def test_twice(double):
-    """The result is twice the argument."""
-    import torch
-
-    seen = double(torch.ones(2))
-    assert seen.tolist() == [2, 2], f"double([1, 1]) is {seen.tolist()}."
-
-
-# %% [markdown]
-# ## q2 · A module that doubles
-
-
-# %% tags=["question q2"]
-class Double(torch.nn.Module):
-    """Double whatever comes."""
-
-    def forward(self, x):
-        # BEGIN SOLUTION
-        return 2 * x
-        # STUB
-        # return x
-        # END SOLUTION
-'''
 
 
 def tiny(folder: Path, old: str = "", new: str = "") -> Path:
@@ -85,10 +33,11 @@ def test_a_master_is_read_completely(assignment):
     assert read == [("q1", "Twice as much", "double"), ("q2", "A module that doubles", "Double")]
 
 
-def test_stub_and_answer_share_what_stands_outside_the_markers(assignment):
+def test_stub_and_answer_share_what_stands_outside_the_markers(tmp_path):
     """The stub is uncommented in place of the answer, with its own indentation and blank lines."""
     head = 'def double(x):\n    """Return twice the tensor x."""\n'
-    question = assignment.questions[0]
+    longer = "    # if x is None:\n    #     return x\n    #\n    # return x\n"
+    question = read_assignment(tiny(tmp_path, "    # return x\n", longer)).questions[0]
     assert question.answer == head + "    return 2 * x"
     assert question.stub == head + "    if x is None:\n        return x\n\n    return x"
 
@@ -96,7 +45,7 @@ def test_stub_and_answer_share_what_stands_outside_the_markers(assignment):
 def test_the_reference_is_all_code_with_answers_and_without_checks(assignment):
     """What the reference worker runs is the code of the master, the public checks left out."""
     assert assignment.reference == (
-        "import torch",
+        "from torch import nn",
         assignment.questions[0].answer,
         assignment.questions[1].answer,
     )
@@ -116,9 +65,6 @@ def double(x):
     # BEGIN SOLUTION
     return 2 * x
     # STUB
-    # if x is None:
-    #     return x
-    #
     # return x
     # END SOLUTION
 '''
@@ -154,7 +100,11 @@ CONTRADICTIONS = {
     "no title": ("# # 1. Doubling", "# Doubling", "first line is `# 1. Title`"),
     "the number of another assignment": ("# # 1.", "# # 2.", "first line is `# 1. Title`"),
     "no heading": ("# ## q1 · Twice as much", "# Twice as much", "q1: its cells are question, check"),
-    "two headings": ("# Some prose.", "# %% [markdown]\n# ## q1 · Once more", "q1: its cells are task, task"),
+    "two headings": (
+        "# %%\nfrom",
+        "# %% [markdown]\n# ## q1 · Once more\n\n# %%\nfrom",
+        "q1: its cells are task, task",
+    ),
     "two cells of one question": (
         '# %% tags=["check q1"]',
         '# %% tags=["question q1"]\n1\n\n# %% tags=["check q1"]',
@@ -183,12 +133,12 @@ CONTRADICTIONS = {
         "q1: the check cell needs a `def test_...`",
     ),
     "a check without title": (
-        '    """The result is twice the argument."""\n',
+        '    """The result is twice the argument, not < twice."""\n',
         "",
         "q1, test_twice: write what must hold as its docstring",
     ),
     "an assert without message": (
-        ', f"double([1, 1]) is {seen.tolist()}."',
+        ', f"ä: double([1, 1]) is {seen.tolist()}."',
         "",
         "q1, test_twice: give `assert seen.tolist() == [2, 2]` a message",
     ),
