@@ -1,14 +1,14 @@
 """Writes what students get from the masters: notebooks, and their public checks as Otter tests."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.course.assignment import END_TASK, Assignment, MasterCell, Question
+from grader.course.assignment import END_TASK, Assignment, MasterCell
 from grader.course.author_file import todos_of
 from grader.course.pictures import NO_PICTURES, LessonPictures, drawing
 from grader.course.public_check import otter_test
@@ -75,7 +75,11 @@ def student_notebook(
         ),
         _cell(assignment, "markdown", "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
-    tests = {question.id: source for question, source in _public_tests(assignment, points)}
+    tests = {
+        q.id: otter_test(q.id, q.public_check, points.get(q.id, 0.0), q.afterword)
+        for q in assignment.questions
+        if q.public_check is not None
+    }
     otter = {"OK_FORMAT": False, "assignment_name": assignment.stem, "tests": tests}
     metadata = {**_METADATA, "otter": otter}
     notebook: NotebookNode = new_notebook(cells=cells, metadata=metadata)  # type: ignore[no-untyped-call]
@@ -124,12 +128,11 @@ def _files(assignments: Iterable[Assignment], folder: Path, points: Mapping[str,
     files = {}
     with drawing(folder.parent) as draw:
         for assignment in assignments:
-            worth = points.get(assignment.stem, {})
-            notebook = student_notebook(assignment, worth, draw(assignment))
+            notebook = student_notebook(assignment, points.get(assignment.stem, {}), draw(assignment))
             text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
             files[folder / f"{assignment.stem}.ipynb"] = text.rstrip("\n") + "\n"
-            for question, source in _public_tests(assignment, worth):
-                files[folder / "tests" / assignment.stem / f"{question.id}.py"] = source
+            for question, source in notebook.metadata["otter"]["tests"].items():
+                files[folder / "tests" / assignment.stem / f"{question}.py"] = source
     return files
 
 
@@ -163,11 +166,3 @@ def _cell(assignment: Assignment, kind: str, name: str, source: str) -> Notebook
     new_cell = new_code_cell if kind == "code" else new_markdown_cell
     cell: NotebookNode = new_cell(source, id=identity)  # type: ignore[no-untyped-call]
     return cell
-
-
-def _public_tests(assignment: Assignment, points: Points) -> Iterator[tuple[Question, str]]:
-    """Each question that has a public check, with the source of its Otter test."""
-    for question in assignment.questions:
-        check, worth = question.public_check, points.get(question.id, 0.0)
-        if check is not None:
-            yield question, otter_test(question.id, check, worth, question.afterword)

@@ -173,7 +173,12 @@ def makes_a_difference(place: Place, name: str) -> bool:
 
 def is_cut_only(place: Place, name: str) -> bool:
     """Whether `.detach()` or `.data` does nothing but cut here, because the tensor has no other user."""
-    if _is_only_read(place) or _is_argument(place) or isinstance(place.node, ast.BinOp):
+    parent = place.parent
+    is_argument = isinstance(parent, ast.Call) and last_name(parent.func) not in _CONTAINERS | {
+        "extend",
+        "insert",
+    }
+    if is_argument or _is_only_read(place) or isinstance(place.node, ast.BinOp):
         return True
     return name == "detach" and _is_new(place.node)
 
@@ -208,12 +213,6 @@ def _is_read_by_torch(place: Place) -> bool:
     """Whether the expression is given to a function of torch's that keeps nothing."""
     parent = place.parent
     return isinstance(parent, ast.Call) and is_module(parent.func) and last_name(parent) not in _KEEPS
-
-
-def _is_argument(place: Place) -> bool:
-    """Whether the expression is given to a function, other than a list's."""
-    parent = place.parent
-    return isinstance(parent, ast.Call) and last_name(parent.func) not in _CONTAINERS | {"extend", "insert"}
 
 
 def _is_only_read(place: Place) -> bool:
