@@ -1,10 +1,10 @@
 """Proves that a course agrees with itself, and shows an author what probes see.
 
 * The doctor's memory holds a finding under a fingerprint of all it depends on (`grader.memory`,
-  `needed_text.py`): the answer, the texts of the question's checks and probes with everything they name, the
-  reference, the seeds, the grader's code, torch. So nothing in it is ever out of date, and no rule says when
-  to forget. An uncertain outcome is not kept. A question is tried with the cells it needs, so an edit of
-  another question's answer changes nothing here.
+  `needed_text` of `trials.py`): the answer, the texts of the question's checks and probes with everything
+  they name, the reference, the seeds, the grader's code, torch. So nothing in it is ever out of date, and no
+  rule says when to forget. An uncertain outcome is not kept. A question is tried with the cells it needs, so
+  an edit of another question's answer changes nothing here.
 * Known answers share workers; students' notebooks never do (`reused_worker.py`). Of 1,050 known answers all
   were judged the same in shared and in new workers. An answer that is not judged as it says is observed again
   alone before there is a complaint, so another answer's traces never cause a complaint about it.

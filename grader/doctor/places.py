@@ -174,10 +174,8 @@ def makes_a_difference(place: Place, name: str) -> bool:
 def is_cut_only(place: Place, name: str) -> bool:
     """Whether `.detach()` or `.data` does nothing but cut here, because the tensor has no other user."""
     parent = place.parent
-    is_argument = isinstance(parent, ast.Call) and last_name(parent.func) not in _CONTAINERS | {
-        "extend",
-        "insert",
-    }
+    of_lists = _CONTAINERS | {"extend", "insert"}
+    is_argument = isinstance(parent, ast.Call) and last_name(parent.func) not in of_lists
     if is_argument or _is_only_read(place) or isinstance(place.node, ast.BinOp):
         return True
     return name == "detach" and _is_new(place.node)

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import symtable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from grader.checks.check import Check
 from grader.course.assignment import Question
+from grader.course.author_file import global_names, lines_of
 from grader.course.course import Course
 from grader.course.pictures import text_of
 from grader.course.probes import Probe
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.known_answers import Answer
-from grader.doctor.needed_text import needed_text
 from grader.doctor.outcomes import Outcome
 from grader.doctor.reused_worker import ObserverPool
 from grader.errors import CourseError
@@ -445,3 +447,52 @@ def begin_untouched(
         return [*failed, *answered]
 
     return finish
+
+
+# --- what a verdict depends on
+
+
+def needed_text(path: Path, names: Iterable[str]) -> str:
+    """The text of the definitions that some names need, also of those imported from a file beside it.
+
+    An edit of any other text changes no verdict on the names.
+    """
+    statements, lines = _statements(path, path.stat().st_mtime_ns)
+    wanted: set[str] = set()
+    new = set(names).union(*(s.needs for s in statements if not s.defines))  # these are always needed
+    while new:
+        wanted |= new
+        new = set().union(*(s.needs for s in statements if s.defines & new)) - wanted
+    texts: list[str] = []
+    for statement in (s for s in statements if not s.defines or s.defines & wanted):
+        texts += [lines[number - 1] for number in lines_of(statement.node)]
+        module = statement.node.module if isinstance(statement.node, ast.ImportFrom) else None
+        beside = path.parent / f"{module}.py"
+        if module and beside.is_file():
+            texts.append(needed_text(beside, statement.defines & wanted))
+    return "\n".join(texts)
+
+
+@cache
+def _statements(path: Path, _: int) -> tuple[list[_Statement], list[str]]:
+    text = path.read_text(encoding="utf-8")
+    return [*map(_Statement.of, ast.parse(text).body)], text.splitlines()
+
+
+@dataclass(frozen=True, eq=False)
+class _Statement:
+    """A statement at the top of a file: the names it defines, and the names of the file or Python it uses."""
+
+    node: ast.stmt
+    defines: frozenset[str]
+    needs: frozenset[str]
+
+    @classmethod
+    def of(cls, node: ast.stmt) -> _Statement:
+        """The statement of a node; the arguments of a check are probes that it needs."""
+        table = symtable.symtable(ast.unparse(node), "<names>", "exec")
+        defines = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+        needs = global_names(table)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            needs |= {argument.arg for argument in node.args.args}
+        return cls(node, frozenset(defines), frozenset(needs))

@@ -5,8 +5,7 @@ from factories import answer
 
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
-from grader.doctor.needed_text import needed_text
-from grader.doctor.trials import fixed_probes
+from grader.doctor.trials import fixed_probes, needed_text
 from grader.sandbox.evidence import Answer, Evidence, NoFacts
 
 FILE = '''\
