@@ -161,70 +161,61 @@ def test_one_accepted_answer_is_not_blamed_for_another(complaints):
     assert complaints(("answers", added, spoiling), jobs=1) == []
 
 
-def test_what_is_accepted_is_written(tmp_path, shared_zygote):
-    """The file says what was seen of each wrong answer; the report names those that are new or gone."""
+@pytest.fixture
+def examined(tmp_path, shared_zygote):
+    """Examines the tiny course, one of whose files may hold another text; `examined.outcomes` is its file."""
     root = write_course(tmp_path / "course")
-    path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
-    course = Course.find(root)
-    path.write_text(OUTCOMES.replace(", public = true", "").replace("plain", "gone"), encoding="utf-8")
-    (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept=True)
+
+    def report(file=None, text="", *, accept=True, **options):
+        if file:
+            (root / FILES[file]).write_text(text, encoding="utf-8")
+        course = Course.find(root)
+        return next(doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept=accept, **options))
+
+    report.outcomes = root / FILES["outcomes"]
+    return report
+
+
+def test_what_is_accepted_is_written(examined):
+    """The file says what was seen of each wrong answer; the report names those that are new or gone."""
+    found = examined("outcomes", OUTCOMES.replace(", public = true", "").replace("plain", "gone"))
     assert found.complaints == []
     assert found.written == ["squared", "computed", "gone", "plain"]
     assert [answer.name for answer in found.wrong if answer.public] == ["squared", "computed"]
-    assert path.read_text(encoding="utf-8") == OUTCOMES
+    assert examined.outcomes.read_text(encoding="utf-8") == OUTCOMES
 
 
-def test_one_question_is_accepted_alone(tmp_path, shared_zygote):
+def test_one_question_is_accepted_alone(examined):
     """The lines of the others stay as they are."""
-    root = write_course(tmp_path / "course")
-    path = root / "tests" / "answers" / "01_tiny.outcomes.toml"
-    path.write_text(OUTCOMES.replace("test_double", "old").replace("test_leaf", "old"), encoding="utf-8")
-    course = Course.find(root)
-    next(doctor.examine(course, course.stems, jobs=2, seeds=(1,), question="q2", accept=True))
-    assert path.read_text(encoding="utf-8") == OUTCOMES.replace("test_double", "old")
+    older = OUTCOMES.replace("test_double", "old")
+    examined("outcomes", older.replace("test_leaf", "old"), question="q2")
+    assert examined.outcomes.read_text(encoding="utf-8") == older
 
 
-def test_a_wrong_answer_that_passes_is_never_accepted(tmp_path, shared_zygote):
+def test_a_wrong_answer_that_passes_is_never_accepted(examined):
     """It gets no line, and is told whenever the doctor looks."""
-    root = write_course(tmp_path / "course")
-    path = root / "tests" / "answers" / "01_tiny.py"
-    path.write_text(ANSWERS.replace("return x * x", "return x * 2"), encoding="utf-8")
-    course = Course.find(root)
     for _ in range(2):
-        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), accept=True)
+        found = examined("answers", ANSWERS.replace("return x * x", "return x * 2"))
         assert any("squared (line 14) is wrong, and no hidden check fails it" in c for c in found.complaints)
-        assert "squared" not in path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
+        assert "squared" not in examined.outcomes.read_text(encoding="utf-8")
 
 
-def test_an_answer_that_stops_is_accepted_only_aloud(tmp_path, shared_zygote):
+def test_an_answer_that_stops_is_accepted_only_aloud(examined):
     """It may be a slip: its error, its line and the checks that judge nothing are told."""
-    root = write_course(tmp_path / "course")
-    path = root / "tests" / "answers" / "01_tiny.py"
     text = ANSWERS.replace("return x * x", "return x.frobnicate")
-    path.write_text(text, encoding="utf-8")
-    course = Course.find(root)
-
-    def examined(**options):
-        (found, *_) = doctor.examine(course, course.stems, jobs=2, seeds=(1,), **options)
-        return found.complaints
-
     line = text.splitlines().index("    return x.frobnicate") + 1
     stops = "q1, squared (line 14) stops with AttributeError, so test_double cannot judge it: In squared"
     place = f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError"
+    known = "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Mend it, or run --accept"
+    aloud = "That is written down now; if the answer is not meant to stop, mend it"
     idle = "test_double fails no wrong answer: what is it for?"
-    for options, end in [
-        (
-            {},
-            "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Mend it, or run --accept",
-        ),
-        ({"accept": True}, "That is written down now; if the answer is not meant to stop, mend it"),
-    ]:
-        told, stop = examined(**options)
+    for accept, end in ((False, known), (True, aloud)):
+        told, stop = examined("answers", text, accept=accept).complaints
         assert told == idle
         assert stop.startswith(stops)
         assert place in stop
         assert end in stop
     assert 'squared = {fails = ["test_double"], stops = ["AttributeError"]}' in (
-        path.with_suffix(".outcomes.toml").read_text(encoding="utf-8")
+        examined.outcomes.read_text(encoding="utf-8")
     )
-    assert examined() == examined(accept=True) == [idle]
+    assert examined(accept=False).complaints == examined().complaints == [idle]
