@@ -19,8 +19,7 @@ from grader.course.course import Course
 from grader.notebooks.reader import cells_of
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import TimeLimits
-from grader.sandbox.worker_process import WorkerProcess
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.zygote import WorkerProcess, Zygote
 
 MOST_ROUNDS, IDLE_WORKERS = 60, 10
 

@@ -15,9 +15,9 @@ _MOST_MEMORY = 3 << 30  # without limits there is still this one, or the machine
 
 def switch_off(layer):
     """Let the zygote run without a layer; a preflight would only report what is known."""
-    from worker import warm_up
+    from worker import zygote
 
-    really_warm_up = warm_up._warm_up
+    really_warm_up = zygote._warm_up
 
     def warm_up_and_patch(torch):
         from worker import preflight
@@ -26,7 +26,7 @@ def switch_off(layer):
         _exchange(preflight, preflight=lambda *_, **__: preflight.Findings({}, {}))
         SWITCHES[layer]()
 
-    _exchange(warm_up, _warm_up=warm_up_and_patch)
+    _exchange(zygote, _warm_up=warm_up_and_patch)
 
 
 def _exchange(place, **replaced):
@@ -90,28 +90,17 @@ def _wire():
 
 
 def _restoring():
-    from worker import attributes, torch_state
+    from worker import torch_state
 
     _exchange(torch_state, restore_modes=lambda: None, interceptions=lambda _: ([], []))
     _exchange(torch_state, intercepting_modes=list, exchanged_kernels=list)
-    _exchange(attributes, restore=list)
+    _exchange(torch_state, restore_attributes=list)
 
 
 def _captured():
     """Facts are read as anybody would read them: by name, through whatever claims to be a tensor."""
     import torch
-    from worker import (
-        errors,
-        facts,
-        gradients,
-        graph,
-        nodes,
-        probe_api,
-        service,
-        spy,
-        torch_objects,
-        untouched,
-    )
+    from worker import errors, facts, gradients, graph, probe_api, service, spy, torch_objects, untouched
 
     def kind(value):
         return next((k for k in known if isinstance(value, k)), type(value))
@@ -125,7 +114,7 @@ def _captured():
         "error_text": str,
         "_seed_python": random.seed,
     }
-    for module in (errors, facts, gradients, graph, nodes, probe_api, spy, torch_objects, untouched):
+    for module in (errors, facts, gradients, graph, probe_api, spy, torch_objects, untouched):
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, types.MethodDescriptorType | types.MethodWrapperType):
                 setattr(module, name, asking.get(name) or _by_name(captured))

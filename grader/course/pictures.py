@@ -25,8 +25,7 @@ from grader.graphs.model import Graph, read_graph
 from grader.graphs.picture import Picture, draw, mermaid, png, width_of
 from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Answer, Evidence
-from grader.sandbox.failed_cell import FailedCell
+from grader.sandbox.evidence import Answer, Evidence, FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote

@@ -20,8 +20,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
-from grader.sandbox.worker_process import WorkerProcess
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.zygote import WorkerProcess, Zygote
 
 _BEGIN_SECONDS = 2.0  # for a worker that was used to begin another notebook
 _MAX_NOTEBOOKS = 40  # in a worker, so that it keeps little of them in its memory

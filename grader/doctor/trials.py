@@ -35,9 +35,8 @@ from grader.grading.judge import Verdict, judge
 from grader.grading.scoring import is_passed
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
+from grader.sandbox.evidence import Evidence, FailedCell, NoFacts, ProbeRaised
 from grader.sandbox.facts import Raised
-from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.plan import ProbePlan
 
 # Names beside those of answers, which are called as functions are.

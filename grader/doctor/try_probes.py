@@ -27,9 +27,16 @@ from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
 from grader.notebooks.reader import Cell, cells_of
 from grader.reports.facts import side_by_side
-from grader.sandbox.evidence import UNANSWERED, Evidence, Failure, NoFacts, ProbeOutcome, ProbeRaised
+from grader.sandbox.evidence import (
+    UNANSWERED,
+    Evidence,
+    FailedCell,
+    Failure,
+    NoFacts,
+    ProbeOutcome,
+    ProbeRaised,
+)
 from grader.sandbox.facts import Raised
-from grader.sandbox.failed_cell import FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote

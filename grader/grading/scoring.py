@@ -14,8 +14,7 @@ from grader.grading.judge import Verdict
 from grader.grading.submission import Submission
 from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, kept_cells
 from grader.sandbox.decoding import Status
-from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence
-from grader.sandbox.failed_cell import FailedCell
+from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, FailedCell
 from grader.scores import total
 
 

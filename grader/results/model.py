@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 from grader.checks.finding import Kind
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
-from grader.sandbox.evidence import Failure
-from grader.sandbox.failed_cell import RAISED, FailedCell
+from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import remarks, total
 
 SCHEMA = "autograd-grader/result/v1"

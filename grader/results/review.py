@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.results.model import Flag, QuestionResult, Result
-from grader.sandbox.evidence import ENDINGS
-from grader.sandbox.failed_cell import FailedCell, about_stopped
+from grader.sandbox.evidence import ENDINGS, FailedCell, about_stopped
 from grader.text import some
 
 _MOST = 12  # flags, questions, cells or notebooks in a sentence

@@ -27,7 +27,7 @@ from grader.sandbox.decoding import (
 from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, no_facts
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import WireError
-from grader.sandbox.worker_process import CpuTimes, WorkerProcess, killed_for_memory
+from grader.sandbox.zygote import CpuTimes, WorkerProcess, killed_for_memory
 
 _GRACE_SECONDS = 2.0  # between the limit inside and the kill from outside
 _AGAIN_SECONDS = 1.0  # for a cell whose time ran out before: enough for what it defines at its beginning

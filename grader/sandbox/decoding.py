@@ -13,6 +13,7 @@ import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import asdict
 
 from grader.sandbox.facts import Count, Exact, Int, Other, Raised, Tensor, Text
 
@@ -101,20 +102,9 @@ class _Table:
             if index >= len(self._tensors) or depth > _MAX_GRADIENTS:
                 raise MalformedError
             its = self._tensors[index]
-            self._decoded[index] = Tensor(
-                its.kind,
-                its.dtype,
-                its.shape,
-                None if its.value is None else _elements(its.value, its.dtype, its.shape),
-                its.is_leaf,
-                its.requires_grad,
-                its.grad_fn,
-                its.retains_grad,
-                its.version,
-                its.identity,
-                its.storage,
-                None if its.grad is None else self.tensor(its.grad, depth + 1),
-            )
+            value = None if its.value is None else _elements(its.value, its.dtype, its.shape)
+            grad = None if its.grad is None else self.tensor(its.grad, depth + 1)
+            self._decoded[index] = Tensor(**(asdict(its) | {"value": value, "grad": grad}))
         return self._decoded[index]
 
 

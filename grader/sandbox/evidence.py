@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, Literal
 
 from msgspec import to_builtins
 
@@ -22,6 +22,7 @@ from grader.sandbox.decoding import (
     parse,
 )
 from grader.sandbox.facts import Exact, Raised, with_noise
+from grader.text import quoted, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -173,6 +174,63 @@ class CellFailure(Exact, frozen=True):
     cell: int  # its number
     raised: Raised | None
     fault: str | None
+
+
+_MAX_TEXT = 200  # of what a student chose
+
+RAISED: Final = "raised"
+
+
+@dataclass(frozen=True)
+class FailedCell:
+    """A failed cell.
+
+    Attributes:
+        cell: its number among the code cells, from 1.
+        ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
+            process, or the notebook's time ran out before it).
+        text: the error and its line, written by a student, or why the cell was left out.
+    """
+
+    cell: int
+    ended: Literal["raised", "stopped", "left out"]
+    text: str = ""
+
+    @classmethod
+    def of(cls, observed: CellFailure) -> FailedCell:
+        """The cell as it is told."""
+        error = observed.raised
+        if error is None:
+            return cls(observed.cell, "left out", observed.fault or "")
+        if error.type == "CellTimeout":
+            return cls(observed.cell, "stopped")
+        text = " ".join(error.text.split())[:_MAX_TEXT]
+        kind = error.type[:_MAX_TEXT]
+        message = f"{kind}: {text}" if text else kind
+        if error.line:
+            elsewhere = (
+                "" if error.cell.partition(",")[0] == f"cell {observed.cell}" else f" (code {error.cell})"
+            )
+            function = f" in {error.function}" if error.function else ""
+            message += f", at {quoted(error.line)}{function}{elsewhere}"
+        return cls(observed.cell, RAISED, utf8_text(message))
+
+    @property
+    def sentence(self) -> str:
+        """What a student reads."""
+        if self.ended == RAISED:
+            return f"Code cell {self.cell} stopped with {self.text}."
+        return about_stopped([self.cell], self.text)
+
+
+def about_stopped(cells: Iterable[object], text: str) -> str:
+    """A sentence about cells that were stopped or left out for the same reason."""
+    numbers = [str(cell) for cell in cells]
+    is_single = len(numbers) == 1
+    which = f"Code cell{'' if is_single else 's'} {', '.join(numbers)} {'was' if is_single else 'were'}"
+    if text:
+        return f"{which} left out: {text}."
+    return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
 
 
 @dataclass(frozen=True)

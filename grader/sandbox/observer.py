@@ -30,7 +30,7 @@ from grader.sandbox.cells import (
 from grader.sandbox.decoding import parse_exactly
 from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
-from grader.sandbox.worker_process import WorkerProcess
+from grader.sandbox.zygote import WorkerProcess
 
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
 
@@ -65,9 +65,10 @@ class SharedAnswers(NamedTuple):
 
 
 class _Question(NamedTuple):
+    """Probes that share a worker."""
+
     probes: list[PlannedProbe]
-    alone: list[PlannedProbe]
-    pictures: list[PlannedProbe]
+    pictures: Sequence[PlannedProbe] = ()
 
 
 class ProbeRun:
@@ -100,7 +101,7 @@ class ProbeRun:
         return SharedAnswers(answers | self._pictures(worker, pictures), are_all=True)
 
     def ask_in_own_workers(self, trusted: Answers) -> Answers:
-        """A worker for every question, and a new worker after every fault.
+        """A worker for every question and every probe that needs one alone; a new worker after every fault.
 
         Questions without trusted answers come first; of the others these count when the time is over.
         """
@@ -109,43 +110,42 @@ class ProbeRun:
             return all(probe.name in trusted for probe in question.probes)
 
         answers: Answers = {}
-        for question in sorted(self._questions(), key=is_trusted):
-            answers |= self._ask_isolated(question.probes, question.pictures)
+        for question in sorted(self._questions() + self._alone(), key=is_trusted):
+            answers |= self._ask_isolated(question)
             if is_trusted(question) and time.monotonic() >= self._notebook.cells_end:
                 answers |= {probe.name: trusted[probe.name] for probe in question.probes}
-            answers |= self._ask_alone(question)
         return answers
 
     def ask_those_alone(self) -> Answers:
         """The probes that need a worker alone."""
         answers: Answers = {}
-        for question in self._questions():
-            answers |= self._ask_alone(question)
+        for question in self._alone():
+            answers |= self._ask_isolated(question)
         return answers
 
     def _questions(self) -> list[_Question]:
-        """Of answered functions; an untouched or missing function earns nothing, whatever it does."""
-        questions = []
-        for function, probes in self._plan.probes.items():
-            if self._notebook.names.get(function) == "answered":
-                ordinary = [probe for probe in probes if not (probe.alone or probe.picture)]
-                alone = [probe for probe in probes if probe.alone and not probe.picture]
-                questions.append(_Question(ordinary, alone, [probe for probe in probes if probe.picture]))
-        return questions
+        """The questions, without the probes that need a worker alone."""
+        return [
+            _Question([p for p in probes if not (p.alone or p.picture)], [p for p in probes if p.picture])
+            for probes in self._of_answered()
+        ]
 
-    def _ask_alone(self, question: _Question) -> Answers:
-        answers: Answers = {}
-        for probe in question.alone:
-            answers |= self._ask_isolated([probe])
-        return answers
+    def _alone(self) -> list[_Question]:
+        """The probes that need a worker alone, each a question of its own."""
+        return [_Question([p]) for probes in self._of_answered() for p in probes if p.alone and not p.picture]
 
-    def _ask_isolated(self, probes: Sequence[PlannedProbe], pictures: Sequence[PlannedProbe] = ()) -> Answers:
+    def _of_answered(self) -> list[tuple[PlannedProbe, ...]]:
+        """Of each answered function; an untouched or missing function earns nothing, whatever it does."""
+        names = self._notebook.names
+        return [probes for name, probes in self._plan.probes.items() if names.get(name) == "answered"]
+
+    def _ask_isolated(self, question: _Question) -> Answers:
         """A question's probes in its own worker; a fault costs its probe and a new worker.
 
         The last of these workers is asked for the pictures.
         """
         answers: Answers = {}
-        waiting = list(probes)
+        waiting = question.probes
         question_end = time.monotonic() + self._limits.question
         while waiting:
             begun = time.monotonic()
@@ -154,11 +154,11 @@ class ProbeRun:
             try:
                 with self._notebook.loaded() as worker:
                     question_end += time.monotonic() - begun  # the cells' time is not the question's
-                    answers |= self._ask_until_fault(worker, waiting, pictures, question_end)
+                    answers |= self._ask_until_fault(worker, waiting, question.pictures, question_end)
             except NothingToObserveError as nothing:
                 return answers | _all(waiting, nothing.reason)
             if any(answer.failure is Failure.FORGED for answer in answers.values()):
-                return _all(probes, no_facts(Failure.FORGED))  # any of them may be
+                return _all(question.probes, no_facts(Failure.FORGED))  # any of them may be
             waiting = [probe for probe in waiting if probe.name not in answers]
         return answers
 

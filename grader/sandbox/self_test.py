@@ -50,16 +50,16 @@ class SelfTestReport:
 
     def __str__(self) -> str:
         """The whole report as plain text of at most 79 columns."""
-        parts = [self._machine(), *self._layers(), *self._preflight()]
+        kernel = f"{platform.system()} {platform.release()} on {platform.machine()}"
+        machine = [
+            *_line("kernel", kernel),
+            *_line("torch", self.hello.get("torch") or "unknown"),
+            *_line("protection", "none" if self.refusal else self.hello["protection"]),
+        ]
+        parts = [machine, *self._layers(), *self._preflight()]
         verdict = f"grader: {self.refusal}." if self.refusal else "The cage holds."
         parts.append(textwrap.wrap(verdict, _WIDTH, break_on_hyphens=False))
         return "\n\n".join("\n".join(part) for part in parts)
-
-    def _machine(self) -> list[str]:
-        kernel = f"{platform.system()} {platform.release()} on {platform.machine()}"
-        torch = self.hello.get("torch") or "unknown"
-        lines = [*_line("kernel", kernel), *_line("torch", torch)]
-        return [*lines, *_line("protection", "none" if self.refusal else self.hello["protection"])]
 
     def _layers(self) -> Iterator[list[str]]:
         if not self.hello.get("cage"):

@@ -15,9 +15,8 @@ import torch
 from grader.checks.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
-from grader.sandbox.worker.cells import CellTimeout, Notebook
+from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes
 from grader.sandbox.worker.errors import describe_error, innermost, rebound
-from grader.sandbox.worker.fakes import install
 from grader.sandbox.worker.names import answer_status, cell_of
 from grader.text import utf8_text, without_controls
 
@@ -36,7 +35,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     seconds = request["seconds"]
     lazy_imports.install()
     notebook = Notebook()
-    install(notebook)
+    install_fakes(notebook)
     notebook.begin(request["handed_out"])
     for number, source in request["cells"]:
         write({"cell": number})

@@ -15,9 +15,8 @@ from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.sandbox.evidence import Failure, no_facts
+from grader.sandbox.evidence import FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised
-from grader.sandbox.failed_cell import FailedCell
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
 SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'

@@ -23,9 +23,8 @@ from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
 from grader.results.review import cases
 from grader.results.statistics import MessageCount, summarise
 from grader.results.store import result_from_json
-from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, Failure, no_facts
+from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised
-from grader.sandbox.failed_cell import FailedCell
 
 ABSENT = Absence("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
 

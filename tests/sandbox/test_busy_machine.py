@@ -16,8 +16,7 @@ from grader.errors import BrokenRunError
 from grader.grading import executor
 from grader.grading.run import Options, grade
 from grader.sandbox.observer import observe
-from grader.sandbox.worker_process import _COUNTS_WAITING, CpuTimes, WorkerProcess
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.zygote import _COUNTS_WAITING, CpuTimes, WorkerProcess, Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
 BUSY = "import time\nwhile time.thread_time() < 0.2:\n    pass"
@@ -71,7 +70,7 @@ def test_waiting_for_a_processor_is_counted(zygote):
 
 def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
     """Where the kernel does not say who waited, all of the time may have been waiting."""
-    monkeypatch.setattr("grader.sandbox.worker_process._COUNTS_WAITING", False)
+    monkeypatch.setattr("grader.sandbox.zygote._COUNTS_WAITING", False)
     with zygote.worker() as worker:
         begun = worker.cpu_times()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)

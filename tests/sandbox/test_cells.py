@@ -4,7 +4,7 @@ import pytest
 from observing import COMPILED, QUICK, look
 
 from grader.notebooks.reader import Cell
-from grader.sandbox.failed_cell import FailedCell
+from grader.sandbox.evidence import FailedCell
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 
@@ -77,6 +77,7 @@ def test_a_timed_cell_keeps_its_own_name(zygote):
     cells = ["%%time\ndef f():\n    return 1", "%%time\ndef f(): ...", "%%time\ndef f():\n    return 1 / 0"]
     seen = look(zygote, cells, f="student.f()")
     assert (seen.status, seen["f"].error.where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
+    assert (seen["f"].error.function, seen["f"].error.line) == ("f", "return 1 / 0")
 
 
 def test_top_level_await_waits_for_time_and_for_tasks(zygote):
@@ -143,34 +144,23 @@ def test_what_a_failing_cell_defined_counts(zygote):
     assert (seen["f"], seen.raised) == (1, {1: "ValueError: late"})
 
 
-def test_an_error_tells_its_cell_and_line(zygote):
-    """The line named is the deepest of the notebook, whichever library raised."""
-    cells = [
-        "import torch",
-        "def helper(t):\n    return t.backward()\n\ndef f():\n    return helper(torch.ones(2))",
-    ]
-    error = look(zygote, cells, f="student.f()")["f"].error
-    assert (error.type, error.where) == ("RuntimeError", "cell 2, line 2")
-    assert (error.function, error.line) == ("helper", "return t.backward()")
+LONG_LINE = "return 1 / 0" + " " * 99 + "#" * 300
 
 
 @pytest.mark.parametrize(
-    ("cell", "place"),
+    ("cell", "function", "line", "number"),
     [
-        ("def f():\n    return [1 / 0 for _ in range(2)]", ("f", "return [1 / 0 for _ in range(2)]")),
-        ("f = lambda: 1 / 0", ("a lambda", "f = lambda: 1 / 0")),
-        ("%%time\ndef f():\n    return 1 / 0", ("f", "return 1 / 0")),
-        ("class f:\n    def __init__(self):\n        1 / 0", ("__init__", "1 / 0")),
-        (
-            "def f():\n    return 1 / 0" + " " * 99 + "#" * 300,
-            ("f", ("return 1 / 0" + " " * 99 + "#" * 300)[:200]),
-        ),
+        ("def f():\n    return [1 / 0 for _ in range(2)]", "f", "return [1 / 0 for _ in range(2)]", 2),
+        ("f = lambda: 1 / 0", "a lambda", "f = lambda: 1 / 0", 1),
+        ("class f:\n    def __init__(self):\n        1 / 0", "__init__", "1 / 0", 3),
+        ("def g(t):\n    t.backward()\ndef f():\n    g(torch.ones(2))", "g", "t.backward()", 2),
+        (f"def f():\n    {LONG_LINE}", "f", LONG_LINE[:200], 2),
     ],
 )
-def test_an_error_tells_its_line_and_function(zygote, cell, place):
-    """The line is quoted as it stands, cut at 200 characters, with the function it belongs to."""
-    error = look(zygote, [cell], f="student.f()")["f"].error
-    assert (error.function, error.line) == place
+def test_an_error_tells_its_place(zygote, cell, function, line, number):
+    """The deepest line of the notebook is quoted, cut at 200 characters, with its function and its cell."""
+    error = look(zygote, ["import torch", cell], f="student.f()")["f"].error
+    assert (error.function, error.line, error.where) == (function, line, f"cell 2, line {number}")
 
 
 @pytest.mark.parametrize(

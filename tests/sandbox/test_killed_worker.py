@@ -118,15 +118,6 @@ def test_the_limit_of_processor_time_kills_once_more():
     assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
 
 
-def test_who_ends_its_process_otherwise_is_told_so(zygote):
-    """An exit or a crash is the notebook's own doing at once."""
-    told = {}
-    for end in ("os._exit(9)", "os.abort()"):
-        seen = look(zygote, [f"import os\n{end}", *CELLS], **ASKED)
-        told[end] = seen.raised[1].startswith("your code ended"), seen.evidence.starved, seen["first"]
-    assert set(told.values()) == {(True, False, 1)}, told
-
-
 @pytest.mark.usefixtures("shared_zygote")
 @pytest.mark.parametrize(
     ("jobs", "kills", "score"), [(2, 1, 6), (2, 2, 6), (2, 5, 4), (1, 1, 6), (1, 2, 4)], ids=str

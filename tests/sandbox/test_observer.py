@@ -270,6 +270,7 @@ def test_a_cell_that_kills_is_left_out(zygote, killer):
     assert (seen["f"], seen["g"]) == (1, 2)
     assert set(seen.raised) == {2}
     assert KILLERS[killer] in seen.raised[2]
+    assert not (seen.evidence.starved and "Python process" in KILLERS[killer])
 
 
 def test_two_killers_are_left_out_and_the_third_takes_the_rest_along(zygote):
@@ -881,13 +882,6 @@ def test_a_mode_entered_by_a_cell_answers_for_no_probe(zygote):
     """What a cell put between torch and its callers is taken away before the first probe."""
     cell = LYING_MODE + "Lying().__enter__()\ndef f(): pass"
     assert look(zygote, cell, f=[probe("f", BACKWARD)])["f"] is None
-
-
-def test_a_mode_entered_during_a_probe_makes_its_facts_worthless(zygote):
-    """A function that leaves such a mode behind has nothing that could be believed."""
-    seen = look(zygote, LYING_MODE + "def f(): Lying().__enter__()", f=[probe("f", BACKWARD)])
-    assert isinstance(seen["f"], NoFacts)
-    assert "torch function modes" in seen["f"].reason
 
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):

@@ -41,11 +41,11 @@ Decisions:
 * **What students' code can call shows nothing of ours** (``spy.py``). A Python function hands out its
   closure and its globals, so a spied ``forward``, the hooks of ``saved`` and the node of ``mark`` are
   callables of C. What a module or an optimizer holds is read from where Python keeps it
-  (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``nodes.py``): no class of a
+  (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``graph.py``): no class of a
   student's is asked.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
-* **A short list is compared always** (``attributes.py``), not all that torch holds: of attacks by a replaced
+* **A short list is compared always** (``torch_state.py``), not all that torch holds: of attacks by a replaced
   attribute, most change no fact that is read past it, and what replaces must be named in a cell.
 * **The compiler is not imported to be kept away** (``lazy_imports.py``, 1.5 s of a start).
 """

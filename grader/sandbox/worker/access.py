@@ -42,14 +42,6 @@ def landlock_version() -> int:
     return 0
 
 
-def handled(version: int) -> tuple[int, int, int]:
-    """Every right that `version` can take away: on files, on the network, and across the border."""
-    file_rights = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
-    network = 0b11 if version >= 4 else 0  # bind and connect TCP
-    scopes = 0b11 if version >= 6 else 0  # abstract Unix sockets, signals
-    return (1 << file_rights) - 1, network, scopes
-
-
 class Ruleset:
     """What may be read, prepared before the fork; `enforce` is irrevocable.
 
@@ -60,8 +52,11 @@ class Ruleset:
         """Open the ruleset for folders (with all below them) and files; OSError where that fails."""
         version = landlock_version()
         self._flags = _QUIET if version >= 7 else 0
+        files = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1  # every right there is on files
+        network = 0b11 if version >= 4 else 0  # bind and connect TCP
+        scopes = 0b11 if version >= 6 else 0  # abstract Unix sockets, signals
         # The kernel takes a longer structure than it knows as long as the rest is zero.
-        attributes = struct.pack("=QQQ", *handled(version))
+        attributes = struct.pack("=QQQ", files, network, scopes)
         opened = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
         self.descriptor = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
         os.close(opened)
@@ -140,18 +135,15 @@ class Privileges:
         """
         if self._is_root:
             syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)
+            user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
             try:
-                self._become_another()
+                os.setgroups([])
+                os.setresgid(user, user, user)
+                os.setresuid(user, user, user)
             except OSError as error:
                 reason = "root may not become another user in this container: grade as an ordinary user"
                 raise OSError(error.errno, reason) from error
         syscall("capset", self._header, self._sets)
-
-    def _become_another(self) -> None:
-        user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
-        os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
 
     def describe(self) -> dict[str, Any]:
         """As plain data: as whom children run and what they keep."""
@@ -180,12 +172,10 @@ def _reading_capability() -> int:
 
 def _is_open_to_all(path: str) -> bool:
     """Whether a user who owns nothing can reach and read `path`, by the permission bits."""
-    named = Path(path).absolute()
-    return all(_is_granted(path) for path in {named, named.resolve()})
-
-
-def _is_granted(path: Path) -> bool:
-    mode = path.stat().st_mode
-    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
-    return passable and mode & wanted == wanted
+    for named in {Path(path).absolute(), Path(path).resolve()}:
+        mode = named.stat().st_mode
+        wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+        passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in named.parents)
+        if not passable or mode & wanted != wanted:
+            return False
+    return True

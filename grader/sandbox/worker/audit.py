@@ -114,7 +114,10 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
         if file is not None:
             notice(what, file)
             if event == "object.__setattr__" and what == "code objects":
-                _remember(*arguments[:2])
+                function, part = arguments[:2]
+                code = function.__code__
+                if not _is_of_notebook(code):  # its part is kept before it is exchanged
+                    _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
     finally:
         _listening.discard(get_ident())
 
@@ -161,10 +164,3 @@ def _is_innocent(code: CodeType) -> bool:
         part in code.co_filename and (not functions or code.co_name in functions)
         for part, functions in _INNOCENT.items()
     )
-
-
-def _remember(function: FunctionType, part: str) -> None:
-    """Keep the part of a function that is about to be exchanged, unless the function is the notebook's."""
-    code = function.__code__
-    if not _is_of_notebook(code):
-        _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))

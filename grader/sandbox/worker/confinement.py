@@ -102,7 +102,8 @@ class Sandbox:
             SandboxError: a step failed. The process is half confined then and must end.
         """
         ruleset = self._walls.ruleset if self._walls else None
-        _be_killed_first()
+        with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
+            Path("/proc/self/oom_score_adj").write_bytes(b"1000")  # killed first where memory runs out
         try:
             _close_all_but({*keep, ruleset.descriptor} if ruleset else {*keep})
             for which, pair in self._limits:
@@ -127,16 +128,10 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
         return _Walls(
             access.Privileges(readable, landlocked=landlocked),
             access.Ruleset(readable) if landlocked else None,
-            seccomp.Filter(machine, sealed=not landlocked),
+            seccomp.Filter(seccomp.program(machine, sealed=not landlocked)),
         )
     except OSError as error:
         raise SandboxError(f"the cage could not be prepared: {error}") from error
-
-
-def _be_killed_first() -> None:
-    """Have the kernel end this process first when the machine runs out of memory."""
-    with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
-        Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 
 def _close_walls(walls: _Walls, zygote: int) -> None:
@@ -178,8 +173,8 @@ def _limits(
     if memory_bytes is not None:
         wanted["RLIMIT_AS"] = (memory_bytes, memory_bytes)
     limits = {getattr(resource, name): pair for name, pair in wanted.items() if hasattr(resource, name)}
-    return tuple((which, _within(resource.getrlimit(which)[1], pair)) for which, pair in limits.items())
-
-
-def _within(ceiling: int, pair: tuple[int, int]) -> tuple[int, int]:
-    return pair if ceiling == resource.RLIM_INFINITY else (min(pair[0], ceiling), min(pair[1], ceiling))
+    for which, (soft, hard) in limits.items():
+        ceiling = resource.getrlimit(which)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            limits[which] = min(soft, ceiling), min(hard, ceiling)
+    return tuple(limits.items())

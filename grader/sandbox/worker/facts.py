@@ -79,14 +79,11 @@ class Encoder:
         if kind is Snap:
             return ["tensor", self._snap(value)]
         if kind is Raised:
-            return ["raised", self._error(value.error)]
+            described = describe_error(value.error)
+            texts = (described["text"], described["function"], described["line"], *described["types"])
+            self._characters += sum(map(len, texts))
+            return ["raised", described]
         return _scalar(value, kind) or self._composed(value, kind, depth)
-
-    def _error(self, error: BaseException) -> dict[str, Any]:
-        described = describe_error(error)
-        texts = (described["text"], described["function"], described["line"], *described["types"])
-        self._characters += sum(map(len, texts))
-        return described
 
     def _is_full(self) -> bool:
         """Whether the rest of the answer is left out."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 
-from . import nodes, torch_objects
+from . import torch_objects
 from .facts import Raised, snap
-from .graph import tensors_of
+from .graph import behind, leaf_of, tensors_of
 from .spy import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -59,16 +59,10 @@ def gradients(
             output = output()
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}
-    leaves = dict(_tensors({**(others or {}), **named}))
+    leaves = dict(tensors_of({**(others or {}), **named}))
     frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
     arrived = _back(output, leaves, set(frozen), by)
     return {"output": snap(output), "gradients": arrived, "frozen": frozen}
-
-
-def _tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    modules: set[int] = set()
-    for name, value in named.items():
-        yield from tensors_of(name, value, modules)
 
 
 def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any:
@@ -93,8 +87,8 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
     """What backward() puts into ``.grad`` of some leaves; then all leaves have again what they had."""
-    behind = (nodes.leaf_of(node) for node in nodes.behind(output))
-    leaves = [*inputs, *(leaf for leaf in behind if torch_objects.is_tensor(leaf))]
+    reached = (leaf_of(node) for node in behind(output))
+    leaves = [*inputs, *(leaf for leaf in reached if torch_objects.is_tensor(leaf))]
     before = [(leaf, torch_objects.read_grad(leaf)) for leaf in leaves]
     try:
         for leaf in leaves:
@@ -134,8 +128,7 @@ class Updates:
     """
 
     def __init__(self, opt: Any, **named: Any) -> None:
-        modules: set[int] = set()
-        pairs = [pair for name, value in named.items() for pair in tensors_of(name, value, modules)]
+        pairs = [*tensors_of(named)]
         names = {_id(p): name for name, p in reversed(pairs)}  # of several names of a parameter the first
         self._learners = list({_id(p): p for _, p in pairs if torch_objects.requires_grad(p)}.values())
         self._names = [names[_id(p)] for p in self._learners]

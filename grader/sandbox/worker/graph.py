@@ -1,7 +1,8 @@
-"""The word ``graph``, which gives the autograd graph of named tensors as plain data.
+"""The nodes of the autograd graph behind some tensors, and the word ``graph``, which gives it as plain data.
 
-It asks torch's C++ through what was captured before any student's code, runs no backward and no hook, and
-changes nothing. The form, whose lists are cut off so that the whole fits into an answer:
+torch's C++ is asked through what was captured before any student's code: the node of a
+``torch.autograd.Function`` is an object whose attributes the student writes. No backward and no hook is run,
+and nothing is changed. The form, whose lists are cut off so that the whole fits into an answer:
 
 ``tensors``  a dict for each named tensor: ``name``, ``shape`` ("3x2"), ``leaf``, ``requires_grad``,
              ``version`` (None for inference tensors), ``made_by`` (index in ``nodes``, or None), ``output``
@@ -23,16 +24,171 @@ no named tensor's memory is left out.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 import torch
 
-from . import errors, nodes, torch_objects
-from .nodes import Walk, leaf_of
+from . import errors
+from .torch_objects import (
+    is_leaf,
+    is_module,
+    is_tensor,
+    made_by,
+    members,
+    memory_key,
+    modules_of,
+    read_grad,
+    storage_of,
+)
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_PythonNode = torch._C._FunctionBase
+_next_of_python = _PythonNode.__dict__["next_functions"].__get__
+_probing = torch.ones(1, requires_grad=True)
+_AccumulateGrad = type(made_by(_probing * _probing).next_functions[0][0])
+_variable = _AccumulateGrad.__dict__["variable"].__get__
+_type, _id, _issubclass = type, id, issubclass
+
+
+class Walk:
+    """The nodes behind some tensors, the nearest first; it holds them, so that no id is used twice.
+
+    ``indices`` has the index of each by its id; ``after`` the indices of the nodes to which its gradient
+    travels, None for a node that was left out.
+    """
+
+    def __init__(self, results: list[Any], most: int) -> None:
+        self.nodes: list[Any] = []
+        self.indices: dict[int, int] = {}
+        self.after: list[list[int | None]] = []
+        self._most = most
+        for node in map(made_by, results):
+            if node is not None:
+                self._meet(node)
+        while len(self.after) < len(self.nodes):
+            after = _next(self.nodes[len(self.after)])
+            self.after.append([self._meet(node) for node, _ in after if node is not None])
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more nodes than it took."""
+        return any(index is None for after in self.after for index in after)
+
+    def _meet(self, node: Any) -> int | None:
+        """The index of a node, perhaps a new index; None where there are too many."""
+        index = self.indices.get(_id(node))
+        if index is None and len(self.nodes) < self._most:
+            index = self.indices[_id(node)] = len(self.nodes)
+            self.nodes.append(node)
+        return index
+
+
+def behind(tensor: Any) -> list[Any]:
+    """All nodes behind a tensor; it records less than a ``Walk``, for ``spy`` asks it after every call."""
+    first = made_by(tensor) if is_tensor(tensor) else None
+    reached = {} if first is None else {_id(first): first}
+    waiting = list(reached.values())
+    while waiting:
+        for node, _ in _next(waiting.pop()):
+            if node is not None and _id(node) not in reached:
+                reached[_id(node)] = node
+                waiting.append(node)
+    return list(reached.values())
+
+
+def leaf_of(node: Any) -> Any:
+    """The leaf into whose ``.grad`` a node adds; None for an operation."""
+    return _variable(node) if _type(node) is _AccumulateGrad else None
+
+
+def register_prehook(node: Any, hook: Any) -> None:
+    """Let a hook see the gradients that arrive at a node, a tuple with an entry for each of its outputs."""
+    kind = _PythonNode if _issubclass(_type(node), _PythonNode) else _type(node)
+    getter(kind, "register_prehook")(node)(hook)
+
+
+_readers: dict[int, Any] = {}  # by the id of a class of torch's own, which is never freed
+
+
+def _next(node: Any) -> Any:
+    kind = _type(node)
+    read = _readers.get(_id(kind))
+    if read is None:
+        if _issubclass(kind, _PythonNode):
+            return _next_of_python(node)
+        read = _readers[_id(kind)] = getter(kind, "next_functions")
+    return read(node)
+
+
+# What became of the tensors that a node saved for its backward. No hook is run.
+
+_base = torch._C.TensorBase
+_version, _is_inference = _base.__dict__["_version"].__get__, _base.is_inference
+_raw_of_python = _PythonNode.__dict__["_raw_saved_tensors"].__get__
+_saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
+_hook_of = torch._C._autograd.SavedTensor.__dict__["unpack_hook"].fget
+_data_of = torch._C._autograd.SavedTensor.__dict__["data"].fget
+_class_dict = type.__dict__["__dict__"].__get__
+_search = re.compile(r"at version (\d+); expected version (\d+)").search
+_FREED, _DETACHED = "backward through the graph a second time", "detached in-place"
+_SAVED, _RAW = "_saved_", "_raw_saved_"
+
+#: A saved tensor: its name, its state, its version when it was saved and now, and itself if it can be read.
+State = tuple[str, str, int | None, int | None, Any]
+
+
+def states(node: Any) -> list[State]:
+    """The saved tensors of a node, each with what became of it."""
+    kind = _type(node)
+    if _issubclass(kind, _PythonNode):
+        return _state("saved", node, _raw_of_python, _saved_by_python)
+    names = [name.removeprefix(_RAW) for name in _class_dict(kind) if name.startswith(_RAW)]
+    readers = ((name, getter(kind, _RAW + name), getter(kind, _SAVED + name)) for name in names)
+    return [state for name, read_raw, read in readers for state in _state(name, node, read_raw, read)]
+
+
+def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
+    """A saved tensor, or several that torch holds under the same name."""
+    raw: tuple[Any, ...] = ()
+    try:
+        given = read_raw(node)
+        raw = given if _type(given) is tuple else (given,)
+        if any(_hook_of(saved) is not None for saved in raw if saved is not None):
+            return [(name, "packed", None, None, None)]  # to read it would run the hook, which is a student's
+        values = read(node)
+    except RuntimeError as error:
+        state, saved, now = _why(errors.error_text(error))
+        holds = state == "stale" and len(raw) == 1
+        return [(name, state, saved, now, _data_of(raw[0]) if holds else None)]
+    several = _type(values) is tuple or _type(values) is list
+    return [
+        (f"{name}[{index}]" if several else name, "current", version, version, value)
+        for index, value in enumerate(values if several else (values,))
+        if is_tensor(value)
+        for version in [None if _is_inference(value) else _version(value)]
+    ]
+
+
+def _why(text: str) -> tuple[str, int | None, int | None]:
+    """Why a saved tensor cannot be read, by torch's own text, and its versions."""
+    versions = _search(text)
+    if versions is not None:
+        return "stale", int(versions[2]), int(versions[1])
+    if _FREED in text:
+        return "freed", None, None
+    return ("detached" if _DETACHED in text else "unreadable"), None, None
+
+
+def getter(kind: type, name: str) -> Any:
+    """A descriptor of a node's class, which is C++'s own and cannot be written to."""
+    return _class_dict(kind)[name].__get__
+
+
+# The word ``graph``.
 
 MAX_TENSORS = 24
 MAX_NODES = 40
@@ -41,105 +197,89 @@ MAX_SAVED = 4
 _COUNTED = 5_000  # 60 ms
 _MAX_NAME, _MAX_MODULES, _MAX_ITEMS = 60, 64, 8
 
-_base = torch._C.TensorBase
-_output, _version, _shape, _requires, _retains = (
-    _base.__dict__[name].__get__
-    for name in ("output_nr", "_version", "shape", "requires_grad", "retains_grad")
+_output, _shape, _requires, _retains = (
+    _base.__dict__[name].__get__ for name in ("output_nr", "shape", "requires_grad", "retains_grad")
 )
-_is_inference = _base.is_inference
-_type, _id = type, id
 
 
 def graph(**named: Any) -> dict[str, Any]:
     """The autograd graph behind named tensors; what else a student returned is left out."""
-    modules: set[int] = set()
-    pairs = (pair for name, value in named.items() for pair in tensors_of(name, value, modules))
-    some = [*islice(pairs, MAX_TENSORS + 1)]
+    some = [*islice(tensors_of(named), MAX_TENSORS + 1)]
     return _Graph(some[:MAX_TENSORS]).as_data(is_cut=len(some) > MAX_TENSORS)
 
 
-def tensors_of(name: str, value: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
-    """The tensors a named value stands for; a module's are read past its own methods, each module's once."""
-    kind = _type(value)
-    if torch_objects.is_tensor(value):
-        yield name[:_MAX_NAME], value
-    elif kind is list or kind is tuple:
-        items = enumerate(value[:_MAX_ITEMS])
-        yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if torch_objects.is_tensor(item))
-    elif torch_objects.is_module(value):
-        yield from _of_module(name, value, modules)
-
-
-def _of_module(name: str, module: Any, modules: set[int]) -> Iterator[tuple[str, Any]]:
-    for prefix, part in torch_objects.modules_of(module, f"{name}."):
-        if _id(part) not in modules and len(modules) < _MAX_MODULES:
-            modules.add(_id(part))
-            for key, parameter in torch_objects.members(part, "_parameters"):
-                if torch_objects.is_tensor(parameter):
-                    yield f"{prefix}{key}"[:_MAX_NAME], parameter
+def tensors_of(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The tensors that named values stand for; a module is read past its own methods, and once."""
+    modules: set[int] = set()
+    for name, value in named.items():
+        kind = _type(value)
+        if is_tensor(value):
+            yield name[:_MAX_NAME], value
+        elif kind is list or kind is tuple:
+            items = enumerate(value[:_MAX_ITEMS])
+            yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if is_tensor(item))
+        elif is_module(value):
+            for prefix, part in modules_of(value, f"{name}."):
+                if _id(part) not in modules and len(modules) < _MAX_MODULES:
+                    modules.add(_id(part))
+                    own = members(part, "_parameters")
+                    yield from ((f"{prefix}{key}"[:_MAX_NAME], held) for key, held in own if is_tensor(held))
 
 
 class _Graph:
     def __init__(self, named: list[tuple[str, Any]]) -> None:
         self._named = named
         self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(named)])}
-        self._storages: dict[Any, int] = {}
-        self._groups = [self._group(tensor) for _, tensor in named]
+        memory = [_memory_of(tensor) for _, tensor in named]
+        self._storages = {key: number for number, key in enumerate(dict.fromkeys(memory))}
+        self._groups = [self._storages[key] for key in memory]  # of tensors on the same memory
         self._shown = Walk([tensor for _, tensor in named], MAX_NODES)
 
     def as_data(self, *, is_cut: bool) -> dict[str, Any]:
         """The graph in the form described above."""
         wide = any(len(after) > MAX_NEXT for after in self._shown.after)
         behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
-        states = [{state for _, state, *_ in nodes.states(node)} for node in behind.nodes]
+        found = [{state for _, state, *_ in states(node)} for node in behind.nodes]
         return {
-            "tensors": [self._tensor(index) for index in range(len(self._named))],
-            "nodes": [self._node(index, node) for index, node in enumerate(self._shown.nodes)],
+            "tensors": [self._tensor(index, *pair) for index, pair in enumerate(self._named)],
+            "nodes": [self._node(*pair) for pair in zip(self._shown.nodes, self._shown.after, strict=True)],
             "more": is_cut or wide or self._shown.is_cut,
             "total": len(behind.nodes) + behind.is_cut,
-            "freed": sum("freed" in of_node for of_node in states),
-            "stale": sum(not of_node.isdisjoint(("stale", "detached")) for of_node in states),
+            "freed": sum("freed" in of_node for of_node in found),
+            "stale": sum(not of_node.isdisjoint(("stale", "detached")) for of_node in found),
         }
 
-    def _group(self, tensor: Any) -> int:
-        """A number for a tensor's storage; what has none of its own is alone."""
-        return self._storages.setdefault(_memory_of(tensor), len(self._storages))
-
-    def _tensor(self, index: int) -> dict[str, Any]:
-        name, tensor = self._named[index]
+    def _tensor(self, index: int, name: str, tensor: Any) -> dict[str, Any]:
         first = self._names[_id(tensor)]
         return {
             "name": name,
             "shape": _sizes(tensor),
-            "leaf": torch_objects.is_leaf(tensor),
+            "leaf": is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.indices.get(_id(torch_objects.made_by(tensor))),
+            "made_by": self._shown.indices.get(_id(made_by(tensor))),
             "output": _output(tensor),
             "storage": self._groups[index],
             "same": None if first == index else first,
-            "grad": torch_objects.read_grad(tensor) is not None,
+            "grad": read_grad(tensor) is not None,
             "retains": _retains(tensor),
         }
 
-    def _node(self, index: int, node: Any) -> dict[str, Any]:
-        entry = {
-            "op": errors.class_name(_type(node)),
-            "next": _few(self._shown.after[index]),
-            "leaf": None,
-            "named": None,
-            "grad": False,
-            "saved": [*islice(self._remarkable(nodes.states(node)), MAX_SAVED)],
-        }
+    def _node(self, node: Any, after: list[int | None]) -> dict[str, Any]:
         leaf = leaf_of(node)
-        if torch_objects.is_tensor(leaf):
-            named = self._names.get(_id(leaf))
-            entry.update(leaf=_sizes(leaf), named=named, grad=torch_objects.read_grad(leaf) is not None)
-        return entry
+        is_known = is_tensor(leaf)
+        return {
+            "op": errors.class_name(_type(node)),
+            "next": after if len(after) <= MAX_NEXT else [*after[: MAX_NEXT - 1], None],
+            "leaf": _sizes(leaf) if is_known else None,
+            "named": self._names.get(_id(leaf)) if is_known else None,
+            "grad": is_known and read_grad(leaf) is not None,
+            "saved": [*islice(self._remarkable(states(node)), MAX_SAVED)],
+        }
 
-    def _remarkable(self, states: list[nodes.State]) -> Iterator[list[Any]]:
+    def _remarkable(self, saved: list[State]) -> Iterator[list[Any]]:
         """Saved tensors that are not as usual."""
-        for name, state, then, now, tensor in states:
+        for name, state, then, now, tensor in saved:
             partner = self._partner(state, tensor)
             if state != "current" or partner is not None:
                 yield [name, state, then, now, partner]
@@ -154,13 +294,8 @@ class _Graph:
         return next(iter(constants if state == "current" else constants + indices), None)
 
 
-def _few(indices: list[int | None]) -> list[int | None]:
-    """The first indices; None stands for all that are left out."""
-    return indices if len(indices) <= MAX_NEXT else [*indices[: MAX_NEXT - 1], None]
-
-
 def _memory_of(tensor: Any) -> int:
-    return torch_objects.memory_key(tensor, torch_objects.storage_of(tensor))
+    return memory_key(tensor, storage_of(tensor))
 
 
 def _sizes(tensor: Any) -> str:

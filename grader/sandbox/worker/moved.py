@@ -6,7 +6,7 @@ moved at random: how far its facts move says how exact anybody's can be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -30,21 +30,14 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._generator = torch.Generator().manual_seed(seed)
-        self._has_begun = False
-
-    def begun_by(self, student: Any) -> Any:
-        """The notebook's names, as the probe sees them."""
-        return _Beginning(student, self._begin)
-
-    def _begin(self) -> None:
-        self._has_begun = True
+        self.has_begun = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # the answer True imports the compiler
 
     def __torch_dispatch__(self, operation: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if not self._has_begun:
+        if not self.has_begun:
             return operation(*args, **(kwargs or {}))
         schema, kwargs = operation._schema, kwargs or {}
         named = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
@@ -68,14 +61,14 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensor.copy_(torch.addcmul(values, values, signs * rounded, value=size).view(tensor.shape))
 
 
-class _Beginning:
-    """The notebook's names; `begin` is called before they are looked up."""
+class Beginning:
+    """The notebook's names as the probe sees them; the first that it takes begins the movement."""
 
-    def __init__(self, student: Any, begin: Callable[[], None]) -> None:
-        self.__student, self.__begin = student, begin
+    def __init__(self, student: Any, movement: Moved) -> None:
+        self.__student, self.__movement = student, movement
 
     def __getattr__(self, name: str) -> Any:
-        self.__begin()
+        self.__movement.has_begun = True
         return getattr(self.__student, name)
 
 

@@ -24,22 +24,8 @@ _class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__",
 POSTPONED = __future__.annotations.compiler_flag
 
 
-class Sources(dict[str, str]):
-    """What was compiled of a notebook, by the file name that its functions carry."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._trees: dict[str, ast.Module] = {}
-
-    def __setitem__(self, file: str, text: str) -> None:
-        super().__setitem__(file, text)
-        self._trees.pop(file, None)
-
-    def tree(self, file: str) -> ast.Module:
-        """The syntax tree of a piece of the notebook; SyntaxError where it has none."""
-        if file not in self._trees:
-            self._trees[file] = ast.parse(self.get(file, ""))
-        return self._trees[file]
+#: What was compiled of a notebook, by the file name that its functions carry.
+Sources = dict[str, str]
 
 
 class Binding(NamedTuple):
@@ -207,14 +193,19 @@ def _definitions_of(value: Any, sources: Sources) -> list[ast.stmt | None]:
 
 
 def _definition_at(file: str, line: int, sources: Sources) -> ast.stmt | None:
-    statements = sources.tree(file).body
+    statements = _statements(sources.get(file, ""))
     return next((s for s in statements if s.lineno <= line <= (s.end_lineno or 0)), None)
+
+
+@cache
+def _statements(text: str) -> list[ast.stmt]:
+    return ast.parse(text).body
 
 
 def _last_class(name: str, sources: Sources) -> ast.stmt | None:
     for file in reversed(sources):
         with suppress(SyntaxError):
-            for statement in reversed(sources.tree(file).body):
+            for statement in reversed(_statements(sources[file])):
                 if isinstance(statement, ast.ClassDef) and statement.name == name:
                     return statement
     return None

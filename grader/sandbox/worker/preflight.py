@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from . import syscalls
 from .confinement import Sandbox, SandboxError
@@ -52,17 +52,53 @@ def refused(attempt: Attempt) -> bool:
 
 def works(control: Attempt) -> bool:
     """Whether something ordinary succeeds."""
-    try:
+    with contextlib.suppress(BaseException):
         control()
-    except BaseException:
-        return False
-    return True
+        return True
+    return False
 
 
 def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
     """Every attack by its name, for the process that attacks."""
-    looking_up = {"look up a file": target.file.stat} if sealed else {}
-    return {**_on_files(target), **looking_up, **_on_the_network(), **_on_processes(target), **_on_rights()}
+    folder, file, parent = os.fsencode(target.folder), os.fsencode(target.file), os.getppid()
+    attempts: dict[str, Attempt] = {
+        # on files
+        "read a file of the project": lambda: os.open(target.file, os.O_RDONLY),
+        "list a folder of the project": lambda: next(target.folder.iterdir()),
+        "read the environment": lambda: os.open("/proc/self/environ", os.O_RDONLY),
+        "truncate what is open for reading": lambda: os.open(os.devnull, os.O_RDONLY | os.O_TRUNC),
+        "change the mode of a file": lambda: syscall("fchmodat", _AT_FDCWD, file, 0o666),
+        "make a file in memory": lambda: syscall("memfd_create", b"preflight", 0),
+        "mount a file system": lambda: syscall("mount", b"none", folder, b"no such file system", 0, None),
+        **{_writing_to(path.parent, target): _creation(path) for path in target.writable},
+        "look up a file": target.file.stat,
+        # on the network
+        "open a TCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM),
+        "open an MPTCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM, _IPPROTO_MPTCP),
+        "open a UDP socket": _socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "open a Unix socket": _socket(socket.AF_UNIX, socket.SOCK_STREAM),
+        # on processes
+        "fork": lambda: _fork("clone", signal.SIGCHLD, 0, 0, 0, 0),
+        "fork by clone3": lambda: syscall("clone3", None, 0),
+        "fork by the old call": lambda: _fork("fork"),
+        "start a program": lambda: syscall("execve", b"", None, None),
+        "trace the parent": lambda: syscall("ptrace", _PTRACE_PEEKDATA, parent, None, None),
+        "signal the parent": lambda: syscall("kill", parent, 0),
+        "signal the parent through a pipe": lambda: fcntl.fcntl(target.pipe, fcntl.F_SETOWN, parent),
+        "leave the session": lambda: syscall("setsid"),
+        "leave the process group": lambda: syscall("setpgid", 0, -1),
+        # on rights
+        "remain root": _remain_root,
+        "raise a limit": _raise_a_limit,
+        "make a namespace": lambda: syscall("unshare", _CLONE_NEWUSER),
+        "load a program into the kernel": lambda: syscall("bpf", 0, None, 0),
+        "submit calls past the filter": lambda: syscall("io_uring_setup", 1, None),
+    }
+    if not sealed:
+        del attempts["look up a file"]
+    if syscalls.machine() != "x86_64":
+        del attempts["fork by the old call"]
+    return attempts
 
 
 def controls(*, sealed: bool) -> dict[str, Attempt]:
@@ -71,60 +107,15 @@ def controls(*, sealed: bool) -> dict[str, Attempt]:
         "allocate memory": lambda: bytearray(16 << 20),
         "start a thread": _start_a_thread,
     }
-    on_files = {"import a module": _import_a_module, "write to /dev/null": _write_to_null}
+    on_files: dict[str, Attempt] = {
+        "import a module": _import_a_module,
+        "write to /dev/null": lambda: Path(os.devnull).write_text("nothing", encoding="utf-8"),
+    }
     return always if sealed else {**always, **on_files}
 
 
-def _on_files(target: Target) -> dict[str, Attempt]:
-    folder, file = os.fsencode(target.folder), os.fsencode(target.file)
-    return {
-        "read a file of the project": lambda: os.open(target.file, os.O_RDONLY),
-        "list a folder of the project": lambda: next(target.folder.iterdir()),
-        "read the environment": lambda: os.open("/proc/self/environ", os.O_RDONLY),
-        "truncate what is open for reading": lambda: os.open(os.devnull, os.O_RDONLY | os.O_TRUNC),
-        "change the mode of a file": lambda: syscall("fchmodat", _AT_FDCWD, file, 0o666),
-        "make a file in memory": lambda: syscall("memfd_create", b"preflight", 0),
-        "mount a file system": lambda: syscall("mount", b"none", folder, b"no such file system", 0, None),
-        **{_writing_to(path.parent, folder): _creation(path) for path in target.writable},
-    }
-
-
-def _on_the_network() -> dict[str, Attempt]:
-    return {
-        "open a TCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM),
-        "open an MPTCP socket": _socket(socket.AF_INET, socket.SOCK_STREAM, _IPPROTO_MPTCP),
-        "open a UDP socket": _socket(socket.AF_INET, socket.SOCK_DGRAM),
-        "open a Unix socket": _socket(socket.AF_UNIX, socket.SOCK_STREAM),
-    }
-
-
-def _on_processes(target: Target) -> dict[str, Attempt]:
-    parent = os.getppid()
-    return {
-        "fork": lambda: _fork("clone", signal.SIGCHLD, 0, 0, 0, 0),
-        "fork by clone3": lambda: syscall("clone3", None, 0),
-        **({"fork by the old call": lambda: _fork("fork")} if syscalls.machine() == "x86_64" else {}),
-        "start a program": lambda: syscall("execve", b"", None, None),
-        "trace the parent": lambda: syscall("ptrace", _PTRACE_PEEKDATA, parent, None, None),
-        "signal the parent": lambda: syscall("kill", parent, 0),
-        "signal the parent through a pipe": lambda: fcntl.fcntl(target.pipe, fcntl.F_SETOWN, parent),
-        "leave the session": lambda: syscall("setsid"),
-        "leave the process group": lambda: syscall("setpgid", 0, -1),
-    }
-
-
-def _on_rights() -> dict[str, Attempt]:
-    return {
-        "remain root": _remain_root,
-        "raise a limit": _raise_a_limit,
-        "make a namespace": lambda: syscall("unshare", _CLONE_NEWUSER),
-        "load a program into the kernel": lambda: syscall("bpf", 0, None, 0),
-        "submit calls past the filter": lambda: syscall("io_uring_setup", 1, None),
-    }
-
-
-def _writing_to(folder: Path, project: bytes) -> str:
-    return f"write to {'a folder of the project' if os.fsencode(folder) == project else folder}"
+def _writing_to(folder: Path, target: Target) -> str:
+    return f"write to {'a folder of the project' if folder == target.folder else folder}"
 
 
 def _creation(path: Path) -> Attempt:
@@ -156,10 +147,6 @@ def _import_a_module() -> None:
     importlib.import_module("colorsys")
 
 
-def _write_to_null() -> None:
-    Path(os.devnull).write_text("nothing", encoding="utf-8")
-
-
 def _start_a_thread() -> None:
     thread = threading.Thread(target=int)
     thread.start()
@@ -189,7 +176,11 @@ def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
     with _target(writing) as target:
         child = os.fork()
         if child == 0:
-            _attack_and_exit(cage, target)
+            try:
+                os.write(writing, json.dumps(_findings(cage, target)).encode())
+                os._exit(0)
+            finally:
+                os._exit(1)
         os.close(writing)
         try:
             answer = _read(reading, time.monotonic() + seconds)
@@ -219,14 +210,6 @@ def _target(pipe: int) -> Iterator[Target]:
             for path in writable:
                 with contextlib.suppress(OSError):
                     path.unlink()
-
-
-def _attack_and_exit(cage: Sandbox, target: Target) -> NoReturn:
-    try:
-        os.write(target.pipe, json.dumps(_findings(cage, target)).encode())
-        os._exit(0)
-    finally:
-        os._exit(1)
 
 
 def _findings(cage: Sandbox, target: Target) -> Findings:

@@ -22,8 +22,7 @@ from torch.nn import functional
 from . import errors, gradients, torch_objects
 from .facts import Raised, key_text, snap
 from .gradients import Updates
-from .graph import graph
-from .nodes import behind, leaf_of, states
+from .graph import behind, graph, leaf_of, states
 from .spy import graph_at, opaque, spy
 from .untouched import Untouched
 
@@ -148,7 +147,6 @@ class _Ledger:
 
     def __init__(self) -> None:
         self.total = self.now = self.peak = 0
-        self._seen: set[int] = set()
         self._holders: dict[int, list[int]] = {}  # storage -> [holders, bytes]
         self._watching: list[weakref.ref[_Held]] = []
 
@@ -162,13 +160,11 @@ class _Ledger:
         return held
 
     def add(self, key: int, size: int) -> None:
-        if key not in self._seen:
-            self._seen.add(key)
+        if key not in self._holders:
+            self._holders[key] = [0, size]
             self.total += size
-        entry = self._holders.setdefault(key, [0, size])
-        if entry[0] == 0:
             self.now += size
-        entry[0] += 1
+        self._holders[key][0] += 1
         self.peak = max(self.peak, self.now)
 
     def remove(self, key: int) -> None:
@@ -176,8 +172,7 @@ class _Ledger:
         entry[0] -= 1
         if entry[0] == 0:
             self.now -= entry[1]
-            del self._holders[key]
-            self._seen.discard(key)  # the address may be used again by another storage
+            del self._holders[key]  # the address may be used again by another storage
 
 
 def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import struct
 import termios
 from typing import NamedTuple
 
@@ -104,19 +105,6 @@ class Instruction(NamedTuple):
     operand: int
 
 
-class _RawInstruction(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_true", ctypes.c_uint8),
-        ("if_false", ctypes.c_uint8),
-        ("operand", ctypes.c_uint32),
-    )
-
-
-class _RawProgram(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_RawInstruction)))
-
-
 def _load(offset: int) -> Instruction:
     return Instruction(_LOAD, 0, 0, offset)
 
@@ -182,14 +170,10 @@ def available() -> bool:
 
 
 class Filter:
-    """The filter in the kernel's form, prepared before the fork; `install` is irrevocable."""
+    """A filter, prepared before the fork; `install` is irrevocable."""
 
-    def __init__(self, machine: str, *, sealed: bool) -> None:
-        steps = program(machine, sealed=sealed)
-        self._pid_indices = [index for index, step in enumerate(steps) if step.operand == OWN_PID]
-        self._instructions = (_RawInstruction * len(steps))(*(_RawInstruction(*step) for step in steps))
-        self._program = _RawProgram(len(steps), self._instructions)
-        self._pointer = ctypes.byref(self._program)
+    def __init__(self, steps: list[Instruction]) -> None:
+        self._steps = steps
 
     def install(self, pid: int) -> None:
         """Filter every system call of this process from now on; wants no_new_privs first. OSError if refused.
@@ -197,6 +181,7 @@ class Filter:
         Args:
             pid: the process itself; it may signal no other.
         """
-        for index in self._pid_indices:
-            self._instructions[index].operand = pid
-        syscall("prctl", _PR_SET_SECCOMP, _MODE_FILTER, self._pointer, 0, 0)
+        words = [pid if word == OWN_PID else word for step in self._steps for word in step]
+        steps = ctypes.create_string_buffer(struct.pack("=" + "HBBI" * len(self._steps), *words))
+        in_memory = struct.pack("@HP", len(self._steps), ctypes.addressof(steps))
+        syscall("prctl", _PR_SET_SECCOMP, _MODE_FILTER, in_memory, 0, 0)

@@ -19,17 +19,15 @@ from . import (
     NOTICES,
     PIPES,
     REQUEST,
-    attributes,
     audit,
     cells,
     errors,
     facts,
-    fakes,
     probe_api,
     torch_state,
 )
 from .confinement import Sandbox
-from .moved import Moved
+from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
 from .student_namespace import StudentNamespace
 
@@ -62,8 +60,8 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
-    fakes.install(_notebook)
-    attributes.capture()
+    cells.install_fakes(_notebook)
+    torch_state.capture_attributes()
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
 
@@ -147,7 +145,7 @@ class Service:
         probe_api.begin_probe(0)
         self._notebook = cells.Notebook()
         _be_main(self._notebook)
-        fakes.install(self._notebook)
+        cells.install_fakes(self._notebook)
         return torch_state.threads()
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
@@ -162,7 +160,7 @@ class Service:
     def _survey(self, stubs: dict[str, str]) -> Any:
         self._notebook.bindings.put_back()
         torch_state.restore_modes()
-        patched = attributes.restore()
+        patched = torch_state.restore_attributes()
         known, sources = self._notebook.names, self._notebook.sources
         names = {name: answer_status(stub, name, known, sources) for name, stub in stubs.items()}
         return {"names": names, "patched": patched}
@@ -173,7 +171,7 @@ class Service:
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
         words = self._words(code)
-        if attributes.restore():  # what cells, or another question's functions, left in the way of this probe
+        if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
         patched: list[str] = []
         oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
@@ -181,13 +179,13 @@ class Service:
         student = StudentNamespace(self._notebook.names, oracles, patched, values)
         if moved:
             with Moved(moved) as movement:
-                value, raised = _call(words[name], movement.begun_by(student))
+                value, raised = _call(words[name], Beginning(student, movement))
         else:
             value, raised = _call(words[name], student)
         self._notebook.put_back(names)  # another question may need what they were
         patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
-        patched += attributes.restore()
+        patched += torch_state.restore_attributes()
         answer = self._encode(value, raised)
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
         none = [name for name, has_value in values.items() if not has_value]
@@ -201,7 +199,7 @@ class Service:
         words.update(probe_api.WORDS, __builtins__=dict(_builtins))
         loaded = _load(_decode(code))
         _exec(loaded, words)
-        attributes.capture_probe(loaded, module)
+        torch_state.capture_probe(loaded, module)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:

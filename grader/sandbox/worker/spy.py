@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from . import nodes
 from .facts import Snap, snap
-from .graph import graph
+from .graph import behind, graph, register_prehook
 from .torch_objects import is_tensor, made_by
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -41,7 +40,7 @@ def spy(module: Any, *, gradients: bool = False, once_per: str | None = None) ->
         record = records.begin({"inputs": inputs, "output": None, "nodes": 0, **gradient})
         output = forward(*args, **kwargs)
         first = next(tuple.__iter__(output), None) if _is_tuple(output) else output
-        record.update(output=_snap_all(output), nodes=len(nodes.behind(first)))
+        record.update(output=_snap_all(output), nodes=len(behind(first)))
         records.end(record)
         if gradients:
             _listen(first, record)
@@ -94,7 +93,7 @@ def _listen(output: Any, record: dict[str, Any]) -> None:
             before, now = record["gradient"], _detach(gradient)
             record["gradient"] = now if before is None else _add(before, now)
 
-    nodes.register_prehook(node, opaque(arrived))
+    register_prehook(node, opaque(arrived))
 
 
 def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:

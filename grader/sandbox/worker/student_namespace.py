@@ -27,23 +27,6 @@ _type, _id, _issubclass = type, id, issubclass
 _MAX_ITEMS = 3_000  # as many as an answer may have
 
 
-class Arguments:
-    """The arguments of a call, and their classes."""
-
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self._values = values
-        self._kinds = [(value, _type(value)) for value in values if _is_watched(value)]
-
-    def restore(self) -> list[str]:
-        """Put back exchanged classes and make the tensors plain; returns what was changed, for a flag."""
-        changed = []
-        for value, kind in self._kinds:
-            if _type(value) is not kind:
-                _set_class(value, kind)
-                changed.append(f"the class of a {errors.class_name(kind)}")
-        return changed + make_plain(self._values)
-
-
 def make_plain(value: Any) -> list[str]:
     """Make all tensors in a value plain; returns which methods of torch's they had overridden, for a flag.
 
@@ -52,8 +35,13 @@ def make_plain(value: Any) -> list[str]:
     """
     changed: list[str] = []
     for tensor in _tensors(value):
+        kind = _type(tensor)
         if not is_tensor(tensor):
-            _make_torchs_own(tensor)
+            try:
+                _set_class(tensor, _Parameter if _issubclass(kind, _Parameter) else _Tensor)
+            except TypeError:
+                named = errors.class_name(kind)
+                raise TypeError(f"a tensor of the class {named} cannot be read: it has __slots__") from None
         attributes = _attributes(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
             del attributes[name]
@@ -61,18 +49,12 @@ def make_plain(value: Any) -> list[str]:
     return changed
 
 
-def _make_torchs_own(tensor: Any) -> None:
-    kind = _type(tensor)
-    try:
-        _set_class(tensor, _Parameter if _issubclass(kind, _Parameter) else _Tensor)
-    except TypeError:
-        raise TypeError(
-            f"a tensor of the class {errors.class_name(kind)} cannot be read: it has __slots__"
-        ) from None
-
-
-def _is_watched(value: Any) -> bool:
-    return _issubclass(_type(value), _Base) or is_module(value) or is_optimizer(value)
+def _restored_classes(kinds: list[tuple[Any, type]]) -> list[str]:
+    """Give values the classes again that they had; returns what was changed, for a flag."""
+    exchanged = [(value, kind) for value, kind in kinds if _type(value) is not kind]
+    for value, kind in exchanged:
+        _set_class(value, kind)
+    return [f"the class of a {errors.class_name(kind)}" for _, kind in exchanged]
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -124,13 +106,16 @@ class WatchedFunction:
         self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before, arguments = torch_state.listeners(), Arguments((*args, *kwargs.values()))
+        before, given = torch_state.listeners(), (*args, *kwargs.values())
+        watched = (v for v in given if _issubclass(_type(v), _Base) or is_module(v) or is_optimizer(v))
+        kinds = [(value, _type(value)) for value in watched]
         try:
             result = self.__function(*args, **kwargs)
         finally:
             left, patched = torch_state.interceptions(before)
             probe_api.end_call()  # by then nothing of a student's answers for a generator
-            self.__patched += [*(kind for kind in left if kind in _ANSWERING), *patched, *arguments.restore()]
+            self.__patched += [kind for kind in left if kind in _ANSWERING] + patched
+            self.__patched += _restored_classes(kinds) + make_plain(given)
         self.__patched += make_plain(result)
         self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
         return result

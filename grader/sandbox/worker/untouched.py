@@ -19,7 +19,7 @@ The path ``torch`` holds the modes of torch, of Python, and the number of global
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ _type, _id = type, id
 _PLAIN = {id(kind) for kind in (bool, int, float, str, type(None))}  # to compare classes may run a metaclass
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
-_Parts = Iterator[tuple[str, Any]]  # the ends of paths, and what is there
+_Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
 
 
 class Untouched:
@@ -50,7 +50,7 @@ class Untouched:
 
     def __init__(self, **named: Any) -> None:
         self._named = named
-        self._objects = _Numbers()
+        self._numbers: dict[int, tuple[int, Any]] = {}  # holds the objects, so that no id is used twice
         self._kept: dict[str, Any] = {}
 
     def __enter__(self) -> dict[str, Any]:
@@ -59,66 +59,97 @@ class Untouched:
 
     def __exit__(self, *error: object) -> None:
         before, after = self._kept["before"], self._record()
-        changed = _changed(before, after)
+        gone = {path: {"kind": "gone"} for path in before if path not in after}
+        same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
+        changed = gone | {path: entry for path, entry in after.items() if path not in same}
         shown = {"torch", *self._named, *changed}
         self._kept["before"] = {path: entry for path, entry in before.items() if path in shown}
         self._kept["after"] = changed
 
     def _record(self) -> dict[str, Any]:
-        recorder = _Recorder(self._objects)
+        recorder = _Recorder(self._numbers)
         for name, value in self._named.items():
             recorder.add(name, value)
         return recorder.record
 
 
-class _Numbers:
-    """A number for each object; it holds them, so that no identity is used twice."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[int, Any]] = {}
-
-    def of(self, thing: Any) -> int:
-        return self._known.setdefault(_id(thing), (len(self._known), thing))[0]
-
-
 class _Recorder:
     """Records what is on a path and all that can be reached from there, each object once."""
 
-    def __init__(self, objects: _Numbers) -> None:
-        self._objects, self._seen = objects, set[int]()
+    def __init__(self, numbers: dict[int, tuple[int, Any]]) -> None:
+        self._numbers, self._seen = numbers, set[int]()
         self.record: dict[str, Any] = {"torch": {"kind": "modes", **torch_state.modes()}}
 
     def add(self, path: str, value: Any, depth: int = 0) -> None:
         if _id(_type(value)) in _PLAIN:
             self.record[path] = {"kind": "value", "value": value}
             return
-        number = self._objects.of(value)
-        parts: _Parts = iter(())
-        entry: dict[str, Any] = {"kind": "object", "object": number}
+        number = self._number(value)
+        looked_into = None
         if number not in self._seen and depth <= _MAX_DEPTH:
-            entry, parts = self._looked_into(value, entry)
+            looked_into = self._looked_into(value)
         self._seen.add(number)
+        entry, parts = looked_into or ({"kind": "object", "object": number}, ())
         self.record[path] = entry
         for name, part in parts:
             self.add(path + name, part, depth + 1)
 
-    def _looked_into(self, value: Any, entry: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
+    def _number(self, thing: Any) -> int:
+        return self._numbers.setdefault(_id(thing), (len(self._numbers), thing))[0]
+
+    def _looked_into(self, value: Any) -> tuple[dict[str, Any], _Parts] | None:
+        """The entry of what has parts or marks of its own, and the parts; None for any other object."""
         kind = _type(value)
         if torch_objects.is_tensor(value):
-            return _tensor(value, self._objects), iter(())
+            hooks = self._hooks([read(value) for read in _hooks_of_tensor])
+            attributes = sorted(_tensor_dict(value))
+            return {"kind": "tensor", "tensor": Snap(value), "hooks": hooks, "attributes": attributes}, ()
         if torch_objects.is_module(value):
-            return _module(value, self._objects)
+            return self._module(kind, torch_objects.attributes_of(value))
         if torch_objects.is_optimizer(value):
-            return _optimizer(value, self._objects)
-        if kind is list or kind is tuple or kind is dict:
-            return _container(value, self._objects)
-        return entry, iter(())
+            return self._optimizer(kind, torch_objects.attributes_of(value))
+        return self._container(kind, value) if kind is list or kind is tuple or kind is dict else None
 
+    def _module(self, kind: type, held: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
+        left_out: Any = held.get("_non_persistent_buffers_set")
+        buffers = {name for name, _ in items_of(held.get("_buffers"))}
+        names = [name for name in held if _type(name) is str]
+        entry = {
+            "kind": "module",
+            "class": self._number(kind),
+            "training": held.get("training") is True,
+            "hooks": self._hooks([table for name, table in held.items() if name.endswith("hooks")]),
+            "attributes": sorted(names),
+            "persistent": sorted(buffers - (left_out if _type(left_out) is set else set())),
+        }
+        in_tables = [pair for table in _TABLES for pair in items_of(held.get(table))]
+        others = [(n, held[n]) for n in names if not n.startswith("_") and n != "training"]
+        return entry, [(f".{name}", part) for name, part in in_tables + others]
 
-def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    gone = {path: {"kind": "gone"} for path in before if path not in after}
-    same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
-    return gone | {path: entry for path, entry in after.items() if path not in same}
+    def _optimizer(self, kind: type, held: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
+        hooks = self._hooks([table for name, table in held.items() if name.endswith("hooks")])
+        state = [
+            value if _type(value) is dict else dict(items_of(value))
+            for _, value in items_of(held.get("state"))
+        ]
+        parts = [(".param_groups", held.get("param_groups")), (".state", state)]
+        return {"kind": "optimizer", "class": self._number(kind), "hooks": hooks}, parts
+
+    def _container(self, kind: type, value: Any) -> tuple[dict[str, Any], _Parts]:
+        items = list(dict.values(value)) if kind is dict else list(value)
+        entry = {
+            "kind": "container",
+            "type": errors.class_name(kind),
+            "length": len(items),
+            "entries": [0 if _id(_type(item)) in _PLAIN else self._number(item) for item in items],
+        }
+        names = [repr(k) if kind is dict and _type(k) is str else n for n, k in enumerate(value)]
+        return entry, [(f"[{name}]", item) for name, item in zip(names, items, strict=True)]
+
+    def _hooks(self, tables: list[Any]) -> list[int]:
+        """The numbers of the hooks in some tables; a hook with options stands in several of them."""
+        hooks = (hook for table in tables for _, hook in items_of(table))
+        return sorted(self._number(hook) for hook in hooks if not isinstance(hook, bool))
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -136,63 +167,3 @@ def _are_same(one: Snap | None, other: Snap | None) -> bool:
     keys = [torch_objects.memory_key(snap.tensor, snap.storage) for snap in (one, other)]
     alike = one.tensor is other.tensor and keys[0] == keys[1] and one.fields == other.fields
     return alike and _are_same(one.grad, other.grad)
-
-
-def _tensor(tensor: Any, objects: _Numbers) -> dict[str, Any]:
-    hooks = _hooks([read(tensor) for read in _hooks_of_tensor], objects)
-    attributes = sorted(_tensor_dict(tensor))
-    return {"kind": "tensor", "tensor": Snap(tensor), "hooks": hooks, "attributes": attributes}
-
-
-def _module(module: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = torch_objects.attributes_of(module)
-    tables = {name: held.get(name) for name in _TABLES}
-    buffers = tables["_buffers"]
-    left_out: Any = held.get("_non_persistent_buffers_set")
-    entry = {
-        "kind": "module",
-        "class": objects.of(_type(module)),
-        "training": held.get("training") is True,
-        "hooks": _hooks([table for name, table in held.items() if name.endswith("hooks")], objects),
-        "attributes": sorted(name for name in held if _type(name) is str),
-        "persistent": sorted(set(dict(items_of(buffers))) - (left_out if _type(left_out) is set else set())),
-    }
-    return entry, _parts_of_module(held, tables)
-
-
-def _parts_of_module(held: dict[str, Any], tables: dict[str, Any]) -> _Parts:
-    for table in tables.values():
-        for name, part in items_of(table):
-            yield f".{name}", part
-    for name, value in held.items():
-        if _type(name) is str and not name.startswith("_") and name != "training":
-            yield f".{name}", value
-
-
-def _optimizer(optimizer: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    held = torch_objects.attributes_of(optimizer)
-    hooks = _hooks([table for name, table in held.items() if name.endswith("hooks")], objects)
-    entry = {"kind": "optimizer", "class": objects.of(_type(optimizer)), "hooks": hooks}
-    groups = held.get("param_groups")
-    state = items_of(held.get("state"))
-    states = [value if _type(value) is dict else dict(items_of(value)) for _, value in state]
-    return entry, iter([(".param_groups", groups), (".state", states)])
-
-
-def _container(value: Any, objects: _Numbers) -> tuple[dict[str, Any], _Parts]:
-    items = list(dict.values(value)) if _type(value) is dict else list(value)
-    entry = {
-        "kind": "container",
-        "type": errors.class_name(_type(value)),
-        "length": len(items),
-        "entries": [0 if _id(_type(item)) in _PLAIN else objects.of(item) for item in items],
-    }
-    keys = [repr(k) if _type(k) is str else str(n) for n, k in enumerate(value)]
-    names = keys if _type(value) is dict else [str(n) for n in range(len(items))]
-    return entry, ((f"[{name}]", item) for name, item in zip(names, items, strict=True))
-
-
-def _hooks(tables: list[Any], objects: _Numbers) -> list[int]:
-    """The numbers of the hooks in some tables; a hook with options stands in several of them."""
-    hooks = (hook for table in tables for _, hook in items_of(table))
-    return sorted(objects.of(hook) for hook in hooks if not isinstance(hook, bool))

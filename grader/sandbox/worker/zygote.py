@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import array
 import contextlib
+import copy
 import ctypes
 import gc
+import importlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -17,10 +20,11 @@ import sys
 import warnings
 from typing import Any
 
-from . import warm_up
-
 _HEADROOM = 512 << 20  # bytes a worker may have beyond what the zygote has
 _HUGE_PAGE = 2 << 20
+#: Workers by process number, each with its wait status once it has ended. Their parent reaps them, so that
+#: their processor time is counted with its own.
+_Statuses = dict[int, int | None]
 _MANY_WORKERS = 16  # from then on huge pages save more than it takes to make them, up to half a second
 
 
@@ -45,7 +49,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
     Where students' code cannot be confined, ``hello["unprotected"]`` says why.
     """
-    hello["torch"] = warm_up.import_all(settings["preload"])
+    hello["torch"] = _import_all(settings["preload"])
     # After the warm-up: they capture torch as it is from now on. And both: `service` lists what is imported.
     from . import preflight, service
 
@@ -54,7 +58,9 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     sandbox = _tested_sandbox(settings, hello, preflight.preflight)
     if sandbox is None:
         return None
-    warm_up.forget_locks_of_logs()
+    locks = getattr(logging, "_at_fork_reinit_lock_weakset", None)
+    if locks is not None:
+        locks.clear()  # or every worker would give torch's forty loggers new locks; no lock is held here
     gc.freeze()  # keeps the collector's hands off shared pages: 6 MB less a worker
     gc.collect()  # gives back what lies ready for reuse; in a worker that would copy shared pages
     gc.enable()
@@ -93,46 +99,33 @@ def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: 
 
 
 def _serve(control: socket.socket, run: Any) -> None:
-    """Fork on demand until the outside closes its end."""
-    workers = _Workers()
+    """Fork on demand until the outside closes its end; then kill the workers that still run."""
+    statuses: _Statuses = {}
     while True:
         message, ancillary, _, _ = control.recvmsg(1 << 12, socket.CMSG_SPACE(4 * 4))
+        _reap(statuses)
         if not message:
-            workers.end()
+            for pid in [pid for pid, status in statuses.items() if status is None]:
+                os.kill(pid, signal.SIGKILL)
+            _reap(statuses, options=0)
             return
-        workers.reap()
         request = json.loads(message)
         if request["op"] == "status":
-            control.send(json.dumps({"status": workers.statuses.get(request["pid"])}).encode())
+            control.send(json.dumps({"status": statuses.get(request["pid"])}).encode())
         else:
-            if len(workers.statuses) == _MANY_WORKERS:
+            if len(statuses) == _MANY_WORKERS:
                 _use_huge_pages()
-            _fork(control, run, ancillary, workers)
+            _fork(control, run, ancillary, statuses)
 
 
-class _Workers:
-    """The workers by process number, with their wait status once they have ended.
-
-    Their parent reaps them, so that their processor time is counted with its own.
-    """
-
-    def __init__(self) -> None:
-        self.statuses: dict[int, int | None] = {}
-
-    def reap(self, options: int = os.WNOHANG) -> None:
-        """Note which workers have ended; without options, wait for all."""
-        with contextlib.suppress(ChildProcessError):  # there are none
-            while (ended := os.waitpid(-1, options))[0]:
-                self.statuses[ended[0]] = ended[1]
-
-    def end(self) -> None:
-        """Kill the workers that still run, and wait for their end."""
-        for pid in [pid for pid, status in self.statuses.items() if status is None]:
-            os.kill(pid, signal.SIGKILL)
-        self.reap(0)
+def _reap(statuses: _Statuses, options: int = os.WNOHANG) -> None:
+    """Note which workers have ended; without options, wait for all."""
+    with contextlib.suppress(ChildProcessError):  # there are none
+        while (ended := os.waitpid(-1, options))[0]:
+            statuses[ended[0]] = ended[1]
 
 
-def _fork(control: socket.socket, run: Any, ancillary: Any, workers: _Workers) -> None:
+def _fork(control: socket.socket, run: Any, ancillary: Any, statuses: _Statuses) -> None:
     """Fork a worker with the descriptors that came along, and send its pidfd back."""
     descriptors = array.array("i")
     for _, _, data in ancillary:
@@ -148,7 +141,7 @@ def _fork(control: socket.socket, run: Any, ancillary: Any, workers: _Workers) -
                 run(descriptors)
             finally:
                 os._exit(0)  # the child never returns into the zygote's loop
-        workers.statuses[pid] = None
+        statuses[pid] = None
         pidfd = os.pidfd_open(pid)
         socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd])
         os.close(pidfd)
@@ -177,3 +170,78 @@ def _use_huge_pages() -> None:
             libc.madvise(start, end - start, advise_huge)
             for page in range(start, end, _HUGE_PAGE):
                 libc.madvise(page, _HUGE_PAGE, collapse)
+
+
+# What is imported and done once, so that no worker does it for the first time.
+
+#: What notebooks import sooner or later because torch itself does it lazily.
+_LAZY = (
+    "torch._subclasses.schema_check_mode",  # the first tensor that is printed
+    *("torch.autograd.gradcheck", "torch.func", "torch.nn.utils.parametrizations", "torch.optim"),
+    *("torch.testing", "torch.utils.checkpoint", "torch.utils.data"),
+    *("asyncio", "collections", "copy", "dataclasses", "functools", "itertools", "math", "numpy.testing"),
+    *("random", "statistics", "textwrap", "time", "typing"),
+)
+#: The same, for workers that can open no file later; too slow to be imported where they can.
+_LAZY_WHERE_SEALED = (
+    *("torch._dynamo", "torch.fx.experimental.symbolic_shapes"),
+    "torch._decomp.decompositions_for_jvp",  # forward-mode differentiation
+    *("torch.utils.benchmark", "numpy.polynomial", "doctest", "tracemalloc"),
+)
+
+
+def _import_all(preload: list[str]) -> str:
+    """Import what workers share and warm it up; returns the version of torch."""
+    import torch
+
+    from . import access, lazy_imports
+
+    torch.set_num_threads(1)
+    lazy = _LAZY if access.landlock_version() else (*_LAZY_WHERE_SEALED, *_LAZY)
+    for name in (*lazy, *preload):
+        with contextlib.suppress(Exception):  # what is not installed fails in the cell that needs it
+            importlib.import_module(name)
+    lazy_imports.install()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
+    _warm_up(torch)
+    return torch.__version__.partition("+")[0]
+
+
+def _warm_up(torch: Any) -> None:
+    """Do once what most notebooks do.
+
+    Torch reads lazily what it could not read in the cage (``/proc/cpuinfo``, kernels), and makes tables which
+    every worker would have to copy. Nothing parallel and no backward: after one, a child that nests backwards
+    60 deep crashes.
+    """
+    nn = torch.nn
+    for _ in range(2):
+        cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+        optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], 0.1, momentum=0.9)
+        nn.functional.mse_loss(readout(cell(torch.randn(4, 2))), torch.zeros(4, 1))
+        for parameter in cell.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        optimizer.zero_grad()
+
+        leaf = torch.ones(3, requires_grad=True)
+        product = leaf * torch.randn(3, generator=torch.Generator().manual_seed(1))
+        product.register_hook(lambda gradient: gradient).remove()
+        product.retain_grad()
+        for tensor in (leaf, product, product.sum(), product.detach().double().clone()):
+            str(tensor)
+        torch.equal(leaf, leaf), torch.allclose(leaf, leaf)
+        torch.manual_seed(0)
+        with torch.no_grad():
+            leaf.add_(0)
+
+        model = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+        handle = model[0].register_forward_hook(lambda *_: None)
+        model(torch.ones(1, 2))
+        handle.remove()
+        model.load_state_dict(copy.deepcopy(model).state_dict())
+        str(model), dict(model.named_parameters()), dict(model.named_modules())
+    for kind in vars(torch.optim).values():  # torch wraps the `step` of a class when the first of it is made
+        if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
+            with contextlib.suppress(Exception):  # some want more than parameters
+                kind([nn.Parameter(torch.zeros(1))], lr=0.1)
