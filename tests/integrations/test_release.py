@@ -379,7 +379,7 @@ for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "y
 """
 OF_STUDENTS = """
 import os
-import grader.integrations.export.github_check
+import grader.integrations.export.github
 from grader import xray
 from click.testing import CliRunner
 from grader.cli import main

@@ -1,8 +1,8 @@
 """What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
 
 A source is listed (`source`); a function for its system says who handed in what, and when (`systems`); and
-`layout` puts each notebook into its student's folder, and writes down what it took from where and when
-(`record`). Decisions:
+`layout` puts each notebook into its student's folder, and writes down what it took from where and when.
+Decisions:
 
 * **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
   told: ``--prefix`` mends a wrong guess, and nothing would mend a class of ``leaves-ada`` and ``leaves-ben``.
@@ -20,8 +20,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.grading.roster import ROSTER
-from grader.integrations.collect.layout import Changes, lay_out, plan_targets, student_folders
-from grader.integrations.collect.record import Record
+from grader.integrations.collect.layout import Changes, Record, lay_out, plan_targets, student_folders
 from grader.integrations.collect.source import REPOSITORY, Source, open_source
 from grader.integrations.collect.systems import list_submissions
 

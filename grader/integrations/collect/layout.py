@@ -1,33 +1,111 @@
-"""The folder of submissions, to which each collecting adds; each file is complete or not there.
+"""The folder of submissions, and its record; each collecting adds to it.
 
-A student whom a system knows by an id keeps the folder of that id; others are known by their names. A newer
-version replaces a notebook that is still what the record says. What a person changed or put here is kept. A
-cap keeps a student with many notebooks from costing the others.
+`collected.csv` says what was collected, of which student, from where and when. A student whom a system knows
+by an id keeps the folder of that id; others are known by their names. A newer version replaces a notebook
+that is still what the record says. What a person changed or put here is kept. A cap keeps a student with many
+notebooks from costing the others.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import os
+import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
 from grader.grading.roster import ROSTER
-from grader.integrations.collect.record import RECORD, Record, collision_key
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.integrations.collect.systems import HandedIn, Student
 from grader.notebooks.files import NOTEBOOK, SKIPPED_FOLDERS
-from grader.text import distinct_file_name, file_name, some
+from grader.results.store import read_run
+from grader.text import distinct_file_name, file_name, printable, some, utf8_text, without_formula
 
+RECORD = "collected.csv"
 MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
 MAX_STUDENT_BYTES = 500 << 20
 """The most that these may hold."""
+_COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
 _RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
+
+
+def collision_key(name: str) -> str:
+    """Equal for names that some file system takes for the same."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _recorded(text: str) -> str:
+    """A stranger's text as the record holds it."""
+    return without_formula(printable(text))
+
+
+class Record:
+    """What was collected into a folder of submissions, and the students' folders that are there.
+
+    Raises:
+        GraderError: the record cannot be read.
+    """
+
+    def __init__(self, submissions: Path) -> None:
+        names = sorted(entry.name for entry in os.scandir(submissions) if entry.is_dir())
+        self.folders = {collision_key(name): name for name in names}
+        self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        path = submissions / RECORD
+        try:
+            for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))):
+                self._rows[row["student"], row["notebook"]] = {name: row[name] or "" for name in _COLUMNS}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, csv.Error) as error:
+            raise GraderError(
+                f"{path} cannot be read ({error}): move it away; what was collected before is kept then."
+            ) from error
+        self._folder_of_id: dict[tuple[str, str], str] = {}
+        self._notebooks: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        there = {_recorded(name): name for name in names}
+        for row in self._rows.values():
+            if row["id"] and row["student"] in there:
+                folder = there[row["student"]]
+                self._folder_of_id.setdefault((row["system"], row["id"]), folder)
+                self._notebooks[folder, row["system"]][row["id"]].add(row["notebook"])
+
+    def folder_of(self, student: Student) -> str | None:
+        """The folder of the student whom the system knows by that id, if there is one."""
+        return self._folder_of_id.get((student.system, _recorded(student.id))) if student.id else None
+
+    def ids(self, folder: str, system: str) -> dict[str, set[str]]:
+        """By which ids a system knows whose folder it is, and the notebooks that came with each."""
+        return self._notebooks.get((folder, system), {})
+
+    def sha256_of(self, folder: str, notebook: str) -> str | None:
+        """The hash of what was laid out in a student's folder under a name."""
+        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        return row["sha256"] if row else None
+
+    def remember(  # noqa: PLR0913, PLR0917 - the columns
+        self, folder: str, notebook: str, student: Student, origin: str, sha256: str, modified: float
+    ) -> None:
+        """Note what lies there now; `modified` is in seconds since 1970."""
+        when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
+        identity = (student.system, student.id) if student.id else ("", "")
+        values = [_recorded(value) for value in (folder, notebook, *identity, when, sha256, origin)]
+        self._rows[values[0], values[1]] = dict(zip(_COLUMNS, values, strict=True))
+
+    def content(self) -> bytes:
+        """The file."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(self._rows[key] for key in sorted(self._rows))
+        return utf8_text(text.getvalue()).encode()
 
 
 def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[dict[Student, str], list[str]]:
@@ -46,13 +124,19 @@ def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[di
     several, by_name = set(), set()
     # Who is known keeps the folder, whoever else of that name comes now.
     for student in sorted(names, key=lambda s: (record.folder_of(s) is None, s.name, s.identity)):
-        folder = record.folder_of(student) or _spelt(student.name, record)
-        if record.folder_of(student) is None:
-            others = record.ids(folder, student.system)
-            if len(named[collision_key(student.name)]) > 1 or _is_anothers(others, student, names[student]):
+        known = record.folder_of(student)
+        folder = known or _spelt(student.name, record)
+        if known is None:
+            ids = record.ids(folder, student.system)
+            by_id = {*ids}
+            if (
+                student.system == "moodle"
+            ):  # it numbers people anew in each assignment: who handed in the same
+                by_id = {number for number in ids if ids[number] & names[student]}
+            if by_id or len(named[collision_key(student.name)]) > 1:
                 several.add(student.name)
                 folder = _spelt(_with_id(student), record)
-            elif others:
+            elif ids:
                 by_name.add(folder)
         if owners.setdefault(collision_key(folder), student.identity) != student.identity:
             # Another student's folder got this student's name, to tell it apart.
@@ -67,16 +151,6 @@ def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[di
         known = ", ".join(some(sorted(by_name), MOST_NAMED))
         notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {known}.")
     return folders, notes
-
-
-def _is_anothers(ids: Mapping[str, set[str]], student: Student, notebooks: Collection[str]) -> bool:
-    """Whether a folder is that of a namesake.
-
-    Moodle numbers people anew in each assignment, so there another id tells only who handed in the same.
-    """
-    if student.system != "moodle":
-        return bool(ids)
-    return not set().union(*ids.values()).isdisjoint(notebooks)
 
 
 def _with_id(student: Student) -> str:
@@ -119,10 +193,20 @@ def plan_targets(
     for notebook in notebooks:
         of_folder[folders[notebook.student]].append(notebook)
     for folder in sorted(of_folder):
-        names: set[str] = set()
-        kept = list(_affordable(folder, _latest_first(of_folder[folder]), skipped))
-        of_student = [Target(folder, _distinct(notebook, names), notebook) for notebook in kept]
-        targets += sorted(of_student, key=lambda target: target.name)
+        taken: set[str] = set()
+        kept: list[Target] = []
+        size = 0
+        for notebook in _latest_first(of_folder[folder]):
+            if len(kept) >= MAX_NOTEBOOKS:
+                limit = f"the {MAX_NOTEBOOKS} notebooks"
+            elif size + notebook.file.size > MAX_STUDENT_BYTES:
+                limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks"
+            else:
+                size += notebook.file.size
+                kept.append(Target(folder, _distinct(notebook, taken), notebook))
+                continue
+            skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
+        targets += sorted(kept, key=lambda target: target.name)
     return targets, skipped
 
 
@@ -132,20 +216,6 @@ def _latest_first(notebooks: Sequence[HandedIn]) -> list[HandedIn]:
     latest: dict[str, HandedIn] = {}
     older = [n for n in ordered if latest.setdefault(collision_key(n.name), n) is not n]
     return [*latest.values(), *older]
-
-
-def _affordable(folder: str, notebooks: Sequence[HandedIn], skipped: list[Skipped]) -> Iterator[HandedIn]:
-    count = size = 0
-    for notebook in notebooks:
-        if count >= MAX_NOTEBOOKS:
-            limit = f"the {MAX_NOTEBOOKS} notebooks"
-        elif size + notebook.file.size > MAX_STUDENT_BYTES:
-            limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks"
-        else:
-            count, size = count + 1, size + notebook.file.size
-            yield notebook
-            continue
-        skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
 
 
 def _distinct(notebook: HandedIn, taken: set[str]) -> str:
@@ -189,7 +259,6 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
         try:
             for target in targets:
                 path = folder / target.folder / target.name
-                _require_room(path)
                 _put(target, path, record, changes)
         finally:
             write_atomic(folder / RECORD, record.content())
@@ -201,16 +270,13 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
     return changes
 
 
-def _require_room(path: Path) -> None:
+def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
+    """Put a notebook where it belongs, unless something there has to stay."""
     for place, fits, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
         if place.is_symlink():
             raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
         if place.exists() and not fits(place):
             raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
-
-
-def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
-    """Put a notebook where it belongs, unless something there has to stay."""
     notebook = target.notebook
     try:
         content = notebook.file.read()
@@ -237,3 +303,16 @@ def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
         (changes.written if there is None else changes.replaced).append(target.path)
     modified = path.stat().st_mtime
     record.remember(target.folder, target.name, notebook.student, notebook.file.path, sha256, modified)
+
+
+def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str, str]:
+    """The id of each student in a system such as ``canvas``, as far as it was collected.
+
+    The `results` of ``grade`` say where the submissions are, and the record lies there.
+    """
+    try:
+        record = Record(Path(read_run(results)["submissions"]))
+    except (OSError, KeyError, TypeError, GraderError):
+        return {}
+    ids = {student: [*record.ids(student, system)] for student in students}
+    return {student: known[0] for student, known in ids.items() if len(known) == 1}

@@ -247,18 +247,13 @@ def _commit_times(clone: Path) -> dict[Parts, int]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    return _parse_log(done.stdout.decode("utf-8", "surrogateescape"))
-
-
-def _parse_log(log: str) -> dict[Parts, int]:
-    """Read the log; its newest commit comes first, so the first time of a file is its last."""
     times: dict[Parts, int] = {}
     committed = 0
-    for entry in log.split("\0"):
+    for entry in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
         if entry.startswith(_COMMIT_MARK):
             committed = int(entry.removeprefix(_COMMIT_MARK)) * 10**9
         elif is_notebook((path := entry.removeprefix("\n")).rpartition("/")[2]):
-            times.setdefault(tuple(path.split("/")), committed)
+            times.setdefault(tuple(path.split("/")), committed)  # the newest commit comes first
     return times
 
 

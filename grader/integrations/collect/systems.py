@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
@@ -319,7 +318,9 @@ def _parse_metadata(content: bytes) -> Metadata:
                     people[folder, number][str(key)] = value.strip()
             case str(folder), ":created_at":
                 with suppress(ValueError):  # then the file's own time counts
-                    times[folder] = _nanoseconds(value)
+                    when = datetime.fromisoformat(re.sub(r" (?=Z|[+-]\d)", "", value.strip()))
+                    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+                    times[folder] = max(int(when.timestamp()), 0) * 10**9
     if not people and not times:
         raise ValueError("it names no submission")
     groups: dict[str, list[Student]] = defaultdict(list)
@@ -330,14 +331,28 @@ def _parse_metadata(content: bytes) -> Metadata:
 
 
 def _values(content: bytes) -> Iterator[tuple[tuple[str | int | None, ...], str]]:
-    """Each text of a YAML file, behind the keys and the numbers in lists that lead to it."""
+    """Each text of a YAML file, behind the keys and the numbers in lists that lead to it.
+
+    Students' outputs stand in the file, so no object is made of it.
+
+    Raises:
+        ValueError: it would cost too much: it is too large or too deep, or repeats parts of itself.
+    """
+    if len(content) > MAX_METADATA_BYTES:
+        raise ValueError(f"it is larger than {MAX_METADATA_BYTES >> 20} MiB")
     path: list[str | int | None] = []  # None where a key comes next
-    for event in _events(content):
+    for event in yaml.parse(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it repeats parts of itself by aliases")
         if isinstance(event, yaml.CollectionStartEvent):
             path.append(None if isinstance(event, yaml.MappingStartEvent) else 0)
+            if len(path) > _MAX_DEPTH:
+                raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
             continue
         if isinstance(event, yaml.CollectionEndEvent):
             path.pop()
+        elif not isinstance(event, yaml.ScalarEvent):
+            continue  # where the file begins and ends
         elif path and path[-1] is None:
             path[-1] = event.value
             continue
@@ -345,29 +360,3 @@ def _values(content: bytes) -> Iterator[tuple[tuple[str | int | None, ...], str]
             yield tuple(path), event.value
         if path:
             path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
-
-
-def _events(content: bytes) -> Iterator[Any]:
-    """What a YAML file holds, in its order; students' outputs stand in it, so no object is made of it.
-
-    Raises:
-        ValueError: it would cost too much: it is too large or too deep, or repeats parts of itself.
-    """
-    if len(content) > MAX_METADATA_BYTES:
-        raise ValueError(f"it is larger than {MAX_METADATA_BYTES >> 20} MiB")
-    depth = 0
-    for event in yaml.parse(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("it repeats parts of itself by aliases")
-        if isinstance(event, (yaml.CollectionStartEvent, yaml.CollectionEndEvent)):
-            depth += 1 if isinstance(event, yaml.CollectionStartEvent) else -1
-        elif not isinstance(event, yaml.ScalarEvent):
-            continue  # where the file begins and ends
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
-        yield event
-
-
-def _nanoseconds(text: str) -> int:
-    when = datetime.fromisoformat(re.sub(r" (?=Z|[+-]\d)", "", text.strip()))
-    return max(int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()), 0) * 10**9

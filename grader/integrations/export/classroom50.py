@@ -38,7 +38,7 @@ def write_files(export: Export) -> None:
     if sum(map(len, export.results.values())) > 1:
         known = {"CLASSROOM": os.environ.get("CLASSROOM", "")}
     for stem, results in export.results.items():
-        factor = _common_factor(results, export.course.settings.partial_credit) or 1
+        factor = _common_factor(results, export.course.settings.partial_credit)
         points = {p for result in results for a in result.questions for p in (a.score, a.max_score)}
         if not all(_is_whole(factor * value) for value in points):
             export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
@@ -80,8 +80,8 @@ def _result_json(result: Result, factor: int, environment: Mapping[str, str]) ->
     }
 
 
-def _common_factor(results: Sequence[Result], partial_credit: float) -> int | None:
-    """The smallest factor that makes all points of an assignment whole; None where it is above 1,000.
+def _common_factor(results: Sequence[Result], partial_credit: float) -> int:
+    """The smallest factor that makes all points of an assignment whole; 1 where it is above 1,000.
 
     Points earned have no part in it, so another notebook does not change it.
     """
@@ -90,7 +90,7 @@ def _common_factor(results: Sequence[Result], partial_credit: float) -> int | No
         points |= {answer.max_score, partial_credit * answer.max_score}
         points |= {check.max_points for check in answer.checks}
     factors = range(1, _LARGEST_FACTOR + 1)
-    return next((factor for factor in factors if all(_is_whole(factor * value) for value in points)), None)
+    return next((factor for factor in factors if all(_is_whole(factor * value) for value in points)), 1)
 
 
 def _is_whole(value: float) -> bool:

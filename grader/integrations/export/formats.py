@@ -6,25 +6,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.export import (
-    Export,
-    canvas,
-    classroom50,
-    github,
-    gradescope,
-    junit,
-    moodle,
-)
+from grader.integrations.export import Export, classroom50, github, gradebooks, gradescope, junit
 from grader.results.gradebook import still_handed_in
 from grader.results.store import read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
-    "canvas": canvas.write_files,
+    "canvas": gradebooks.write_canvas,
     "classroom50": classroom50.write_files,
     "github": github.write_files,
     "gradescope": gradescope.write_files,
     "junit": junit.write_files,
-    "moodle": moodle.write_files,
+    "moodle": gradebooks.write_moodle,
 }
 _FILLED = ("canvas", "moodle")  # a gradebook that was exported there
 
@@ -45,7 +37,10 @@ def write_export(form: str, export: Export) -> None:
     Raises:
         GraderError: there is nothing to export, or it cannot be written.
     """
-    if form != "gradescope" or _has_results(export):
+    is_graded = (export.folder / "submissions").is_dir()
+    if form != "gradescope" or (
+        is_graded and any(result.assignment in export.stems for result in read_results(export.folder))
+    ):
         _read_results(export)
     else:  # the zips can be made before grading
         export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
@@ -54,11 +49,6 @@ def write_export(form: str, export: Export) -> None:
             f"The last run into {export.folder} was stopped: grade again, or some results are missing."
         )
     FORMATS[form](export)
-
-
-def _has_results(export: Export) -> bool:
-    stored = read_results(export.folder) if (export.folder / "submissions").is_dir() else []
-    return any(result.assignment in export.stems for result in stored)
 
 
 def _read_results(export: Export) -> None:

@@ -1,8 +1,7 @@
 """Gradescope's ``results.json``, and the autograder zip, which grades there.
 
 * **All of a result is visible**: a test for each question, with its checks in the test's text. A single
-hidden
-  test would hide the total from the student.
+  hidden test would hide the total from the student.
 * **Otter-grader is the frame of the zip**, and ``otter_plugin`` grades in the sandbox. The zip holds the
   master and the hidden checks of an assignment, so it is for the instructor only. They lie beside Otter's
   ``files/``, because Otter copies that folder into the submission's, where a student's files win.
@@ -10,13 +9,13 @@ hidden
 
 from __future__ import annotations
 
+import io
 import json
 import platform
 import re
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,10 +144,17 @@ def autograder(course: Course, stem: str) -> bytes:
         folder = Path(temporary)
         wheel = build_wheel(SOURCES, folder / "wheels")
         generated = _generate(folder, {**_CONFIG, "plugins": [{_PLUGIN: {"stem": stem}}]}, wheel.name)
-        members = generated | dict(_course_files(course, stem))
+        members = generated | _course_files(course, stem)
         members["run_otter.py"] = _RUN.encode()
         members[f"wheels/{wheel.name}"] = wheel.read_bytes()
-        return _zip(folder / "final.zip", members)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(members):
+            member = zipfile.ZipInfo(name, _THEN)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = (0o100755 if name in _EXECUTABLE else 0o100644) << 16
+            archive.writestr(member, members[name])
+    return made.getvalue()
 
 
 def _generate(folder: Path, config: dict[str, object], wheel: str) -> dict[str, bytes]:
@@ -195,16 +201,17 @@ def _requirements(wheel: str) -> list[str]:
     ]
 
 
-def _course_files(course: Course, stem: str) -> Iterator[tuple[str, bytes]]:
+def _course_files(course: Course, stem: str) -> dict[str, bytes]:
     """The files of a course that grade an assignment, by their names in the zip."""
+    files = {"course/course.toml": settings_toml(course.settings, stem).encode()}
     helpers = course.root / "tests" / "hidden" / "inside.py"
     paths = [course.assignment(stem).path, course.check_file(stem), *([helpers] if helpers.is_file() else [])]
     for path in paths:
         try:
-            yield f"course/{path.relative_to(course.root).as_posix()}", path.read_bytes()
+            files[f"course/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
         except OSError as error:
             raise GraderError(f"{path} cannot be read ({error.strerror}): make it readable") from error
-    yield "course/course.toml", settings_toml(course.settings, stem).encode()
+    return files
 
 
 def settings_toml(settings: Settings, stem: str) -> str:
@@ -219,13 +226,3 @@ def settings_toml(settings: Settings, stem: str) -> str:
         *(f"{question} = {worth!r}" for question, worth in settings.points.get(stem, {}).items()),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _zip(path: Path, members: dict[str, bytes]) -> bytes:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
-        for name in sorted(members):
-            member = zipfile.ZipInfo(name, _THEN)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = (0o100755 if name in _EXECUTABLE else 0o100644) << 16
-            made.writestr(member, members[name])
-    return path.read_bytes()
