@@ -136,8 +136,11 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     confined here.
     """
     if cage:
-        _examine_cage()
-        return
+        from grader.sandbox.self_test import run_self_test
+
+        examined = run_self_test()
+        click.echo(str(examined))
+        sys.exit(ProtectionError.exit_status if examined.refusal else 0)
     if mutants:
         _try_mutants(assignments, question, jobs)
         return
@@ -197,15 +200,6 @@ def _selected(course: Course, assignments: Sequence[str], question: str | None) 
     """The assignments, all where none is named; with a question, those of them that have it."""
     stems = course.select(assignments)
     return stems if question is None else course.stems_asking(stems, question)
-
-
-def _examine_cage() -> None:
-    from grader.sandbox.self_test import run_self_test
-
-    report = run_self_test()
-    click.echo(str(report))
-    if report.refusal:
-        sys.exit(ProtectionError.exit_status)
 
 
 @click.command()

@@ -19,13 +19,10 @@ _PATH = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
-def _cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
+# As many as there are processors that this process may use.
+_JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(1), default=_cores, show_default="processors", help="Workers at a time."
+    "--jobs", type=click.IntRange(1), default=_JOBS, show_default="processors", help="Workers at a time."
 )
 assignment_option = click.option(
     "--assignment",

@@ -79,10 +79,13 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         Raises:
             GraderError: there is no sandbox, or the zip is broken; Otter then writes no result.
         """
-        course = self._course()
-        stem = self.plugin_config["stem"]
+        notebook = Path(self.submission_path)
+        root = notebook.parent.parent
+        course = _course_in(root / "source" / "course")
+        # Where Otter was started by our script, the folder of all that was handed in.
+        handed_in = root / _HANDED_IN if (root / _HANDED_IN).is_dir() else notebook
         with tempfile.TemporaryDirectory() as temporary, chdir(course.root):
-            result = _graded(course, stem, self._handed_in(), Path(temporary))
+            result = _graded(course, self.plugin_config["stem"], handed_in, Path(temporary))
         ours = GradingResults.from_ottr_json(json.dumps(_as_otter_reads(result)))
         for question in result.questions:
             ours.update_score(question.id, question.score)
@@ -90,23 +93,12 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         results.__class__ = CagedResults
         results.document = results_json(result, course.settings.feedback)
 
-    def _course(self) -> Course:
-        """The course in the zip, and no other."""
-        root = self._root / "source" / "course"
-        if root.is_dir() and (course := Course.find(root)).root == root.resolve():
-            return course
-        raise GraderError(
-            f"{root} holds no course: make the zip anew by `python -m grader export gradescope`"
-        )
 
-    def _handed_in(self) -> Path:
-        """The notebook or, where Otter was started by our script, the folder of all that was handed in."""
-        folder = self._root / _HANDED_IN
-        return folder if folder.is_dir() else Path(self.submission_path)
-
-    @property
-    def _root(self) -> Path:
-        return Path(self.submission_path).parent.parent
+def _course_in(root: Path) -> Course:
+    """The course in the zip, and no other."""
+    if root.is_dir() and (course := Course.find(root)).root == root.resolve():
+        return course
+    raise GraderError(f"{root} holds no course: make the zip anew by `python -m grader export gradescope`")
 
 
 def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:

@@ -258,15 +258,14 @@ def _handed_out_near(path: Path) -> dict[str, StudentNotebook]:
     """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself."""
     here = path.absolute().parent
     for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
-        others = [other for other in sorted(folder.glob(NOTEBOOKS)) if not _is_same_file(other, path)]
-        notebooks = [_handed_out(other, other.lstat().st_mtime_ns) for other in others]
+        notebooks = [
+            _handed_out(other, other.lstat().st_mtime_ns)
+            for other in sorted(folder.glob(NOTEBOOKS))
+            if not (other.exists() and path.exists() and other.samefile(path))
+        ]
         if found := {notebook.stem: notebook for notebook in notebooks if notebook}:
             return found
     return {}
-
-
-def _is_same_file(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)
 
 
 @lru_cache
@@ -306,17 +305,14 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
         headings, [*(later.index for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
         check = checks.get(identity)
+        asked = check and check.function
         below = [other for other in document.cells[cell.index + 1 : end] if other.number]
-        stub = next((other for other in below if _is_stub(other, check)), None)
-        function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
+        defined = [(other, names) for other in below if (names := functions_and_classes(other.source))]
+        stub, names = next((pair for pair in defined if asked is None or asked in pair[1]), (None, []))
+        function = asked or next(iter(names), None)
         if function:
             prose = cell.source.partition("\n")[2].strip()
             yield Question(identity, title, prose, function, stub, check)
-
-
-def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:
-    names = functions_and_classes(cell.source)
-    return bool(names) if check is None or check.function is None else check.function in names
 
 
 def cell_name(number: int, source: str) -> str:

@@ -48,9 +48,14 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
         elif error is not None:
             write({"cell": number, "failure": _failure(error, f"<cell {number}>", notebook)})
     notebook.bindings.put_back()
-    _offer_otter()
+    otter = types.ModuleType("otter.test_files")
+    vars(otter)["test_case"] = OtterTest
+    sys.modules["otter.test_files"] = otter
     for question in request["questions"]:
-        identity, status = question["id"], _status(question, notebook)
+        identity, function = question["id"], question["function"]
+        status = "answered" if function in notebook.names else "missing"
+        if question["stub"]:
+            status = answer_status(question["stub"], function, notebook.names, notebook.sources)
         write({"question": identity, "status": status})
         file = f"<public check of {identity}>"
         for number, test in enumerate(_tests(question["source"], file) if status == "answered" else ()):
@@ -59,12 +64,6 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
             failure = _run_test(test, file, notebook)
             faulthandler.cancel_dump_traceback_later()
             write({"question": identity, "test": number, "failure": failure})
-
-
-def _status(question: dict[str, Any], notebook: Notebook) -> str:
-    if question["stub"]:
-        return answer_status(question["stub"], question["function"], notebook.names, notebook.sources)
-    return "answered" if question["function"] in notebook.names else "missing"
 
 
 class OtterTest:
@@ -82,12 +81,6 @@ class OtterTest:
         code = self.test.__code__
         asked = code.co_varnames[: code.co_argcount]
         self.test(**{name: names if name == "env" else names.get(name) for name in asked})
-
-
-def _offer_otter() -> None:
-    module = types.ModuleType("otter.test_files")
-    vars(module)["test_case"] = OtterTest
-    sys.modules["otter.test_files"] = module
 
 
 def _tests(source: str, file: str) -> list[OtterTest]:

@@ -62,12 +62,10 @@ class XRay:
 
     def _line(self, tensor: Named) -> str:
         """One tensor in a line of text."""
-        words = ["leaf" if tensor.leaf else f"made by {self._maker(tensor)}"]
+        maker = "a node not shown" if tensor.made_by is None else self._graph.nodes[tensor.made_by].op
+        words = ["leaf" if tensor.leaf else f"made by {maker}"]
         words.append("requires grad" if tensor.requires_grad else "no grad")
         words.append("inference tensor" if tensor.version is None else f"version {tensor.version}")
         if tensor.leaf or tensor.retains:
             words.append(".grad set" if tensor.grad else ".grad None")
         return f"  {tensor.name}: {', '.join(words)}"
-
-    def _maker(self, tensor: Named) -> str:
-        return "a node not shown" if tensor.made_by is None else self._graph.nodes[tensor.made_by].op

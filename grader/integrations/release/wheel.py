@@ -54,12 +54,16 @@ def build_wheel(root: Path, folder: Path) -> Path:
         try:
             _copy(root, sources)
             _run_setuptools(sources, built)
-            return _put(next(built.glob("*.whl")), folder)
+            wheel = next(built.glob("*.whl"))
+            target, content = folder / wheel.name, wheel.read_bytes()
+            if not target.is_file() or target.read_bytes() != content:
+                write_atomic(target, content)
         except OSError as error:
             raise GraderError(
                 f"{error.filename or folder}: the grader's wheel cannot be written ({error.strerror}): mend"
                 " that or choose another folder."
             ) from error
+    return target
 
 
 def _copy(root: Path, sources: Path) -> None:
@@ -91,10 +95,3 @@ def _run_setuptools(sources: Path, built: Path) -> None:
     if done.returncode or not any(built.glob("*.whl")):
         last = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2][:_LONGEST_ERROR]
         raise BrokenRunError(f"the grader's wheel could not be built (setuptools says: {last or 'nothing'}).")
-
-
-def _put(wheel: Path, folder: Path) -> Path:
-    target, content = folder / wheel.name, wheel.read_bytes()
-    if not target.is_file() or target.read_bytes() != content:
-        write_atomic(target, content)
-    return target
