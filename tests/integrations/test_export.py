@@ -402,16 +402,16 @@ def test_a_sheet_reads_as_csv_does_and_changes_what_it_is_told(tmp_path_factory,
     assert list(again) == [*rows[:at], changed, *rows[at + 1 :]]
 
 
-def test_two_students_who_may_be_one_person_are_neither():
-    """Folders that differ only in case cannot both be the login, and nobody says which is."""
-    matched = match(["Ada", "ada", "ben"], {1: ["ada"], 2: ["ben", "Ben Büchner"]})
-    assert matched == ({"ben": 2}, [], ["Ada", "ada"])
-
-
-def test_whoever_may_be_two_rows_is_neither():
-    """Two people of one name are told apart by nobody, and the other students are found."""
-    matched = match(["ada", "ben"], {1: ["ada", "s-1"], 2: ["ada", "s-2"], 3: ["ben"]})
-    assert matched == ({"ben": 3}, [], ["ada"])
+@pytest.mark.parametrize(
+    ("students", "names", "found"),
+    [
+        (["Ada", "ada", "ben"], {1: ["ada"], 2: ["ben", "Ben Büchner"]}, ({"ben": 2}, [], ["Ada", "ada"])),
+        (["ada", "ben"], {1: ["ada", "s-1"], 2: ["ada", "s-2"], 3: ["ben"]}, ({"ben": 3}, [], ["ada"])),
+    ],
+)
+def test_whoever_may_be_another_is_nobody(students, names, found):
+    """Folders that differ only in case may be one person, and one name two: the others are found."""
+    assert match(students, names) == found
 
 
 # Moodle

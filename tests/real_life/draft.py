@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -99,56 +99,32 @@ def code(source, **fields):
 
 @dataclass(frozen=True)
 class Case:
-    """What a student handed in, and what must come of it.
+    """What a student handed in, and what must come of it."""
 
-    Attributes:
-        name: of the case, and the student's folder unless `files` says more.
-        title: what the student did; what must happen.
-        stem: the assignment, or None where nobody can tell.
-        points: of each question.
-        unanswered: the questions that are not `answered`, with their status.
-        cells: for each cell that failed, in order, how its error begins.
-        says: fragments of the messages of questions.
-        error: a fragment of the sentence, where the notebook is in error.
-        make: gives the files, by their path below the submissions.
-    """
-
-    name: str
-    title: str
-    stem: str
-    points: str
-    unanswered: dict[str, str]
-    cells: tuple[str, ...]
-    says: dict[str, str]
-    error: str | None
+    name: str  # of the case, and the student's folder unless `case` is told another
+    title: str  # what the student did; what must happen
+    stem: str  # the assignment
+    points: str  # of each question
     student: str
-    files: Callable[[], dict[str, bytes]]
+    files: Callable[[], dict[str, bytes]]  # gives them, by their path below the submissions
+    unanswered: dict[str, str] = field(default_factory=dict)  # questions not `answered`, with their status
+    cells: tuple[str, ...] = ()  # for each cell that failed, in order, how its error begins
+    says: dict[str, str] = field(default_factory=dict)  # fragments of the messages of questions
+    error: str | None = None  # a fragment of the sentence, where the notebook is in error
 
 
 CASES: list[Case] = []
 
 
-def case(
-    stem="01_leaves",
-    points=None,
-    *,
-    file=None,
-    student=None,
-    unanswered=None,
-    cells=(),
-    says=None,
-    error=None,
-):
-    """Enter a function into the class.
+def case(stem="01_leaves", points=None, *, file=None, student=None, **expected):
+    """Enter a function into the class, with fields of a case.
 
     It is given the solved draft and edits it, or returns what is handed in instead: text, bytes, or several
     files by their names. `points` None: everything.
     """
 
     def enter(function):
-        name = function.__name__
-        owner = name if student is None else student
-        worth = FULL[stem] if points is None else points
+        owner = student or function.__name__
 
         def files():
             draft = Draft(stem)
@@ -158,20 +134,9 @@ def case(
             return {f"{owner}/{path}": _bytes(content) for path, content in made.items()}
 
         title = " ".join((function.__doc__ or "").split())
-        CASES.append(
-            Case(
-                name,
-                title,
-                stem,
-                worth,
-                unanswered or {},
-                cells,
-                says or {},
-                error,
-                owner.partition("/")[0],
-                files,
-            )
-        )
+        worth = FULL[stem] if points is None else points
+        folder = owner.partition("/")[0]
+        CASES.append(Case(function.__name__, title, stem, worth, folder, files, **expected))
         return function
 
     return enter

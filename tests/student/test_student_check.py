@@ -173,6 +173,7 @@ Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
         ([], "Missing argument 'NOTEBOOK'"),
         (["99_letters.ipynb"], "is no notebook of this course"),
         (["98_broken.ipynb"], "is not a notebook: its text is not JSON"),
+        (["README.md"], "README.md is no notebook: name one, such as 01_small.ipynb\n"),
     ],
 )
 def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
@@ -182,6 +183,7 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
     write_work(tmp_path, [])
     write(tmp_path / "99_letters.ipynb", {"cells": [], "metadata": {}})
     (tmp_path / "98_broken.ipynb").write_text("{")
+    (tmp_path / "README.md").write_text("# Autograd")
     done = run("check", *arguments)
     assert done.exit_code == 2
     assert said in done.stderr
@@ -253,16 +255,6 @@ def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_nea
     handed = f"egin again: move it aside, and copy {Path('.handout/01_small.ipynb')} to 01_small.ipynb."
     assert (handed in done.stderr) == is_near
     assert ("get the notebook anew from where the course" in done.stderr.lower()) != is_near
-
-
-def test_another_file_is_no_notebook(tmp_path, monkeypatch):
-    """A file that is not called as a notebook is not said to have been cut off."""
-    monkeypatch.chdir(tmp_path)
-    write_work(tmp_path, [])
-    (tmp_path / "README.md").write_text("# Autograd")
-    done = run("check", "README.md")
-    assert done.exit_code == 2
-    assert done.stderr == "grader: README.md is no notebook: name one, such as 01_small.ipynb\n"
 
 
 def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):
