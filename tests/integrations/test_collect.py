@@ -83,7 +83,7 @@ def test_the_container_of_gh_classroom_clone_names_the_prefix(tmp_path):
 
 @pytest.mark.parametrize("git", [True, False])
 def test_the_prefix_common_to_all_clones_is_left_out_and_told(tmp_path, git):
-    """Without a container it is what all share, up to a hyphen; a download without `.git` counts as a clone."""
+    """Without a container it is what all share, up to a hyphen; a download without `.git` is a clone."""
     for name in ("bptt-hw-anna-lee", "bptt-hw-ben", "bptt-hw-annabel"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb", git=git)
     collected = collect(tmp_path / "in", tmp_path / "out")
