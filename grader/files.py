@@ -35,19 +35,12 @@ def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
     Args:
         unfinished: the temporary name, on the same disk; None for a name beside the file.
     """
-    with _temporary(path, unfinished) as temporary:
-        yield temporary
-        temporary.replace(path)
-
-
-@contextmanager
-def _temporary(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
-    """A name without a file, before and after."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished or path.with_name(f".unfinished-{os.getpid()}-{next(_numbers)}")
     try:
         temporary.unlink(missing_ok=True)  # of a run that was killed; or a link, which must not be followed
         yield temporary
+        temporary.replace(path)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

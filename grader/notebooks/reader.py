@@ -1,4 +1,4 @@
-"""The code cells of a notebook, read as data, and the assignment that the notebook answers.
+"""The cells of a notebook, read as data, its public checks, and the assignment that it answers.
 
 Nothing in a notebook is validated, parsed as Python, run or believed. Real notebooks (Colab's, VS Code's, old
 tools') break the schema in many ways, and hostile ones are made to exhaust the reader. So the cells come from
@@ -204,6 +204,60 @@ def _claimed_assignment(document: Any) -> str | None:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
             return utf8_text(stem)
     return None
+
+
+@dataclass(frozen=True)
+class DocumentCell:
+    """A cell of any kind."""
+
+    index: int  # among all cells
+    number: int  # among the code cells, counted from 1 as in feedback; 0 where it holds no code
+    id: str  # in format 4.5, else ""
+    source: str  # its lines end with a newline
+
+
+@dataclass(frozen=True)
+class Document:
+    """A notebook as it lies on the disk."""
+
+    path: Path
+    content: bytes  # of the file
+    notebook: Notebook  # its code cells, and the assignment it claims
+    cells: tuple[DocumentCell, ...]  # all its cells; none in the old format 3, where they lie on worksheets
+    tests: Mapping[str, str]  # the public checks in its metadata, by the question's id
+
+
+def read_document(path: Path) -> Document:
+    """Read a notebook with all its cells.
+
+    Raises:
+        NotebookError: it cannot be read or is no notebook.
+    """
+    file = read_file(path)
+    document = json_of(file)
+    notebook = notebook_in(document, file)
+    raw = document.get("cells")  # an object, or `notebook_in` had refused it
+    cells: list[DocumentCell] = []
+    code = iter(notebook.cells)
+    for index, cell in enumerate(raw if isinstance(raw, list) else []):
+        fields = cell if isinstance(cell, dict) else {}
+        identity = fields["id"] if isinstance(fields.get("id"), str) else ""
+        if fields.get("cell_type") == "code":
+            of_code = next(code)
+            cells.append(DocumentCell(index, of_code.number, identity, of_code.source))
+        else:
+            cells.append(DocumentCell(index, 0, identity, _text(fields.get("source"))))
+    tests = {}
+    match document:
+        case {"metadata": {"otter": {"tests": dict() as found}}}:
+            tests = {name: source for name, source in found.items() if isinstance(source, str)}
+    return Document(path, file.content, notebook, tuple(cells), tests)
+
+
+def _text(source: Any) -> str:
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    return utf8_text(source).replace("\r\n", "\n") if isinstance(source, str) else ""
 
 
 def recognise(

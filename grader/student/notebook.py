@@ -15,9 +15,8 @@ from grader.course.assignment import heading_of
 from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.definitions import functions_and_classes
-from grader.notebooks.document import Document, DocumentCell, read_document
 from grader.notebooks.files import NotebookError, is_notebook
-from grader.notebooks.reader import Cell, Notebook, recognise
+from grader.notebooks.reader import Cell, Document, DocumentCell, Notebook, read_document, recognise
 from grader.text import terminal_line, terminal_text
 
 #: The names of a course's notebooks.

@@ -13,7 +13,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.files import atomic_path
 from grader.notebooks.definitions import defines
-from grader.notebooks.document import Document, DocumentCell, read_document
+from grader.notebooks.reader import Document, DocumentCell, read_document
 from grader.student.notebook import Question, StudentNotebook
 from grader.text import file_name, terminal_text
 

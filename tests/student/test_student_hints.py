@@ -13,7 +13,7 @@ from grader.cli import main
 from grader.course.course import Course
 from grader.course.public_check import otter_test, read_public_check
 from grader.errors import GraderError
-from grader.notebooks.document import read_document
+from grader.notebooks.reader import read_document
 from grader.student.hints import hints_to
 from grader.student.notebook import find_notebook, open_notebook, questions_of
 
