@@ -304,14 +304,17 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
         headings, [*(later.index for later, _ in headings[1:]), len(document.cells)], strict=False
     ):
         check = checks.get(identity)
-        asked = check and check.function
         below = [other for other in document.cells[cell.index + 1 : end] if other.number]
-        defined = [(other, names) for other in below if (names := functions_and_classes(other.source))]
-        stub, names = next((pair for pair in defined if asked is None or asked in pair[1]), (None, []))
-        function = asked or next(iter(names), None)
+        stub = next((other for other in below if _is_stub(other, check)), None)
+        function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
             yield Question(identity, title, prose, function, stub, check)
+
+
+def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:
+    names = functions_and_classes(cell.source)
+    return bool(names) if check is None or check.function is None else check.function in names
 
 
 def cell_name(number: int, source: str) -> str:

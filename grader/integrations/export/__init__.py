@@ -1,6 +1,6 @@
 """Results in the formats of other systems.
 
-``formats`` is the table of formats; each has a module with ``write_files``, which writes an ``Export``.
+``formats`` is the table of formats; each has a function, which writes an ``Export``.
 
 * Only results that the gradebook has are exported, because a result outlives its notebook.
 * Students of a teacher's list are matched by exact names, never guessed.
