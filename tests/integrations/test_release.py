@@ -1,6 +1,7 @@
 """`release` writes what students get, keeps what others wrote there, and gives nothing away."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -113,74 +114,53 @@ def answer_of_the_first_question():
     return answer[1]
 
 
-def leak_into_metadata(folder, notebook):
-    notebook["metadata"]["otter"]["kept"] = [{"deep": answer_of_the_first_question()}]
-    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
+def zipped(name, content):
+    """A zip with one member."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(name, content)
+    return made.getvalue()
 
 
-def leak_into_a_comment_of_a_cell(folder, notebook):
-    lines = answer_of_the_first_question().splitlines(keepends=True)
-    notebook["cells"][3]["source"] = [f"#   {line}" for line in lines]
-    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
-
-
-def leak_into_an_output(folder, notebook):
-    outputs = [{"output_type": "stream", "name": "stdout", "text": answer_of_the_first_question()}]
-    notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": "", "outputs": outputs})
-    (folder / "01_leaves.ipynb").write_text(json.dumps(notebook))
-
-
-def leak_into_the_wheel(folder, notebook):
-    checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
-    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("grader/more.py", checks[len(checks) // 2 :])
-
-
-def leak_of_compiled_checks(folder, notebook):
-    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("grader/__pycache__/more.cpython-311.pyc", b"\0\0\0\0")
-
-
-def leak_of_a_known_answer_in_a_nested_archive(folder, notebook):
-    answers = (ROOT / "tests/answers/05_inplace_reinit.py").read_text(encoding="utf-8")
-    with zipfile.ZipFile(folder / "inner.zip", "w") as inner:
-        inner.writestr("a.txt", answers[-600:])
-    with zipfile.ZipFile(folder / "outer.zip", "w") as outer:
-        outer.write(folder / "inner.zip", "inner.bin")
-    (folder / "inner.zip").unlink()
-
-
-def leak_of_a_diagnosis(folder, notebook):
-    checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
-    message = max(re.findall(r'"(The [^"{}]+)"', checks), key=len)
-    (folder / "README.md").write_text(f"You may read: {message} And so on.\n")
-
-
-def leak_of_the_name_of_an_attack(folder, notebook):
-    (folder / "README.md").write_text("See crash_by_faulthandler for this.\n")
-
-
-def leak_of_a_check_in_a_docstring_of_the_package(folder, notebook):
+def leaks():
+    """What a release may give away: by what it is, a file's path and its content."""
+    notebook = json.loads((ROOT / "assignments/01_leaves.ipynb").read_text(encoding="utf-8"))
     checks = (ROOT / "tests/hidden/test_01_leaves.py").read_text(encoding="utf-8")
     (assertion,) = re.findall(r"^def test_\w+\(.*?(?=^@|\Z)", checks, re.DOTALL | re.MULTILINE)[:1]
-    with zipfile.ZipFile(folder / "autograd_grader-1.0.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("grader/checks/check.py", f'"""As in:\n\n{assertion}\n"""\n')
+    diagnosis = max(re.findall(r'"(The [^"{}]+)"', checks), key=len)
+    known = (ROOT / "tests/answers/05_inplace_reinit.py").read_text(encoding="utf-8")[-600:]
+    answer = answer_of_the_first_question()
+    comment = [f"#   {line}" for line in answer.splitlines(keepends=True)]
+    output = {"output_type": "stream", "name": "stdout", "text": answer}
+    deep = {**notebook["metadata"]["otter"], "kept": [{"deep": answer}]}
+    wheel, first = "autograd_grader-1.0.0-py3-none-any.whl", "01_leaves.ipynb"
+
+    def with_cell(**fields):
+        cell = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [], **fields}
+        return json.dumps({**notebook, "cells": [*notebook["cells"], cell]})
+
+    return {
+        "metadata": (first, json.dumps({**notebook, "metadata": {"otter": deep}})),
+        "a comment of a cell": (first, with_cell(source=comment)),
+        "an output": (first, with_cell(outputs=[output])),
+        "the wheel": (wheel, zipped("grader/more.py", checks[len(checks) // 2 :])),
+        "compiled checks": (wheel, zipped("grader/__pycache__/more.cpython-311.pyc", b"\0\0\0\0")),
+        "a known answer in a nested archive": ("outer.zip", zipped("inner.bin", zipped("a.txt", known))),
+        "a diagnosis": ("README.md", f"You may read: {diagnosis} And so on.\n"),
+        "the name of an attack": ("README.md", "See crash_by_faulthandler for this.\n"),
+        "a check in a docstring": (
+            wheel,
+            zipped("grader/checks/check.py", f'"""As in:\n\n{assertion}\n"""\n'),
+        ),
+        "a file by its name": ("tests/hidden/empty.py", ""),
+    }
 
 
-def leak_of_a_file_by_its_name(folder, notebook):
-    (folder / "tests" / "hidden").mkdir(parents=True)
-    (folder / "tests" / "hidden" / "empty.py").touch()
-
-
-@pytest.mark.parametrize(
-    "leak",
-    [value for name, value in globals().copy().items() if name.startswith("leak_")],
-    ids=lambda f: f.__name__,
-)
-def test_the_search_would_find_a_leak(leak, secrets, tmp_path):
+@pytest.mark.parametrize(("path", "content"), leaks().values(), ids=leaks())
+def test_the_search_would_find_a_leak(path, content, secrets, tmp_path):
     """Whatever is planted, the search names the file that it is in."""
-    notebook = json.loads((ROOT / "assignments/01_leaves.ipynb").read_text(encoding="utf-8"))
-    leak(tmp_path, notebook)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_bytes(content.encode() if isinstance(content, str) else content)
     assert secrets.found_in(tmp_path)
 
 

@@ -199,14 +199,18 @@ def test_a_broken_file_says_where_and_what_to_do(read):
 
 
 def test_strange_files(tmp_path):
-    """A missing file, a folder, a pipe and a link are refused at once, even a link to a notebook."""
+    """What is missing, too large, a folder, a pipe or a link, even to a notebook, is refused at once."""
     good = tmp_path / "good.ipynb"
     good.write_text('{"cells": []}')
-    folder, pipe, link = (tmp_path / f"{name}.ipynb" for name in ("folder", "pipe", "link"))
+    names = ("folder", "pipe", "link", "large")
+    folder, pipe, link, large = (tmp_path / f"{name}.ipynb" for name in names)
     folder.mkdir()
+    large.touch()
+    os.truncate(large, MAX_FILE_BYTES + 1)
     os.mkfifo(pipe)
     link.symlink_to(good)
     refused = {folder: "is a folder", pipe: "is a pipe", link: "is a link", Path("/dev/zero"): "a device"}
+    refused[large] = "larger than 100 MiB"
     refused[tmp_path / "none.ipynb"] = "cannot be read.*No such file"
     refused[tmp_path / "a\0b.ipynb"] = "a\ufffdb.ipynb cannot be read"
     with time_limit(10):
@@ -240,15 +244,6 @@ def test_permission_denied(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "open", deny)
     with pytest.raises(NotebookError, match=r"x\.ipynb cannot be read \(Permission denied\)"):
-        read_notebook(path)
-
-
-def test_a_file_too_large_is_not_read(tmp_path):
-    """The size is known before a byte is read."""
-    path = tmp_path / "x.ipynb"
-    with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES + 1)
-    with pytest.raises(NotebookError, match="larger than 100 MiB"):
         read_notebook(path)
 
 
