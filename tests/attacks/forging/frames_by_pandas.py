@@ -4,6 +4,8 @@
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
+import pandas  # in a cell of its own, because each has a second
+# %%
 from pandas.core.computation.scope import ensure_scope
 
 
