@@ -12,7 +12,7 @@ from grader.course import pictures
 from grader.doctor import examine as doctor
 from grader.doctor import mutation_testing, try_probes
 from grader.grading import executor
-from grader.grading.preload import modules_to_preload
+from grader.grading.executor import modules_to_preload
 from grader.sandbox.zygote import Zygote
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.checks.check import describe, entries, instead
-from grader.checks.closeness import (
+from grader.checks.diagnosis import finding_of
+from grader.checks.difference import (
     TOLERANCE,
+    Difference,
     are_close,
     decimals_of,
+    difference_of,
     have_all_digits,
     is_number,
     rounding_of,
     to_decimals,
 )
-from grader.checks.diagnosis import finding_of
-from grader.checks.difference import Difference, difference_of
 from grader.checks.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.sandbox.facts import Raised, Tensor
 

@@ -8,10 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from grader.checks.check import describe, raised
-from grader.checks.closeness import have_all_digits
 from grader.checks.comparison import FEW_DIGITS, because, compare, is_close, require_facts
 from grader.checks.diagnosis import finding_of
-from grader.checks.difference import Difference, difference_of
+from grader.checks.difference import Difference, difference_of, have_all_digits
 from grader.checks.finding import FailedCheckError, diagnosis_and_hint, wrong
 from grader.checks.observation import Sides, is_gradients
 from grader.sandbox.facts import Raised, Tensor
@@ -142,7 +141,7 @@ class _Ladder:
         none_is_zero: bool,
         all_digits: bool,
     ) -> None:
-        self._sentences, self._others = Sentences(of, because), others
+        self._of, self._because, self._others = of, because, others
         self._none_is_zero, self._all_digits = none_is_zero, all_digits
 
     def climb(self, seen: _Gradients, right: _Gradients, wanted: Mapping[str, Any]) -> None:
@@ -192,10 +191,10 @@ class _Ladder:
             elif wanted[name] is None:
                 rung = "connected"
             if rung:
-                text = self._sentences.explained(name, rung, (gradient, None))
+                text = self._explained(name, rung, (gradient, None))
                 alike.setdefault((rung, text), []).append(name)
         for (rung, text), those in alike.items():
-            sentence = self._sentences.of_rung(rung, *those)
+            sentence = self._sentence(rung, *those)
             raise wrong(joined(sentence, text), group=f"{rung} {listed(those)}", is_none=rung == "missing")
 
     def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
@@ -208,7 +207,7 @@ class _Ladder:
             sentence = self._of_wrong_numbers(names, seen, right)
             of_each = replace(difference, clause=f"of each, {difference.clause}")
             pair = seen.gradients[names[0]], right.gradients[names[0]]
-            text = self._sentences.explained("*", difference.kind, pair)
+            text = self._explained("*", difference.kind, pair)
             raise wrong(joined(because(sentence, of_each), text), group=f"{difference.kind} of all")
 
     def _compare_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> None:
@@ -221,9 +220,9 @@ class _Ladder:
         if difference.error is not None:
             raise FailedCheckError(finding_of(difference.error, "raised", sentence, name))
         rung = difference.kind if difference.kind in RUNGS else _OF_NUMBERS.get(difference.kind, "wrong")
-        text = self._sentences.explained(name, rung, pair)
+        text = self._explained(name, rung, pair)
         if rung == "shape":  # the right shape is no secret: it is the differentiated tensor's
-            sentence = self._sentences.of_rung(rung, name, shape=gradient.shape, right=expected.shape)
+            sentence = self._sentence(rung, name, shape=gradient.shape, right=expected.shape)
             how = difference_of(gradient, expected, self._others)
             told = f"{sentence[:-1]}: {how.clause}." if how else sentence
         else:
@@ -241,8 +240,10 @@ class _Ladder:
         output, expected = seen.output, right.output
         are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
         if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
-            return self._sentences.of_rung("wrong", *names)
-        return self._sentences.of_wrong_values(output, names)
+            return self._sentence("wrong", *names)
+        values = f"values of {self._of} are" if output.shape else f"value of {self._of} is"
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
 
     def _is_right(self, gradient: Any, right: Any) -> bool:
         if self._none_is_zero and (gradient is None or right is None):
@@ -254,15 +255,34 @@ class _Ladder:
 
     def fail(self, rung: str, **words: Any) -> None:
         """Fail with the sentence of a rung that is about no name."""
-        text = self._sentences.explained("", rung, (None, None))
-        raise wrong(joined(self._sentences.of_rung(rung, **words), text), group=rung, is_none=rung == "none")
+        text = self._explained("", rung, (None, None))
+        raise wrong(joined(self._sentence(rung, **words), text), group=rung, is_none=rung == "none")
 
     def _fail_with_error(self, rung: str, error: Raised) -> None:
         """Fail with a rung on which an error stands, and what it means."""
-        finding = finding_of(error, "raised", self._sentences.of_rung(rung), rung)
-        text, hint = diagnosis_and_hint(self._sentences.explained("", rung, (None, None)))
+        finding = finding_of(error, "raised", self._sentence(rung), rung)
+        text, hint = diagnosis_and_hint(self._explained("", rung, (None, None)))
         told = f"{finding.sentence} {text}".strip()
         raise FailedCheckError(replace(finding, sentence=told, hint=hint))
+
+    def _sentence(self, rung: str, *names: str, **words: Any) -> str:
+        """The sentence of a rung about some names, or about what goes back."""
+        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
+        name = listed(names)
+        capital = _capital(name) if name.startswith("the ") else name  # code stays as it is
+        nouns = {"of": self._of, "Of": _capital(self._of), "name": name, "Name": capital}
+        return RUNGS[rung].format(**nouns, **verbs, **words)
+
+    def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
+        """The author's explanation for a name on a rung, or ""; `pair` is the seen and the right gradient."""
+        keys = [f"{name}:{rung}", rung, *([f"{name}:wrong", "wrong"] if rung in _WRONG_TOO else [])]
+        for key in keys:  # the closest first
+            text = self._because.get(key)
+            if isinstance(text, str):
+                return text
+            if text is not None and isinstance(pair[0], Tensor):
+                return text(*pair)
+        return ""
 
 
 def _is_nothing(gradient: Any) -> bool:
@@ -276,39 +296,6 @@ def _numbers(gradients: list[Any]) -> list[float] | None:
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """The sentences of an ``assert_gradients``."""
-
-    of: str
-    because: Mapping[str, Explanation]
-
-    def of_rung(self, rung: str, *names: str, **words: Any) -> str:
-        """The sentence of a rung about some names, or about what goes back."""
-        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        name = listed(names)
-        capital = _capital(name) if name.startswith("the ") else name  # code stays as it is
-        nouns = {"of": self.of, "Of": _capital(self.of), "name": name, "Name": capital}
-        return RUNGS[rung].format(**nouns, **verbs, **words)
-
-    def of_wrong_values(self, output: Tensor, names: Sequence[str]) -> str:
-        """The sentence about wrong gradients of wrong values."""
-        values = f"values of {self.of} are" if output.shape else f"value of {self.of} is"
-        verbs = _OF_MANY if len(names) > 1 else _OF_ONE
-        return _OF_WRONG_VALUES.format(values=values, name=listed(names), **verbs)
-
-    def explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
-        """The author's explanation for a name on a rung, or ""; `pair` is the seen and the right gradient."""
-        keys = [f"{name}:{rung}", rung, *([f"{name}:wrong", "wrong"] if rung in _WRONG_TOO else [])]
-        for key in keys:  # the closest first
-            text = self.because.get(key)
-            if isinstance(text, str):
-                return text
-            if text is not None and isinstance(pair[0], Tensor):
-                return text(*pair)
-        return ""
 
 
 def _capital(text: str) -> str:

@@ -105,7 +105,12 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> Findi
     for these. If both a length and a kind differ, the length counts, because a missing part moves all behind
     it. A list and a tuple, or two kinds of number, are always alike.
     """
-    if not strict and _stands_for_anything(seen, expected):
+    either = seen, expected
+    if not strict and (
+        any(fact is None or isinstance(fact, Raised) for fact in either)
+        or all(map(is_gradients, either))
+        or all(map(is_kept, either))
+    ):
         return None
     is_plain = type(seen) is type(expected) and type(seen) in _PLAIN
     if not is_plain and _kind(seen) != _kind(expected):
@@ -125,13 +130,6 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> Findi
     if has_length and len(seen) != len(expected) and (strict or mismatch):
         return _of_form(f"{_place(path)} has {entries(len(seen))} instead of {len(expected)}")
     return mismatch
-
-
-def _stands_for_anything(seen: Any, expected: Any) -> bool:
-    """Whether either fact is None or an error, or both are of a word whose form varies."""
-    if any(fact is None or isinstance(fact, Raised) for fact in (seen, expected)):
-        return True
-    return any(is_form(seen) and is_form(expected) for is_form in (is_gradients, is_kept))
 
 
 def is_kept(fact: Any) -> bool:

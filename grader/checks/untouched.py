@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -147,14 +147,31 @@ def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> I
     """Each part of the object at a path that changed between two records, and a sentence about it."""
     if now["kind"] == "gone":
         yield "identity", f"The caller's {path} is gone."
-    elif then["kind"] != now["kind"]:
+        return
+    if then["kind"] != now["kind"]:
         other = "None" if now.get("value", now) is None else "another object"
         yield "identity", f"The caller's {path} is {other} now."
-    else:
-        yield from _COMPARE[then["kind"]](path, then, now)
+        return
+    match then["kind"]:
+        case "modes":
+            yield from _modes(then, now)
+        case "tensor":
+            yield from _tensor(path, then, now)
+        case "module" | "optimizer":
+            yield from _module(path, then, now)
+        case "container":
+            yield from _container(path, then, now)
+        case "value" | "object" as kind:
+            if now[kind] != then[kind]:
+                told = (
+                    f"was {then[kind]} and is {now[kind]} now" if kind == "value" else "is another object now"
+                )
+                yield ("value" if kind == "value" else "identity"), f"The caller's {path} {told}."
+        case unknown:  # a student's process sent it
+            raise ValueError(f"untouched keeps no {unknown!r}")
 
 
-def _modes(_: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _modes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in then.items():
         if now[name] != value:
             words = [("on" if v else "off") if isinstance(v, bool) else v for v in (value, now[name])]
@@ -244,22 +261,19 @@ def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str
 
 
 def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Changes of a module, or of an optimizer, which has a class and hooks only."""
     if now["class"] != then["class"]:
         yield "class", f"The caller's {path} is of another class now."
-    if now["training"] != then["training"]:
-        mode, other = ("training", "eval") if then["training"] else ("eval", "training")
-        yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
-    for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
-        verb = "no longer has" if name in then["persistent"] else "has"
-        yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
+    if then["kind"] == "module":
+        if now["training"] != then["training"]:
+            mode, other = ("training", "eval") if then["training"] else ("eval", "training")
+            yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
+        for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
+            verb = "no longer has" if name in then["persistent"] else "has"
+            yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
     yield from _hooks(path, then["hooks"], now["hooks"])
-    yield from _attributes(path, then["attributes"], now["attributes"])
-
-
-def _optimizer(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if now["class"] != then["class"]:
-        yield "class", f"The caller's {path} is of another class now."
-    yield from _hooks(path, then["hooks"], now["hooks"])
+    if then["kind"] == "module":
+        yield from _attributes(path, then["attributes"], now["attributes"])
 
 
 def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -272,24 +286,3 @@ def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> It
         )
     elif now["entries"] != then["entries"]:
         yield "entries", f"An entry of the caller's {path} is another object now."
-
-
-def _value(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if now["value"] != then["value"]:
-        yield "value", f"The caller's {path} was {then['value']} and is {now['value']} now."
-
-
-def _object(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if now["object"] != then["object"]:
-        yield "identity", f"The caller's {path} is another object now."
-
-
-_COMPARE: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
-    "modes": _modes,
-    "tensor": _tensor,
-    "module": _module,
-    "optimizer": _optimizer,
-    "container": _container,
-    "value": _value,
-    "object": _object,
-}

@@ -28,7 +28,7 @@ from grader.doctor.outcomes import changed_outcomes, outcomes_file, read_outcome
 from grader.doctor.reused_worker import ObserverPool
 from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
 from grader.doctor.trials import QuestionTrial, begin_untouched
-from grader.grading.preload import modules_of_answers
+from grader.grading.executor import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote
 

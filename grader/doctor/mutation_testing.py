@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from grader.course.course import Course, observe_reference
 from grader.doctor.known_answers import answers_of, equals_of
 from grader.doctor.mutants import Mutant, mutants, normalised_source, possible_edits, without_name
+from grader.grading.executor import modules_of_answers
 from grader.grading.judge import judge
-from grader.grading.preload import modules_of_answers
 from grader.grading.scoring import is_passed
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence

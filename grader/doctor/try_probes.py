@@ -21,7 +21,7 @@ from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, questi
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import place_in_probe, said_in_probe
-from grader.grading.preload import modules_of_answers
+from grader.grading.executor import modules_of_answers
 from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary

@@ -1,17 +1,20 @@
-"""Executors observe notebooks: what all of them do, that of this machine, and what evidence depends on."""
+"""Executors observe notebooks: what all of them do, that of this machine, and what both depend on."""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from platform import python_version
 from typing import Any, Self
 
+from grader.course.assignment import ANSWERS, MASTER
+from grader.course.course import Course
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
@@ -130,3 +133,42 @@ def torch_version(fingerprint: Sequence[str]) -> str | None:
     """The version of torch in an environment, without its build; None where there is no torch."""
     versions = (package.removeprefix("torch ") for package in fingerprint if package.startswith("torch "))
     return next((version.partition("+")[0] for version in versions), None)
+
+
+#: What notebooks import besides torch: once, before the first fork, where a notebook imports it. matplotlib
+#: wants a folder it may write to, and pandas takes as long as torch.
+_PRELOADABLE = {
+    "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
+    "pandas": ("pandas",),
+    "sympy": ("sympy",),
+    "tqdm": ("tqdm.auto",),
+    "torchvision": ("torchvision",),
+    "seaborn": ("seaborn",),
+    "sklearn": ("sklearn",),
+    "scipy": ("scipy",),
+}
+_IMPORT = re.compile(rf"(?:import|from)[ \t]++({'|'.join(_PRELOADABLE)})\b")
+#: What torch imports at the first derivative in forward mode: half a second of the two that a probe has.
+_FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
+_USES_FORWARD_MODE = re.compile("jvp|jacfwd|hessian|linearize|forward_ad")
+
+
+def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
+    """Modules that the zygote imports, because a worker cannot or should not import them itself.
+
+    Args:
+        texts: code that will run, or the file of a notebook as it is. To read its JSON would cost every
+            notebook more than a module costs a class that only names it.
+    """
+    modules: set[str] = set()
+    for text in texts:
+        modules.update(*(_PRELOADABLE[name] for name in _IMPORT.findall(text)))
+        if _USES_FORWARD_MODE.search(text):
+            modules.update(_FORWARD_MODE)
+    return frozenset(modules)
+
+
+def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
+    """The same for the references and the known answers of some assignments."""
+    files = [course.root / path.format(stem) for stem in stems for path in (MASTER, ANSWERS)]
+    return modules_to_preload(file.read_text(encoding="utf-8") for file in files if file.is_file())

@@ -22,7 +22,7 @@ from grader.course.course import Course, observe_reference
 from grader.course.probes import probes_defined
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import broken_probes
-from grader.grading.preload import modules_to_preload
+from grader.grading.executor import modules_to_preload
 from grader.notebooks.reader import Cell, cells_of, read_notebook
 from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts
 from grader.sandbox.observer import observe

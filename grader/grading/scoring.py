@@ -63,6 +63,7 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
 
 _EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
 _NOTHING = PartialCredit(0.0)
+_OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped")  # what a result keeps
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
 
@@ -83,7 +84,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
         status, checks = evidence.names[question.function], rubric.checks_of(question.id)
         if status != "answered":
             unanswered = Finding("unanswered", UNANSWERED[status].format(name=question.function))
-            verdicts = {**verdicts, **_all_failed(checks, unanswered)}
+            verdicts = {**verdicts, **dict.fromkeys((c.id for c in checks), Verdict("failed", unanswered))}
         rule = _EACH_CHECK if question.is_end_task else credit
         questions.append(_question(question, status, checks, verdicts, rule))
     flags = flags_of([*submission.traces, *evidence.traces], evidence.patched)
@@ -98,9 +99,12 @@ def failed(
     evidence: Evidence | None = None,
 ) -> Result:
     """The result of a submission that could not be graded; with a rubric it has all checks, failed."""
+    verdict = Verdict("failed", Finding("unobserved", error))
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
-    why = Finding("unobserved", error)
-    questions = [_question(q, "missing", checks, _all_failed(checks, why), _NOTHING) for q, checks in asked]
+    questions = [
+        _question(question, "missing", checks, dict.fromkeys((c.id for c in checks), verdict), _NOTHING)
+        for question, checks in asked
+    ]
     return _result(submission, error, questions, flags_of(submission.traces), provenance, evidence)
 
 
@@ -138,8 +142,14 @@ def _question(
     verdicts: Mapping[str, Verdict],
     credit: PartialCredit,
 ) -> QuestionResult:
-    points = earned_by_check(checks, verdicts, credit)
-    solved = all(is_passed(check, verdicts) for check in checks)
+    results = []
+    for check, points in zip(checks, earned_by_check(checks, verdicts, credit), strict=True):
+        verdict = verdicts.get(check.id, _UNJUDGED)
+        result = CheckResult(check.id, check.title, verdict.outcome, points, check.points, None, None)
+        if found := verdict.finding:
+            told = {name: getattr(found, name) for name in _OF_FINDING}
+            result = replace(result, **told)
+        results.append(result)
     return QuestionResult(
         question.id,
         question.title,
@@ -147,30 +157,6 @@ def _question(
         status,
         earned(checks, verdicts, credit),
         total(check.points for check in checks),
-        tuple(
-            _check(check, verdicts.get(check.id, _UNJUDGED), worth)
-            for check, worth in zip(checks, points, strict=True)
-        ),
-        question.afterword if solved else None,
+        tuple(results),
+        question.afterword if all(is_passed(check, verdicts) for check in checks) else None,
     )
-
-
-def _check(check: Check, verdict: Verdict, points: float) -> CheckResult:
-    result = CheckResult(check.id, check.title, verdict.outcome, points, check.points, None, None)
-    found = verdict.finding
-    if found is None:
-        return result
-    return replace(
-        result,
-        message=found.message,
-        hint=found.hint,
-        failure=found.failure,
-        kind=found.kind,
-        group=found.group,
-        stopped=found.stopped,
-    )
-
-
-def _all_failed(checks: Sequence[Check], finding: Finding) -> dict[str, Verdict]:
-    """The verdicts on a question where nothing can be judged."""
-    return {check.id: Verdict("failed", finding) for check in checks}

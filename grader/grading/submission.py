@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
-from grader.grading.preload import modules_to_preload_of_file
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook, recognise
 from grader.sandbox.decoding import Notice
@@ -154,7 +154,7 @@ def _read(
             assignment = known.get((item.relative, sha256)) or recognise(
                 item.stem, parse_notebook(file), functions
             )
-            preload = modules_to_preload_of_file(file.content)
+            preload = modules_to_preload([file.content.decode("latin-1")])
         except NotebookError as unreadable:
             assignment, error = recognise(item.stem, None, functions), str(unreadable)
     if assignment is not None:

@@ -19,8 +19,7 @@ from markupsafe import Markup
 
 from grader.reports.templates import HTML
 from grader.results.model import Absence, Earned, Result
-from grader.results.review import case_of, cases
-from grader.results.statistics import AssignmentSummary, summarise
+from grader.results.statistics import AssignmentSummary, case_of, cases, summarise
 
 _FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.checks.closeness import TOLERANCE, are_close, is_number, rounding_of
-from grader.checks.difference import how_it_differs
+from grader.checks.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
 from grader.sandbox.facts import Other, Raised, Tensor
 
 _EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"

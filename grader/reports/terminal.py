@@ -25,8 +25,7 @@ from rich.text import Text
 from grader import signals as interrupt
 from grader.results.gradebook import CHANGES_FILE_NAME, Change, score_text
 from grader.results.model import Absence, Result
-from grader.results.review import case_of, cases
-from grader.results.statistics import summarise
+from grader.results.statistics import case_of, cases, summarise
 from grader.scores import format_points, points_text
 from grader.text import some, terminal_text
 

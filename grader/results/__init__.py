@@ -7,7 +7,7 @@
 * Changes are found by comparing gradebooks, because the gradebook is written only when a run ends. The
   history is written before it, so a run that is killed in between finds its changes again, and does not
   write them twice.
-* Pages and tables are made of results and of summaries of them (`statistics.py`, `review.py`), never of
+* Pages and tables are made of results and of summaries of them (`statistics.py`), never of
   evidence; only pictures are.
 * Evidence is JSON whose first line says on what it depends (`store.py`), so that the rest need not
   be read.

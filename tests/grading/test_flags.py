@@ -6,8 +6,8 @@ import pytest
 from observing import look
 
 from grader.grading import flags
+from grader.grading.executor import modules_to_preload
 from grader.grading.flags import flags_of, traces_in
-from grader.grading.preload import modules_to_preload
 from grader.notebooks.reader import Cell
 from grader.results.model import Flag
 from grader.sandbox.cells import united

@@ -20,8 +20,7 @@ from grader.reports import terminal as class_table
 from grader.reports.class_report import histogram, parts_of_bar, report_html
 from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
-from grader.results.review import cases
-from grader.results.statistics import MessageCount, summarise
+from grader.results.statistics import MessageCount, cases, summarise
 from grader.results.store import result_from_json
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised

@@ -19,9 +19,9 @@ from grader.checks.comparison import assert_close
 from grader.checks.gradients import assert_gradients
 from grader.checks.observation import Observation, is_gradients
 from grader.course.course import Course, observe_reference
+from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.grading.judge import judge
-from grader.grading.preload import modules_to_preload
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import read_notebook, recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey

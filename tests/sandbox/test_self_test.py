@@ -85,7 +85,7 @@ def test_what_is_missing_is_explained():
     assert "version 7" in whole
     assert "user of its own" in whole
     assert "none is kept" in whole
-    assert "grader/grading/preload.py" in report(name="sealed seccomp", landlock=0)
+    assert "grader/grading/executor.py" in report(name="sealed seccomp", landlock=0)
     assert "workers run as you (uid 1000)" in report(user="same", uid=1000)
     assert "become nobody" in report(user="nobody")
     assert "CAP_DAC_READ_SEARCH is kept" in report(kept="CAP_DAC_READ_SEARCH")
