@@ -1,5 +1,6 @@
 """A tiny course with a class, and the commands an instructor gives, in this process."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -48,8 +49,17 @@ class TinyClass:
     def explain(self, *arguments):
         return self.run("explain", *arguments, "--results", self.out)
 
-    def result(self, student):
-        return json.loads((self.out / "submissions" / student / "01_tiny.json").read_text(encoding="utf-8"))
+    def result(self, student, name="01_tiny"):
+        return json.loads((self.out / "submissions" / student / f"{name}.json").read_text(encoding="utf-8"))
+
+    def run_record(self):
+        """What the results say of the last run."""
+        return json.loads((self.out / "run.json").read_text(encoding="utf-8"))
+
+    def scores(self):
+        """The score of each student, as the gradebook has it."""
+        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+            return {row["student"]: row["score"] for row in csv.DictReader(file)}
 
     def files(self, *below):
         """The content of all files, or of those below some folders of the results."""

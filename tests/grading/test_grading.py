@@ -1,19 +1,14 @@
 """Grading a folder: what is graded, what is reused, what is written, and how bad input is met."""
 
-import csv
 import hashlib
 import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from tiny_course import CHECKS, HALF, RIGHT, write_course, write_notebook
+from tiny_course import HALF, RIGHT, write_course, write_notebook
 
-from grader.cli import main
 from grader.course.course import Course
 from grader.errors import ProtectionError
 from grader.grading import executor
@@ -22,73 +17,27 @@ from grader.grading.submission import find_submissions
 from grader.integrations.release import MANIFEST
 
 
-@dataclass
-class Ended:
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-class Class:
-    """A tiny course, a folder of submissions, and the command that grades it."""
-
-    def __init__(self, root: Path) -> None:
-        self.course = write_course(root / "course")
-        self.submissions = root / "submissions"
-        self.out = root / "results"
-
-    def grade(self, *options, submissions=None):
-        """Grade in this process, with the session's zygote."""
-        arguments = ["grade", str(submissions or self.submissions), "--out", str(self.out), *options]
-        ended = CliRunner().invoke(main, arguments)
-        return Ended(ended.exit_code, ended.stdout, ended.stderr)
-
-    def process(self, *options):
-        """Grade in a process of its own."""
-        command = [sys.executable, "-m", "grader", "grade", self.submissions, "--out", self.out, *options]
-        return subprocess.Popen(
-            command, cwd=self.course, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-
-    def edit_checks(self, old, new):
-        """Change the check file, and forget the imported one."""
-        file = self.course / "tests" / "hidden" / "test_01_tiny.py"
-        assert old in CHECKS
-        file.write_text(CHECKS.replace(old, new), encoding="utf-8")
-        sys.modules.pop(file.stem, None)
-
-    def result(self, student, name="01_tiny"):
-        return json.loads((self.out / "submissions" / student / f"{name}.json").read_text(encoding="utf-8"))
-
-    def run(self):
-        return json.loads((self.out / "run.json").read_text(encoding="utf-8"))
-
-    def scores(self):
-        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
-            return {row["student"]: row["score"] for row in csv.DictReader(file)}
-
-    def files(self):
-        return {str(p.relative_to(self.out)): p.read_bytes() for p in self.out.rglob("*") if p.is_file()}
-
-    def evidence_times(self):
-        return {p: p.stat().st_mtime_ns for p in (self.out / "evidence").rglob("*.json")}
-
-
 @pytest.fixture
-def klass(tmp_path, monkeypatch, shared_zygote):
-    made = Class(tmp_path)
-    monkeypatch.chdir(made.course)
+def klass(klass, monkeypatch):
+    """A class of two: all of ada's is right, and half of ben's."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a check file edited twice a second is read twice
-    write_notebook(made.submissions / "ada" / "01_tiny.ipynb", RIGHT)
-    write_notebook(made.submissions / "ben" / "01_tiny.ipynb", HALF)
-    return made
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", HALF)
+    return klass
+
+
+def grade(klass, *options, submissions=None):
+    """How a run ended that may fail."""
+    return klass.run("grade", submissions or klass.submissions, "--out", klass.out, *options)
+
+
+def evidence_times(klass):
+    return {p: p.stat().st_mtime_ns for p in (klass.out / "evidence").rglob("*.json")}
 
 
 def test_partial_credit_is_at_most_half(klass):
     """A check of three points passed in a question of four points earns two."""
-    assert klass.grade().returncode == 0
+    klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
@@ -96,7 +45,7 @@ def test_what_the_stub_passes_earns_nothing_by_itself(klass):
     """A student who changed nothing but the text of the stub earns nothing, and reads why."""
     master = klass.course / "solutions" / "01_tiny.py"
     master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
-    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", [*HALF[:2], f"{HALF[2]} * 1"])
+    klass.hand_in("ben", [*HALF[:2], f"{HALF[2]} * 1"])
     klass.grade()
     leaf = klass.result("ben")["questions"][1]
     assert [(check["outcome"], check["points"]) for check in leaf["checks"]] == [("passed", 0), ("failed", 0)]
@@ -104,7 +53,7 @@ def test_what_the_stub_passes_earns_nothing_by_itself(klass):
     page = (klass.out / "feedback" / "ben" / "01_tiny.md").read_text(encoding="utf-8")
     assert page.count("Checks that pass before anything is written earn nothing") == 1
     before = klass.files()
-    assert "0 new" in klass.grade().stdout
+    assert "0 new" in klass.grade()
     assert klass.files() == before
 
 
@@ -113,7 +62,7 @@ def test_a_second_run_grades_nothing_and_changes_nothing(klass):
     klass.grade()
     before = klass.files()
     second = klass.grade()
-    assert "0 new" in second.stdout
+    assert "0 new" in second
     assert klass.files() == before
 
 
@@ -121,9 +70,9 @@ def test_only_what_is_new_or_changed_is_graded_again(klass):
     """A new notebook and a changed one are graded; the others keep their result."""
     klass.grade()
     before = klass.result("ada")
-    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", RIGHT)
-    write_notebook(klass.submissions / "cem" / "01_tiny.ipynb", HALF)
-    assert "2 new" in klass.grade().stdout
+    klass.hand_in("ben", RIGHT)
+    klass.hand_in("cem", HALF)
+    assert "2 new" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "6", "cem": "2"}
     assert klass.result("ada") == before
 
@@ -131,11 +80,11 @@ def test_only_what_is_new_or_changed_is_graded_again(klass):
 def test_a_changed_assertion_is_judged_without_running_code(klass):
     """The stored evidence is judged anew, and stays as it is."""
     klass.grade()
-    evidence = klass.evidence_times()
-    klass.edit_checks("made.seen.requires_grad", "made.seen.is_leaf")
-    assert "0 new, 2 judged again" in klass.grade().stdout
+    evidence = evidence_times(klass)
+    klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
+    assert "0 new, 2 judged again" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "4"}
-    assert klass.evidence_times() == evidence
+    assert evidence_times(klass) == evidence
 
 
 def test_results_do_not_go_where_students_read(klass):
@@ -145,8 +94,8 @@ def test_results_do_not_go_where_students_read(klass):
     inner = klass.out / "results"
     for out in (klass.out, inner, klass.submissions, klass.submissions.parent):
         klass.out = out
-        ended = klass.grade()
-        assert ended.returncode == 2
+        ended = grade(klass)
+        assert ended.exit_code == 2
         assert "choose another --out" in ended.stderr
     assert sorted(path.name for path in klass.submissions.iterdir()) == ["ada", "ben"]
 
@@ -154,18 +103,18 @@ def test_results_do_not_go_where_students_read(klass):
 def test_who_is_not_on_the_roster_is_named(klass):
     """One of the two may be misspelt: the roster's student is absent, and the folder's is not known."""
     (klass.submissions / "roster.csv").write_text("student\nada\nBen\n", encoding="utf-8")
-    told = klass.grade().stdout
+    told = klass.grade()
     assert "Not on the roster: ben" in told
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
-    assert "Not on the roster" not in klass.grade().stdout
+    assert "Not on the roster" not in klass.grade()
 
 
 def test_a_roster_of_another_class_is_refused(klass):
     """If nobody is on it, everybody would be absent: nothing is graded, and the likely name is told."""
     roster = klass.submissions / "roster.csv"
     roster.write_text("student\nAda\nBen\n", encoding="utf-8")
-    ended = klass.grade()
-    assert (ended.returncode, klass.out.exists()) == (2, False)
+    ended = grade(klass)
+    assert (ended.exit_code, klass.out.exists()) == (2, False)
     assert f"{roster} names nobody who handed in: its column `student`" in ended.stderr
     assert "ada is not on it: did you mean Ada?" in ended.stderr
 
@@ -173,32 +122,32 @@ def test_a_roster_of_another_class_is_refused(klass):
 def test_a_changed_probe_observes_again(klass):
     """Evidence of other questions asked is not used."""
     klass.grade()
-    evidence = klass.evidence_times()
-    klass.edit_checks("student.leaf(3)", "student.leaf(4)")
+    evidence = evidence_times(klass)
+    klass.edit_checks(("student.leaf(3)", "student.leaf(4)"))
     klass.grade()
-    after = klass.evidence_times()
+    after = evidence_times(klass)
     assert all(after[path] > time for path, time in evidence.items())
 
 
 def test_force_grades_again_with_other_inputs(klass):
     """--force forgets the seed, and everything is new."""
     klass.grade()
-    seed = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["seed"]
-    assert "2 new" in klass.grade("--force").stdout
-    assert json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["seed"] != seed
+    seed = klass.run_record()["seed"]
+    assert "2 new" in klass.grade("--force")
+    assert klass.run_record()["seed"] != seed
 
 
 def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
     """--student grades one student; the gradebook still holds all that were graded before."""
     klass.grade()
-    assert "1 new" in klass.grade("--student", "ada", "--force").stdout
+    assert "1 new" in klass.grade("--student", "ada", "--force")
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
 def test_absent_students_of_the_roster_get_a_row(klass):
     """roster.csv names three students; the one who handed in nothing is absent, with nothing."""
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n=zoe\n", encoding="utf-8")
-    assert "absent" in klass.grade().stdout
+    assert "absent" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "2", "'=zoe": "0"}
 
 
@@ -207,7 +156,7 @@ def test_who_handed_in_something_else_has_a_row(klass):
     for student in ("zed", "zoe"):
         (klass.submissions / student).mkdir()
     (klass.submissions / "zed" / "answers.zip").write_bytes(b"PK")
-    assert "No notebook in: zoe" in klass.grade("--assignment", "01_tiny").stdout
+    assert "No notebook in: zoe" in klass.grade("--assignment", "01_tiny")
     assert "zed holds no notebook, only answers.zip" in klass.result("zed", "zed")["error"]
 
 
@@ -216,7 +165,7 @@ def test_an_unreadable_notebook_may_be_of_any_assignment(klass):
     klass.grade()
     (klass.submissions / "zed").mkdir()
     (klass.submissions / "zed" / "homework.ipynb").write_text("{", encoding="utf-8")
-    assert "1 in error, 1 new" in klass.grade("--assignment", "01_tiny").stdout
+    assert "1 in error, 1 new" in klass.grade("--assignment", "01_tiny")
     assert "homework.ipynb is not a notebook" in klass.result("zed", "homework")["error"]
 
 
@@ -224,7 +173,7 @@ def test_results_among_the_submissions_are_no_student(klass):
     """Where results go into the folder of the class, their folder is not taken for a student's."""
     klass.out = klass.submissions / "graded"
     klass.grade()
-    told = klass.grade().stdout
+    told = klass.grade()
     assert "0 new" in told
     assert "No notebook in" not in told
     assert set(klass.scores()) == {"ada", "ben"}
@@ -249,7 +198,7 @@ def test_the_newest_of_several_notebooks_counts(klass):
 def test_an_unknown_notebook_is_in_error_under_its_own_name(klass):
     """Nothing in it belongs to the course; it has a result that says so."""
     write_notebook(klass.submissions / "jun" / "essay.ipynb", ["x = 1"])
-    assert klass.grade().returncode == 0
+    klass.grade()
     result = klass.result("jun", "essay")
     assert (result["status"], result["assignment"], result["score"]) == ("error", None, 0)
     assert "01_tiny" in result["error"]
@@ -257,8 +206,8 @@ def test_an_unknown_notebook_is_in_error_under_its_own_name(klass):
 
 def test_a_notebook_that_only_ends_its_process_is_in_error(klass):
     """Nothing was defined before it was killed: an error, with every check there and failed."""
-    write_notebook(klass.submissions / "kai" / "01_tiny.ipynb", ["import os\nos._exit(0)"] * 4)
-    assert klass.grade().returncode == 0
+    klass.hand_in("kai", ["import os\nos._exit(0)"] * 4)
+    klass.grade()
     result = klass.result("kai")
     assert (result["status"], result["score"]) == ("error", 0)
     assert "ended" in result["error"]
@@ -267,7 +216,7 @@ def test_a_notebook_that_only_ends_its_process_is_in_error(klass):
 
 def test_names_with_markup_reach_pages_escaped(klass):
     """A student's name is text everywhere, never markup."""
-    write_notebook(klass.submissions / "<b>&amp;x" / "01_tiny.ipynb", HALF)
+    klass.hand_in("<b>&amp;x", HALF)
     klass.grade()
     report = (klass.out / "report.html").read_text(encoding="utf-8")
     assert "<b>&amp;x" not in report
@@ -277,9 +226,8 @@ def test_names_with_markup_reach_pages_escaped(klass):
 @pytest.mark.long
 def test_without_a_sandbox_every_result_says_so(klass):
     """--no-sandbox is recorded where people look."""
-    process = klass.process("--no-sandbox")
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    command = [sys.executable, "-m", "grader", "grade", klass.submissions, "--out", klass.out, "--no-sandbox"]
+    subprocess.run(command, cwd=klass.course, capture_output=True, timeout=60, check=True)
     assert klass.result("ada")["provenance"]["protection"] == "none"
     assert "without a sandbox" in (klass.out / "report.html").read_text(encoding="utf-8")
     assert "Graded without a sandbox" in (klass.out / "feedback" / "ada" / "01_tiny.md").read_text(
@@ -296,8 +244,8 @@ def test_without_a_sandbox_every_result_says_so(klass):
 )
 def test_unknown_names_are_told_in_a_sentence(klass, options, told):
     """An unknown assignment or student ends in exit status 2, one sentence, and nothing written."""
-    ended = klass.grade(*options)
-    assert (ended.returncode, ended.stdout) == (2, "")
+    ended = grade(klass, *options)
+    assert (ended.exit_code, ended.stdout) == (2, "")
     assert told in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert not klass.out.exists()
@@ -311,8 +259,8 @@ def test_a_folder_that_cannot_be_graded_is_told_in_a_sentence(klass, tmp_path, k
         place.mkdir()
     if kind == "file":
         place.write_text("no notebook", encoding="utf-8")
-    ended = klass.grade(submissions=place)
-    assert ended.returncode == 2
+    ended = grade(klass, submissions=place)
+    assert ended.exit_code == 2
     assert len(ended.stderr.splitlines()) == 1
     assert str(place) in ended.stderr
     assert not klass.out.exists()
@@ -321,8 +269,8 @@ def test_a_folder_that_cannot_be_graded_is_told_in_a_sentence(klass, tmp_path, k
 def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
     """--out is a file: exit status 2, and the file is as it was."""
     klass.out.write_text("mine", encoding="utf-8")
-    ended = klass.grade()
-    assert ended.returncode == 2
+    ended = grade(klass)
+    assert ended.exit_code == 2
     assert str(klass.out) in ended.stderr
     assert klass.out.read_text(encoding="utf-8") == "mine"
 
@@ -331,15 +279,15 @@ def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
 def test_an_unreadable_notebook_is_in_error(klass):
     """A file that may not be read costs its student's row only."""
     (klass.submissions / "ben" / "01_tiny.ipynb").chmod(0)
-    assert klass.grade().returncode == 0
+    klass.grade()
     assert klass.result("ben")["status"] == "error"
 
 
 def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
     """A probe that raises on the reference is the author's error: exit status 2, no result."""
-    klass.edit_checks("student.leaf(3)", "student.leaf('three')")
-    ended = klass.grade()
-    assert ended.returncode == 2
+    klass.edit_checks(("student.leaf(3)", "student.leaf('three')"))
+    ended = grade(klass)
+    assert ended.exit_code == 2
     assert "probe made fails on the reference" in ended.stderr
     assert not (klass.out / "submissions").exists()
 
@@ -357,8 +305,8 @@ def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
         raise ProtectionError("students' code cannot be confined here: no seccomp")
 
     monkeypatch.setattr(executor, "Zygote", refuse)
-    ended = klass.grade()
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    ended = grade(klass)
+    assert (ended.exit_code, len(ended.stderr.splitlines())) == (3, 1)
     assert not (klass.out / "submissions").exists()
 
 
@@ -368,26 +316,26 @@ def test_a_course_among_the_submissions_is_nobodys_course(klass, monkeypatch):
     (mallory / "tests" / "hidden" / "test_01_tiny.py").write_text("raise SystemExit('run by the grader')")
     monkeypatch.chdir(mallory)
     for submissions in (mallory, klass.submissions):
-        ended = klass.grade(submissions=submissions)
-        assert ended.returncode == 2
+        ended = grade(klass, submissions=submissions)
+        assert ended.exit_code == 2
         assert "where only students' work may be" in ended.stderr
 
 
 def test_after_a_finished_run_the_inputs_are_new(klass):
     """Feedback may tell the inputs: who hands in again meets others, and the others keep what they have."""
     klass.grade()
-    first, ada = klass.run(), klass.result("ada")
-    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", RIGHT)
+    first, ada = klass.run_record(), klass.result("ada")
+    klass.hand_in("ben", RIGHT)
     klass.grade()
-    second = klass.run()
+    second = klass.run_record()
     assert first["seed"] != second["seed"]
     assert second["earlier_seeds"] == [first["seed"]]
     assert klass.result("ada") == ada
-    before = klass.evidence_times()
-    klass.edit_checks('"This is not a leaf."', '"No leaf."')
-    assert "2 judged again" in klass.grade().stdout
-    assert klass.evidence_times() == before, "each was judged beside the reference on the inputs it had"
-    assert klass.run()["seed"] == second["seed"]
+    before = evidence_times(klass)
+    klass.edit_checks(('"This is not a leaf."', '"No leaf."'))
+    assert "2 judged again" in klass.grade()
+    assert evidence_times(klass) == before, "each was judged beside the reference on the inputs it had"
+    assert klass.run_record()["seed"] == second["seed"]
     assert len(list((klass.out / "reference").glob("*.json"))) == 2, (
         "one for each seed that a submission was observed with"
     )
@@ -406,22 +354,22 @@ def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(grading, "find_submissions", find_then_change)
-        assert klass.grade().returncode == 0
+        klass.grade()
     result = klass.result("ada")
     assert (result["status"], result["score"]) == ("error", 0)
     assert result["error"] == "The notebook was changed or removed while it was graded; grade again."
     assert result["provenance"]["notebook_sha256"] == found_sha256
     assert klass.scores() == {"ada": "0", "ben": "2"}
     write_notebook(ada, RIGHT)
-    assert "1 new" in klass.grade().stdout
+    assert "1 new" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
 def test_other_limits_mean_another_look(klass):
     """A cell that had a second may do with ten."""
     klass.grade("--cell-seconds", "1")
-    assert "0 new" in klass.grade("--cell-seconds", "1").stdout
-    assert "2 new" in klass.grade("--cell-seconds", "10").stdout
+    assert "0 new" in klass.grade("--cell-seconds", "1")
+    assert "2 new" in klass.grade("--cell-seconds", "10")
 
 
 def test_results_of_an_older_course_break_no_report(klass):
@@ -431,14 +379,14 @@ def test_results_of_an_older_course_break_no_report(klass):
     result = json.loads(path.read_text(encoding="utf-8"))
     del result["questions"][0], result["questions"][0]["checks"][0]
     path.write_text(json.dumps(result), encoding="utf-8")
-    assert klass.grade("--student", "ada").returncode == 0
+    klass.grade("--student", "ada")
     assert "01_tiny" in (klass.out / "report.html").read_text(encoding="utf-8")
 
 
 def test_control_characters_reach_no_page(klass):
     """What an error says is shown without what would control a terminal that shows the page."""
     broken = "raise ValueError('a\\0b\\x1b]0;owned\\x07')"
-    write_notebook(klass.submissions / "ben" / "01_tiny.ipynb", [broken, *RIGHT])
+    klass.hand_in("ben", [broken, *RIGHT])
     klass.grade()
     for page in ("report.html", "feedback/ben/01_tiny.html", "feedback/ben/01_tiny.md"):
         assert not {"\0", "\x1b", "\x07"} & set((klass.out / page).read_text(encoding="utf-8")), page
