@@ -7,13 +7,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import islice
 
-from grader.checks.observation import Observation
 from grader.course.cause import cause_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.executor import Executor
-from grader.grading.judge import collected_checks, error_of
+from grader.grading.judge import collected_checks, error_of, observations_of
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
@@ -170,10 +169,7 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, answers: Evidence)
     functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
-        observations = {
-            probe: Observation(probe, seen.outcome(probe), expected.outcome(probe)) for probe in check.probes
-        }
-        error = error_of(functions[check.id], observations)
+        error = error_of(functions[check.id], observations_of(check, seen, expected))
         if error is not None:
             unsound.setdefault(str(cause_of(error, rubric.path.parent)), check.id)
     if unsound:

@@ -127,6 +127,11 @@ class _Collection:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]
 
 
+def observations_of(check: Check, seen: Evidence, expected: Evidence) -> dict[str, Observation]:
+    """What a check is called with: for each probe that it names, what was seen and what is expected."""
+    return {p: Observation(p, seen.outcome(p), expected.outcome(p)) for p in check.probes}
+
+
 def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> BaseException | None:
     """Call a check: what it raised, or None; pytest's own skips and failures are not exceptions to Python.
 
@@ -146,8 +151,7 @@ def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> B
 def _verdict(
     rubric: Rubric, check: Check, function: CheckFunction, evidence: Evidence, reference: Evidence
 ) -> Verdict:
-    folder = rubric.path.parent
-    observations = {p: Observation(p, evidence.outcome(p), reference.outcome(p)) for p in check.probes}
+    folder, observations = rubric.path.parent, observations_of(check, evidence, reference)
     try:
         error = error_of(function, observations)
     except CourseError as course_error:

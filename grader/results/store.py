@@ -57,7 +57,6 @@ class ResultsStore:
     def __init__(self, path: Path) -> None:
         self.path, self._numbers = path, count()
         self._questions: dict[QuestionResult, QuestionResult] = {}  # each of the results that were read, once
-        self._root = os.fspath(path)
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
@@ -108,7 +107,7 @@ class ResultsStore:
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
         try:
-            return self.shared(_read_result(Path(self._place("submissions", student, name))))
+            return self.shared(_read_result(self._place("submissions", student, name)))
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -152,12 +151,12 @@ class ResultsStore:
 
     def has_feedback(self, student: str, name: str) -> bool:
         """Whether both forms of a submission's feedback are there."""
-        return all(Path(self._place("feedback", student, name, form)).exists() for form in ("md", "html"))
+        return all(self._place("feedback", student, name, form).exists() for form in ("md", "html"))
 
     def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
         """The fingerprint of the evidence that is stored of a submission; None where there is none."""
         try:
-            with Path(self._place("evidence", student, name)).open(encoding="utf-8") as file:
+            with self._place("evidence", student, name).open(encoding="utf-8") as file:
                 head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
             return str(head["fingerprint"])
         except (KeyError, OSError, TypeError, ValueError):
@@ -165,7 +164,7 @@ class ResultsStore:
 
     def evidence(self, student: str, name: str) -> StoredEvidence | None:
         """What was observed of a submission before; None where there is nothing that can be read."""
-        return _read_evidence(Path(self._place("evidence", student, name)))
+        return _read_evidence(self._place("evidence", student, name))
 
     def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
         """Store what was observed, so that a changed assertion need not run student code again."""
@@ -191,9 +190,8 @@ class ResultsStore:
         folder = self.path / "reference"
         return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
 
-    def _place(self, folder: str, student: str, name: str, form: str = "json") -> str:
-        """The path of a submission's file; a text, for thousands of them are looked at in every run."""
-        return f"{self._root}/{folder}/{student}/{name}.{form}"
+    def _place(self, folder: str, student: str, name: str, form: str = "json") -> Path:
+        return self.path / folder / student / f"{name}.{form}"
 
 
 _EVIDENCE = '\n"evidence":'
