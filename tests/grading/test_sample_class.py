@@ -213,13 +213,6 @@ def test_everybody_gets_feedback(graded):
     assert (graded.out / "report.html").is_file()
 
 
-def test_a_second_run_grades_nothing(graded):
-    """Graded again, nothing is new, and every file stays byte for byte what it was."""
-    before = files_in(graded.out)
-    assert ", 0 new." in grade(graded.submissions, graded.out)
-    assert files_in(graded.out) == before
-
-
 @pytest.mark.long
 def test_another_seed_gives_the_same_scores(graded):
     """Another run draws other inputs, and every student earns the same for each question."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grader.checks.check import Check
 from grader.course.rubric import Rubric
 from grader.grading.judge import Verdict
-from grader.grading.scoring import PartialCredit, earned, earned_by_check, is_passed
+from grader.grading.scoring import PartialCredit, earned, earned_by_check
 from grader.scores import apportioned, is_capped, remarks, total
 
 
@@ -146,21 +146,6 @@ def test_passing_one_more_check_never_costs(pairs, data):
     better = [*pairs]
     better[place] = (pairs[place][0], "passed")
     assert earns(*better) >= earns(*pairs)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "answer"),
-    [
-        ({"test_1": Verdict("passed")}, True),
-        ({"test_1": Verdict("failed")}, False),
-        ({"test_1": Verdict("error")}, False),
-        ({"test_2": Verdict("passed")}, False),
-        ({}, False),
-    ],
-)
-def test_a_check_without_a_verdict_did_not_pass(verdicts, answer):
-    """Only a verdict of its own that says so makes a check a passed one."""
-    assert is_passed(check(1, 1), verdicts) is answer
 
 
 @pytest.mark.parametrize(
