@@ -1,5 +1,7 @@
 """The word `graph` tells the autograd graph of named tensors as it is, and disturbs nothing."""
 
+from textwrap import dedent
+
 import pytest
 from observing import look, probe
 
@@ -18,7 +20,7 @@ def seen(zygote, body, *cells):
 
 
 def _probe(body):
-    return probe("f", f"student.f\n{body}")
+    return probe("f", f"student.f\n{dedent(body)}")
 
 
 def of(graph, name):
@@ -102,7 +104,7 @@ def test_gradients_and_retained_gradients(zygote):
     t.sum().backward()
     return graph(t=t, v=v, w=w, u=u)
     """
-    graph = seen(zygote, "\n".join(line[4:] for line in body.splitlines()))
+    graph = seen(zygote, body)
     assert {t.name: (t.grad, t.retains) for t in graph.tensors} == {
         "t": (False, False),
         "v": (True, True),
@@ -348,7 +350,6 @@ class Loop(torch.nn.Module):
 def test_looking_changes_nothing(zygote):
     """No version counter, gradient, reference count or warning comes of it, and backward still works."""
     body = """
-import_ = warned
 w = torch.ones(2, requires_grad=True)
 v = w * w
 y = (v * w).sum()
@@ -363,7 +364,7 @@ found, said = warned(look)
 after = w._version, v._version, nodes(y)
 y.backward()
 return {"same": before == after, "said": said, "grad": w.grad, "leak": graph(y=y)["freed"]}
-""".replace("import_ = warned\n", "")
+"""
     found = look(zygote, ["", ANSWERED], f=_probe(body))["f"]
     assert (found["same"], found["said"], found["leak"]) == (True, [], 2)
     assert found["grad"].value == (3.0, 3.0)

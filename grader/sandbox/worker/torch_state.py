@@ -259,17 +259,14 @@ class _Attributes:
             place.__setattr__(owner, name, values[name])
         for name in hiding:
             place.__delattr__(owner, name)
-        return [f"{_name(owner)}.{name}" for name in (*changed, *hiding)]
+        called = f"{owner.__module__}.{owner.__qualname__}" if is_class else owner.__name__
+        return [f"{called}.{name}" for name in (*changed, *hiding)]
 
 
 def _acts(name: str, value: Any) -> bool:
     """Whether an attribute can be called or asked for another, and is none that Python and torch set."""
     acts = callable(value) or hasattr(type(value), "__get__") or type(value) is types.ModuleType
     return acts and name not in _FLUCTUATING
-
-
-def _name(owner: Any) -> str:
-    return f"{owner.__module__}.{owner.__qualname__}" if isinstance(owner, type) else str(owner.__name__)
 
 
 _modules: list[_Attributes] = []
