@@ -6,7 +6,7 @@ The SVG has no ids, scripts, links or style sheets, so several may stand in a pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
@@ -78,8 +78,8 @@ def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Po
     """Graphviz's layout: the paper's width and height, the centres of boxes, and the points of lines."""
     from pygraphviz import AGraph  # type: ignore[import-untyped]  # noqa: PLC0415 - 0.15 s
 
-    ways = "line" if len(diagram.lines) > _MANY_LINES else "true"
-    paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", splines=ways, **_EFFORT)
+    splines = "line" if len(diagram.lines) > _MANY_LINES else "true"
+    paper = AGraph(directed=True, rankdir="TB", nodesep="0.22", ranksep="0.32", splines=splines, **_EFFORT)
     paper.node_attr.update(label="", shape="box", fixedsize="true")
     paper.edge_attr.update(dir="none")
     for index, box in enumerate(diagram.boxes):
@@ -87,14 +87,7 @@ def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Po
         paper.add_node(index, width=f"{width / _POINT:.4f}", height=f"{height / _POINT:.4f}")
     for line in diagram.lines:
         paper.add_edge(line.start, line.end)
-    drawn = paper.draw(format="plain", prog="dot").decode("ascii")
-    return _read_layout(drawn.splitlines(), diagram)
-
-
-def _read_layout(
-    rows: Iterable[str], diagram: Diagram
-) -> tuple[float, float, list[_Point], list[list[_Point]]]:
-    """Read Graphviz's plain format, rows of words; there, y grows upwards."""
+    drawn = paper.draw(format="plain", prog="dot").decode("ascii")  # rows of words; y grows upwards
     width = height = 0.0
     centres: dict[int, _Point] = {}
     ways: dict[tuple[int, int], list[_Point]] = {}
@@ -102,7 +95,7 @@ def _read_layout(
     def point(x: str, y: str) -> _Point:
         return round(float(x) * _POINT, 1), round(height - float(y) * _POINT, 1)
 
-    for kind, *words in map(str.split, rows):
+    for kind, *words in map(str.split, drawn.splitlines()):
         if kind == "graph":
             width, height = float(words[1]) * _POINT, float(words[2]) * _POINT
         elif kind == "node":

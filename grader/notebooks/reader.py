@@ -97,7 +97,11 @@ def notebook_in(document: Any, file: NotebookFile) -> Notebook:
         NotebookError: it has no list of cells, or exceeds a cap.
     """
     sources = _read_sources(_find_cells(document, file.name), file.name)
-    return Notebook(file.sha256, cells_of(sources), _claimed_assignment(document))
+    claimed = None
+    match document:
+        case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
+            claimed = utf8_text(stem)
+    return Notebook(file.sha256, cells_of(sources), claimed)
 
 
 def json_of(file: NotebookFile) -> Any:
@@ -188,22 +192,10 @@ def _raw_sources(cells: list[Any]) -> Iterator[str]:
             case {"cell_type": "code", "source": [*lines]}:
                 yield "".join(line for line in lines if isinstance(line, str))
             case {"cell_type": "code", "input": [*lines]}:
-                yield _join_old_lines([line for line in lines if isinstance(line, str)])
+                texts = [line for line in lines if isinstance(line, str)]  # of which some tools kept the ends
+                yield ("" if texts and texts[0].endswith(("\n", "\r")) else "\n").join(texts)
             case {"cell_type": "code"}:
                 yield ""
-
-
-def _join_old_lines(lines: list[str]) -> str:
-    """Lines of format 3 as a text; some tools kept the line ends and some did not."""
-    return ("" if lines and lines[0].endswith(("\n", "\r")) else "\n").join(lines)
-
-
-def _claimed_assignment(document: Any) -> str | None:
-    """The assignment that Otter's metadata names, if it is a name at all."""
-    match document:
-        case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
-            return utf8_text(stem)
-    return None
 
 
 @dataclass(frozen=True)
