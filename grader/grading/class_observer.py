@@ -120,11 +120,12 @@ class ClassObserver:
     ) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            evidence = self._store.expected(kind, stem, seed)
+            store, fingerprint = self._store.store, self._store.reference_fingerprint(stem, seed)
+            evidence = store.expected(kind, stem, fingerprint)
             if evidence is None:
                 evidence = observe(stem, seed)
                 if evidence.fault is None and not evidence.starved:
-                    self._store.write_expected(kind, stem, seed, evidence)
+                    store.write_expected(kind, stem, fingerprint, evidence)
             self._expected[kind, stem, seed] = evidence
         return self._expected[kind, stem, seed]
 

@@ -115,14 +115,6 @@ class EvidenceStore:
             *submission.key, StoredEvidence(fingerprint, evidence, self.seed, reference)
         )
 
-    def expected(self, kind: str, stem: str, seed: int) -> Evidence | None:
-        """Stored evidence of the course's own notebooks; see ``ResultsStore.expected``."""
-        return self.store.expected(kind, stem, self.reference_fingerprint(stem, seed))
-
-    def write_expected(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
-        """Store evidence of such a notebook."""
-        self.store.write_expected(kind, stem, self.reference_fingerprint(stem, seed), evidence)
-
     def reference_fingerprint(self, stem: str, seed: int) -> str:
         """A hash of what decides about a reference's evidence."""
         asked = ["reference", self._questions(stem, seed, True)]

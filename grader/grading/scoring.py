@@ -62,7 +62,6 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
 
 
 _EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
-_NOTHING = PartialCredit(0.0)
 _OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped")  # what a result keeps
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
@@ -102,7 +101,7 @@ def failed(
     verdict = Verdict("failed", Finding("unobserved", error))
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
     questions = [
-        _question(question, "missing", checks, dict.fromkeys((c.id for c in checks), verdict), _NOTHING)
+        _question(question, "missing", checks, dict.fromkeys((c.id for c in checks), verdict), _EACH_CHECK)
         for question, checks in asked
     ]
     return _result(submission, error, questions, flags_of(submission.traces), provenance, evidence)

@@ -1,6 +1,6 @@
 """A result: what a submission earned, check by check, and what it was graded with.
 
-From judging to JSON and back (`reader.py`) there is this one form; reading keeps to these types.
+From judging to JSON and back (`store.py`) there is this one form; reading keeps to these types.
 """
 
 from __future__ import annotations
