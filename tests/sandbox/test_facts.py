@@ -505,6 +505,15 @@ def test_noise_is_measured_beside_the_largest_number(form):
     assert large == pytest.approx(4.0 * 2.5e-3)
 
 
+def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
+    """A gradient of 1e-12 that is exactly 0 but for rounding is judged by the numbers beside it, not by luck."""
+    nothing = tensor(value=in_base64([1e-12, -1e-12]))
+    by_luck = tensor(value=in_base64([1.2e-12, -1e-12]))
+    small, large = with_noise(pair(nothing, LARGE), [pair(by_luck, LARGE)])
+    assert small.noise == pytest.approx(4.0 * 2**-22)
+    assert large.noise == 0.0
+
+
 @pytest.mark.parametrize(
     "other", [None, 1, [], pair(SMALL, LARGE)[:1], {"a": 1}, [1.0, 2.0], pair(tensor(shape=[1, 2]), TENSOR)]
 )
