@@ -142,9 +142,9 @@ def is_cut_off(value: Any) -> bool:
 
 
 _MOST_NOISE = 2.5e-3  # of the largest number beside it: what moves further has leapt
-#: A fact that moves by such a part of itself holds nothing but rounding, such as the gradient of a bias before a
-#: normalisation. How far that goes follows from the numbers that cancelled, not from one or two samples of it:
-#: four units in the last place of float32 of the largest number beside it.
+#: A fact that moves by such a part of itself holds nothing but rounding, such as the gradient of a bias in
+#: front of a normalisation. How far that goes follows from the numbers that cancelled, not from one or two
+#: samples of it: four units in the last place of float32 of the largest number beside it.
 _ALL_NOISE, _CANCELLED = 0.1, 2.0**-22
 
 

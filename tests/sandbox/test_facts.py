@@ -506,7 +506,7 @@ def test_noise_is_measured_beside_the_largest_number(form):
 
 
 def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
-    """A gradient of 1e-12 that is exactly 0 but for rounding is judged by the numbers beside it, not by luck."""
+    """A gradient that is 0 but for rounding is judged by the numbers beside it, not by luck."""
     nothing = tensor(value=in_base64([1e-12, -1e-12]))
     by_luck = tensor(value=in_base64([1.2e-12, -1e-12]))
     small, large = with_noise(pair(nothing, LARGE), [pair(by_luck, LARGE)])
