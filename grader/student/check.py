@@ -23,10 +23,12 @@ _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above count
 class Failure:
     """What went wrong, and where in the notebook."""
 
-    text: str  # what a test said or, as in "your code ...", what it did; in lines fit to be shown
-    cell: int | None = None  # the nearest code cell, counted from 1
+    text: str  # what a test said or, as in "Your code ...", what it did; in lines fit to be shown
+    cell: int | None = None  # the nearest code cell, counted from 1; Jupyter shows no such number
     line: int = 0  # in that cell
+    function: str = ""  # in which that line stands
     code: str = ""  # that line
+    meaning: str = ""  # of the error, a clause or a question
     said: bool = False  # by a public test, not by Python
     kind: str = ""  # of the exception, where there was one
 
@@ -172,7 +174,7 @@ class RunLog:
             return Failure(text)
         number, line = at
         lines = ["", *self.notebook.code[number - 1].source.splitlines()]
-        return Failure(text, number, line, "".join(lines[line : line + 1]).strip())
+        return Failure(text, number, line, code="".join(lines[line : line + 1]).strip())
 
     def report(self, question: Question) -> QuestionReport:
         """What is known of a question in the end; a test that ended the process is its last."""
