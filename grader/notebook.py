@@ -33,6 +33,7 @@ from grader.text import terminal_text
 __all__ = ["Notebook"]
 
 _SECONDS = "GRADER_CHECK_SECONDS"  # a variable of the environment: how long a test may take
+_SESSION = "JPY_SESSION_NAME"  # a variable in which Jupyter says which notebook is open
 _LOG = "_autograd_course_log"  # the attribute of IPython's shell that holds it
 _NOT_FOUND = (
     "The checks of {stem} were not found: install the course's package (README.md says how), or put the"
@@ -119,10 +120,12 @@ class Notebook:
             if stub and notebook.handed_out:  # only then it is known how the stub looked
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
+        cell = self._log.last_run(function) if self._log else None
         failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
         return Verdict(
             QuestionReport(question, status, run.tests),
-            failed=self._log.failure_of(function) if self._log else None,
+            failed=cell.failure if cell and function not in cell.given else None,
+            is_outdated=cell is not None and cell.is_outdated(function, Path(os.environ.get(_SESSION, ""))),
             printed=run.printed,
             graph=run.graph,
             hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
@@ -168,7 +171,7 @@ def _find(named: Path | None, folder: Path) -> StudentNotebook:
     Raises:
         GraderError: neither is there.
     """
-    opened = os.environ.get("JPY_SESSION_NAME"), _callers_names().get("__vsc_ipynb_file__")
+    opened = os.environ.get(_SESSION), _callers_names().get("__vsc_ipynb_file__")
     likely = [Path(path) for path in (named, *opened) if path]
     for path in likely:
         if found := notebook_as_handed_out(path):

@@ -6,14 +6,18 @@ import ctypes
 import io
 import signal
 import threading
+import time
 import types
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from grader.notebooks.definitions import defines
+from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import read_document
 from grader.student.check import Failure
 from grader.student.public_tests import failure_of
 from grader.text import without_controls
@@ -30,6 +34,21 @@ class CellRun:
     source: str
     failure: Failure | None
     given: frozenset[str]  # the names that it gave a value, or deleted
+    ended: float  # when, in seconds since the epoch
+
+    def is_outdated(self, function: str, path: Path) -> bool:
+        """Whether a notebook's file, saved since, holds another version of this cell, by the function in it.
+
+        False also where there is no such file, or none that can be read.
+        """
+        try:
+            if path.stat().st_mtime <= self.ended:
+                return False
+            cells = read_document(path).notebook.cells
+        except (OSError, NotebookError):
+            return False
+        saved = [cell.source.strip() for cell in cells if defines(cell.source, function)]
+        return bool(saved) and saved[-1] != self.source.strip()
 
 
 class CellLog:
@@ -43,11 +62,9 @@ class CellLog:
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
 
-    def failure_of(self, function: str) -> Failure | None:
-        """How the cell that defines a function ended when it ran last, if it failed before it defined it."""
-        runs = (run for run in reversed(self._runs) if defines(run.source, function))
-        last = next(runs, None)
-        return last.failure if last and function not in last.given else None
+    def last_run(self, function: str) -> CellRun | None:
+        """The last run of a cell that defines a function."""
+        return next((run for run in reversed(self._runs) if defines(run.source, function)), None)
 
     def _begin(self, _: Any) -> None:
         self._before = {name: id(value) for name, value in self._names.items()}
@@ -59,7 +76,7 @@ class CellLog:
             failure = Failure(**failure_of(error, getattr(error, "filename", None) or "", self._names))
         after = {name: id(value) for name, value in self._names.items()}
         given = frozenset(name for name, _ in self._before.items() ^ after.items())
-        self._runs.append(CellRun(result.info.raw_cell or "", failure, given))
+        self._runs.append(CellRun(result.info.raw_cell or "", failure, given, time.time()))
 
 
 class StoppedError(BaseException):

@@ -47,6 +47,7 @@ class Verdict:
 
     Attributes:
         failed: how the last run of the question's cell failed, where it did not define the function anew.
+        is_outdated: whether the notebook was saved with another version of that cell since it ran.
         printed: what the function printed meanwhile, and the warnings.
         graph: behind what the function was given and returned the last time.
         hints: to be shown, the newest last.
@@ -54,6 +55,7 @@ class Verdict:
 
     found: QuestionReport
     failed: Failure | None
+    is_outdated: bool
     printed: Printed
     graph: Graph | None
     hints: tuple[Hint, ...]
@@ -85,6 +87,8 @@ class Verdict:
                 return f"{told} So {question.function} is not defined: mend the cell, and run it again."
             passes = "passes" if self.found.status == "passes" else "does not pass"
             return f"{told} In memory is still your old function, which {passes}."
+        if self.is_outdated:
+            return f"The cell of {name} was changed after it ran: run it again, for this judges what ran."
         if self.found.status == "missing":
             return f"Run the cell of {name} first: {question.function} is not defined."
         if self.found.status == "untouched":

@@ -70,7 +70,7 @@ CASES = [
             'grader.check("q2")',
         ],
         "fails",
-        "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: return",
+        "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: ",
     ),
     (
         "an error in a helper",
@@ -256,6 +256,17 @@ def test_the_checks_are_found(files, words, tmp_path):
     before = f"import pathlib, grader.student.notebook as n; n._BROUGHT = pathlib.Path({brought!r})\n"
     ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before)
     assert words in text
+
+
+def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path):
+    """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
+    path = write(tmp_path / "01_small.ipynb", handed_out())
+    before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
+    now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))
+    cells = [FIRST, ANSWERS["q1"], "import os\n" + now, CHECK, later, CHECK]
+    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before)
+    assert "was changed" not in same
+    assert (status, "The cell of q1 was changed after it ran" in other) == ("passes", True)
 
 
 def test_a_thread_is_stopped_too(tmp_path):
