@@ -359,7 +359,7 @@ for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "y
 """
 OF_STUDENTS = """
 import os
-import grader.integrations.export.github
+import grader.integrations.github_check
 from grader import xray
 from click.testing import CliRunner
 from grader.cli import main
