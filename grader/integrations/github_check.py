@@ -141,8 +141,16 @@ def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) 
 
 
 def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
-    """The notebook; GraderError where it cannot be read, or holds another assignment's."""
-    notebook = open_notebook(find_notebook(path))
+    """The notebook; GraderError where it is missing, cannot be read, or holds another assignment's."""
+    try:
+        found = find_notebook(path)
+    except GraderError as error:
+        if handed_out is None:
+            raise
+        raise GraderError(
+            f"there is no notebook {path}: push yours, or copy .handout/{path} here, as it was handed out"
+        ) from error
+    notebook = open_notebook(found)
     if handed_out and handed_out.stem != notebook.stem:
         raise GraderError(
             f"{notebook.name} holds the notebook of {notebook.stem}: put that of {handed_out.stem} back"

@@ -47,12 +47,12 @@ _TEMPLATES = {
     "classroom.yml": ".github/workflows/classroom.yml",
 }
 _PINNED = ("torch", "jupyterlab")
-#: Fetches the CPU build of PyTorch. Where its index cannot be reached, the requirements bring the default build.
-#: Without dependencies, because that index has older versions of them. No double quotes: it also stands in JSON.
+#: Fetches the CPU build of PyTorch, without dependencies, because its index has older versions of them. Where
+#: it is not reached, the requirements bring the default build. There is no double quote: this is in JSON too.
 _INSTALL_TORCH = (
     "python -m pip install --no-deps --retries 1 --timeout 15 --index-url https://download.pytorch.org/whl/cpu"
-    " torch=={torch} || echo 'download.pytorch.org cannot be reached from here. Go on with the next line:"
-    " it takes the build with CUDA, which is about 5 GB and works as well.'"
+    " torch=={torch} || echo 'download.pytorch.org cannot be reached. Go on with the next line: it takes"
+    " a larger build, of about 5 GB, which works as well.'"
 )
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 
