@@ -24,6 +24,7 @@ _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends o
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 _CODE = re.compile(r"`([^`]+)`")
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
+_BACKTICKS = re.compile("`+")
 _MENTION = re.compile(r"@(?=\w)")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
@@ -68,6 +69,11 @@ def markdown_text(text: object) -> str:
     line = " ".join(without_controls(str(text)).split())
     line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
     return escape(_MARKDOWN.sub(r"\\\g<0>", line), quote=False)
+
+
+def fence(text: str) -> str:
+    """What stands above and below a text in Markdown, so that it is code: longer than any such run in it."""
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
 def quoted(line: str) -> str:
