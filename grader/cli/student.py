@@ -54,7 +54,9 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     questions = (notebook.question(question),) if question else notebook.questions
     shown = nullcontext() if verbose else working(f"checking {notebook.name}")
     with RunnerPool(shows=verbose) as pool, shown:
-        report = check_notebook(notebook, questions, seconds, pool.take)
+        report = check_notebook(
+            notebook, questions, seconds, pool.take, depth="stubs" if question else "answers"
+        )
     print_report(console(), report)
     if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)
@@ -70,15 +72,14 @@ def hint(path: str, question: str, number: int) -> None:
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
+    from grader.student.display import console, print_hint
     from grader.student.hints import find_hint
     from grader.student.notebook import argument_of, find_notebook
-    from grader.text import terminal_text
 
     found = find_notebook(path)
     identity, given, count = find_hint(found, question, number)
     argument = argument_of(found)
-    click.secho(f"{identity} · {terminal_text(given.heading)}  ({number} of {count})", bold=True)
-    click.echo("\n" + "\n".join(map(terminal_text, given.text.splitlines())) + "\n")
+    print_hint(console(), identity, given, number, count)
     if number < count:
         click.echo(f"More: python -m grader hint {argument} {identity} {number + 1}")
     else:
@@ -94,7 +95,7 @@ def watch(folder: Path, seconds: float) -> None:
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
     begins with the one that was saved last.
     """
-    from grader.student.folder import watch_folder
+    from grader.student.watch import watch_folder
 
     watch_folder(folder, seconds)
 

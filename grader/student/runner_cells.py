@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
+import inspect
 import linecache
 import sys
 import types
@@ -17,6 +19,7 @@ from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes
 from grader.sandbox.worker.errors import describe_error, innermost, rebound
+from grader.sandbox.worker.graph import graph
 from grader.sandbox.worker.names import answer_status, cell_of
 from grader.text import utf8_text, without_controls
 
@@ -52,18 +55,63 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     vars(otter)["test_case"] = OtterTest
     sys.modules["otter.test_files"] = otter
     for question in request["questions"]:
-        identity, function = question["id"], question["function"]
-        status = "answered" if function in notebook.names else "missing"
-        if question["stub"]:
-            status = answer_status(question["stub"], function, notebook.names, notebook.sources)
-        write({"question": identity, "status": status})
-        file = f"<public check of {identity}>"
-        for number, test in enumerate(_tests(question["source"], file) if status == "answered" else ()):
-            write({"question": identity, "test": number})
-            faulthandler.dump_traceback_later(seconds, exit=True, file=watchdog)
-            failure = _run_test(test, file, notebook)
-            faulthandler.cancel_dump_traceback_later()
-            write({"question": identity, "test": number, "failure": failure})
+        _check_question(question, request, notebook, write, watchdog)
+
+
+def _check_question(
+    question: dict[str, Any],
+    request: dict[str, Any],
+    notebook: Notebook,
+    write: Callable[[dict[str, Any]], None],
+    watchdog: IO[str],
+) -> None:
+    """Run the public tests of a question, as far as the depth of the request says; see ``check.Depth``."""
+    identity, function = question["id"], question["function"]
+    status = "answered" if function in notebook.names else "missing"
+    if question["stub"]:
+        status = answer_status(question["stub"], function, notebook.names, notebook.sources)
+    write({"question": identity, "status": status})
+    if status == "missing" or (status == "untouched" and request["depth"] == "answers"):
+        return
+    names, file, draws = notebook.names, f"<public check of {identity}>", request["depth"] == "graphs"
+    recorded, last_call = record_calls(names[function])
+    if draws:
+        names = {**names, function: recorded}
+    for number, test in enumerate(_tests(question["source"], file)):
+        write({"question": identity, "test": number})
+        faulthandler.dump_traceback_later(request["seconds"], exit=True, file=watchdog)
+        failure = _run_test(test, names, file, notebook)
+        faulthandler.cancel_dump_traceback_later()
+        write({"question": identity, "test": number, "failure": failure})
+        if draws and failure is not None:
+            break  # the call that went wrong is drawn
+    if draws:
+        write({"question": identity, "graph": graph(**last_call)})
+
+
+def record_calls(function: Any) -> tuple[Any, dict[str, Any]]:
+    """A function in the place of another, and what its last call returned and was given, by name.
+
+    A class is left as it is, because tests ask for more of it than a call.
+    """
+    last: dict[str, Any] = {}
+    if isinstance(function, type) or not callable(function):
+        return function, last
+
+    @functools.wraps(function)
+    def recorded(*args: Any, **named: Any) -> Any:
+        last.clear()
+        try:
+            given = inspect.signature(function).bind(*args, **named).arguments
+        except (TypeError, ValueError):  # it is called in a way that it does not take, or hides how
+            given = {"given": args, **named}
+        last.update(given)
+        result = function(*args, **named)
+        last.clear()
+        last.update({"returned": result, **given})
+        return result
+
+    return recorded, last
 
 
 class OtterTest:
@@ -96,11 +144,11 @@ def _tests(source: str, file: str) -> list[OtterTest]:
     return [value for value in names.values() if isinstance(value, OtterTest)]
 
 
-def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
-    """What went wrong in a test from this file; None where it passed."""
+def _run_test(test: OtterTest, names: dict[str, Any], file: str, notebook: Notebook) -> dict[str, Any] | None:
+    """What went wrong in a test from this file, which gets these names; None where it passed."""
     try:
         with warnings.catch_warnings():
-            test.run(notebook.names)
+            test.run(names)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
         return _failure(error, file, notebook)
     return None
