@@ -1,4 +1,4 @@
-"""The commands for work on a notebook: check, hint, watch, status, reset."""
+"""The commands for work on a notebook: check, watch, hint, status, reset, handin."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from grader.student.reset import Reset
 
 _notebook = click.argument("path", metavar="NOTEBOOK")
+# Asked for by hand, after the notebook: of `hint q2` is said first that q2 is no notebook.
+_question = click.argument("question", metavar="QUESTION", required=False)
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
 _seconds = click.option(
     "--seconds",
@@ -64,9 +66,9 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 
 @click.command()
 @_notebook
-@click.argument("question")
+@_question
 @click.argument("number", type=click.IntRange(min=1), default=1)
-def hint(path: str, question: str, number: int) -> None:
+def hint(path: str, question: str | None, number: int) -> None:
     """Give a hint to a question; a higher number says more.
 
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
@@ -77,7 +79,7 @@ def hint(path: str, question: str, number: int) -> None:
     from grader.student.notebook import argument_of, find_notebook
 
     found = find_notebook(path)
-    identity, given, count = find_hint(found, question, number)
+    identity, given, count = find_hint(found, _given(question), number)
     argument = argument_of(found)
     print_hint(console(), identity, given, number, count)
     if number < count:
@@ -90,10 +92,11 @@ def hint(path: str, question: str, number: int) -> None:
 @_folder
 @_seconds
 def watch(folder: Path, seconds: float) -> None:
-    """Check each notebook as you save it, until Ctrl-C.
+    """Check each notebook as you save it, until you press q.
 
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
-    begins with the one that was saved last.
+    begins with the one that was saved last. It shows one question at a time; keys show the next, a hint, a
+    list, or the autograd graph of what your function did.
     """
     from grader.student.watch import watch_folder
 
@@ -116,9 +119,9 @@ def status(folder: Path, seconds: float) -> None:
 
 @click.command()
 @_notebook
-@click.argument("question")
+@_question
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
-def reset(path: str, question: str, yes: bool) -> None:
+def reset(path: str, question: str | None, yes: bool) -> None:
     """Put one question back as it was handed out.
 
     Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
@@ -129,7 +132,7 @@ def reset(path: str, question: str, yes: bool) -> None:
     from grader.text import terminal_text
 
     notebook = open_notebook(find_notebook(path))
-    planned = plan(notebook, notebook.question(question))
+    planned = plan(notebook, notebook.question(_given(question)))
     identity = planned.question.id
     if not planned.is_needed:
         click.echo(f"{identity} of {notebook.name} is as it was handed out. Nothing was changed.")
@@ -145,6 +148,28 @@ def reset(path: str, question: str, yes: bool) -> None:
     if planned.later:
         cells, function = ", ".join(map(str, planned.later)), planned.question.function
         click.echo(f"Mind that code cell {cells} defines {function} too, and runs later: delete it.")
+
+
+@click.command()
+@click.argument("places", metavar="[NOTEBOOK]...", nargs=-1)
+@_seconds
+def handin(places: tuple[str, ...], seconds: float) -> None:
+    """See whether notebooks are ready, and which file to upload.
+
+    NOTEBOOK may also be a folder; without it all notebooks here that you have begun. Nothing is sent
+    anywhere. Exit status: 0 when all are ready, 1 when something should be looked at first, 2 when this
+    command has to be mended.
+    """
+    from grader.student.handin import show_readiness
+
+    if not show_readiness(places, seconds):
+        raise SystemExit(1)
+
+
+def _given(question: str | None) -> str:
+    if question is None:
+        raise click.UsageError("Missing argument 'QUESTION', such as q1.")
+    return question
 
 
 def _confirm(name: str, planned: Reset) -> bool:

@@ -42,7 +42,7 @@ _REASONS = {
     "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
     "EOFError": "Nobody is there to type while a notebook is checked.",
 }
-_COMMAND = "python -m grader"
+COMMAND = "python -m grader"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -121,14 +121,14 @@ def closing(report: NotebookReport) -> Iterator[str]:
         identity = following.question.id
         begin = "Next:" if report.is_begun or following.status != "untouched" else "Start with"
         yield f"{begin} {identity}, {terminal_text(following.question.title)}."
-        yield f"Stuck? {_COMMAND} hint {argument} {identity}"
+        yield f"Stuck? {COMMAND} hint {argument} {identity}"
     elif whole:
         yield _when_done(report)
     elif report.cells:
         yield f"{report.questions[0].question.id} passes. {_about_failed_cell(report)}"
-        yield f"The other questions: {_COMMAND} check {argument}"
+        yield f"The other questions: {COMMAND} check {argument}"
     else:
-        yield f"Well done. The other questions: {_COMMAND} check {argument}"
+        yield f"Well done. The other questions: {COMMAND} check {argument}"
 
 
 def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _when_done(report: NotebookReport) -> str:
     """What to do with a notebook of which all questions pass."""
     if report.cells:
         return f"All questions pass. {_about_failed_cell(report)}"
-    return f"Well done! See whether the notebook is ready: {_COMMAND} handin {report.notebook.argument}"
+    return f"Well done! See whether the notebook is ready: {COMMAND} handin {report.notebook.argument}"
 
 
 def _about_failed_cell(report: NotebookReport) -> str:
@@ -222,7 +222,7 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
         yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: mend that first."
         return
     yield f"No cell defines {name}. Name your function so, or get its cell back:"
-    yield f"{_COMMAND} reset {report.notebook.argument} {identity}"
+    yield f"{COMMAND} reset {report.notebook.argument} {identity}"
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
@@ -297,5 +297,5 @@ def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mappin
         if isinstance(report, GraderError):
             return f"Next: mend {terminal_line(path.name)}, as said above."
         if following := report.next_question:
-            return f"Next: {_COMMAND} check {report.notebook.argument} {following.question.id}"
+            return f"Next: {COMMAND} check {report.notebook.argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."
