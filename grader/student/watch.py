@@ -167,7 +167,7 @@ class Watcher:
 
     def _dropping(self, path: Path, code: object) -> Callable[[], None]:
         """What ends a check: a save of other code than is being checked, or q."""
-        seen = _stamp(path)
+        seen = None  # so that the first look compares the code
 
         def look() -> None:
             nonlocal seen

@@ -196,7 +196,10 @@ def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch)
     """`hint q2` and `reset q2` say that q2 is a question, and without a question one is asked for."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "01_small.ipynb", handed_out())
-    for arguments, said in ((["q2"], "q2 is a question: name"), (["01_small"], "Missing argument 'QUESTION'")):
+    for arguments, said in (
+        (["q2"], "q2 is a question: name"),
+        (["01_small"], "Missing argument 'QUESTION'"),
+    ):
         done = run(command, *arguments)
         assert done.exit_code == 2
         assert said in done.stderr

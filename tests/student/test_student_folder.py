@@ -13,9 +13,8 @@ from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked,
 from grader.cli import main
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, QuestionReport
-from grader.student.display import print_table
+from grader.student.display import focus_closing, print_table
 from grader.student.notebook import notebooks_in
-
 
 
 @pytest.fixture
@@ -51,14 +50,14 @@ def line(name, *statuses):
         return Path(name), GraderError(f"{name} is broken.")
     notebook = SimpleNamespace(argument=Path(name).stem)
     questions = tuple(
-        QuestionReport(SimpleNamespace(id=f"q{number}", points=1), status)
+        QuestionReport(SimpleNamespace(id=f"q{number}", title="Title", points=1), status)
         for number, status in enumerate(statuses, start=1)
     )
     return Path(name), NotebookReport(notebook, (), questions)
 
 
 def test_the_totals_count_each_assignment_once():
-    """Below several notebooks stand all points and questions; a copy, or one that is broken, does not count."""
+    """Below several notebooks stand all points and questions; a copy and a broken one do not count."""
     lines = [
         line("01_a.ipynb", "passes", "fails"),
         line("01_a-Copy1.ipynb", "passes", "passes"),
@@ -69,6 +68,26 @@ def test_the_totals_count_each_assignment_once():
     stems = {path: path.stem[:4] for path, _ in lines}
     print_table(Console(file=shown, markup=False, width=200), dict(lines), stems)
     assert "in all 2 of 5 2 of 5 questions pass" in " ".join(shown.getvalue().split())
+
+
+@pytest.mark.parametrize(
+    ("statuses", "focus", "said"),
+    [
+        (("passes", "untouched", "fails"), 0, "Well done. Press n to go on with q2, Title."),
+        (("untouched", "passes", "fails"), 2, None),
+        (("fails", "passes", "passes"), 2, "Well done. Press n to go on with q1, Title."),
+        (
+            ("passes", "passes"),
+            1,
+            "Well done! See whether the notebook is ready: python -m grader handin 01_a",
+        ),
+    ],
+)
+def test_n_goes_to_the_next_that_is_left(statuses, focus, said):
+    """Once the question in focus passes, the next one after it is named that is left, at last the first."""
+    _, report = line("01_a.ipynb", *statuses)
+    closing = [*focus_closing(report, report.questions[focus])]
+    assert closing[1:] == ([said] if said else [])
 
 
 @pytest.mark.parametrize(
