@@ -152,14 +152,14 @@ def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
-    text = f"{printable(error.type)}: {_beginning(error.text)}".removesuffix(": ")
+    text = f"{printable(error.type)}: {beginning(error.text)}".removesuffix(": ")
     if error.line:
         event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
     elif error.where:
         event = f"your code stopped in code {error.where}, with {text}"
     else:
         event = f"what your code returned could not be used as the exercise says: {text}"
-    meaning = rebinding(error.rebound) if error.rebound else _meaning(error)
+    meaning = rebinding(error.rebound) if error.rebound else meaning_of(error)
     sentence = f"{event} — {meaning}" if meaning else event
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
@@ -218,7 +218,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in {*'aeiou'} else 'a'} {noun}"
 
 
-def _beginning(text: str) -> str:
+def beginning(text: str) -> str:
     """The first line without torch's advice, cut where a sentence ends."""
     line = printable(text.strip().partition("\n")[0].partition(" Hint:")[0])
     if len(line) > _MAX_TEXT:
@@ -227,7 +227,7 @@ def _beginning(text: str) -> str:
     return line.rstrip(".")
 
 
-def _meaning(error: Raised) -> str | None:
+def meaning_of(error: Raised) -> str | None:
     """The meaning of an error: what is certain, else a question about a likely cause."""
     if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
         return _meaning_of_none(error)

@@ -56,9 +56,7 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     questions = (notebook.question(question),) if question else notebook.questions
     shown = nullcontext() if verbose else working(f"checking {notebook.name}")
     with RunnerPool(shows=verbose) as pool, shown:
-        report = check_notebook(
-            notebook, questions, seconds, pool.take, depth="stubs" if question else "answers"
-        )
+        report = check_notebook(notebook, questions, seconds, pool.take, in_full=question is not None)
     print_report(console(), report)
     if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)

@@ -7,6 +7,7 @@ markdown cell tagged `afterword qK`. The last question may be the end task, whos
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -67,6 +68,20 @@ class Question:
     @property
     def is_end_task(self) -> bool:
         return self.id == END_TASK
+
+    @property
+    def returns_a_value(self) -> bool:
+        """Whether the reference is a function that returns something else than None."""
+        return _returns_a_value(ast.parse(self.answer).body[0])
+
+
+def _returns_a_value(node: ast.AST) -> bool:
+    """Whether a function returns something; what is defined in it does not count."""
+    return any(
+        (isinstance(child, ast.Return) and child.value is not None)
+        or (not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda) and _returns_a_value(child))
+        for child in ast.iter_child_nodes(node)
+    )
 
 
 @dataclass(frozen=True)

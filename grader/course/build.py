@@ -24,16 +24,16 @@ _METADATA = {
 }
 
 # Otter looks into `tests_dir` first and falls back to the notebook's metadata where there is no such folder.
-# Its default, `./tests`, would be taken from any folder of that name beside the notebook, ours included.
+# Its default, `./tests`, would be taken from any folder of that name beside the notebook.
 _SETUP = """\
-# Run this cell first. It needs `pip install otter-grader torch`, and this notebook under its own name.
-#
-# On Google Colab, Otter cannot read the checks which a notebook carries. Upload the course's folder
-# tests/{stem}, run `!pip install otter-grader`, and replace the last line by
-#     grader = otter.Notebook(tests_dir="tests/{stem}")
-import otter
+# Run this cell first. It takes the checks from the course's package (README.md says how to install it).
+# Where that is missing, Otter-Grader shows them too: `pip install otter-grader`, and keep this file's name.
+try:
+    from grader.notebook import Notebook
+except ImportError:
+    from otter import Notebook
 
-grader = otter.Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
+grader = Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
 
 _NO_POINTS = "*no points; your feedback says what you found*"
 _HAND_IN = """\
@@ -76,7 +76,7 @@ def student_notebook(
         _cell(assignment, "markdown", "hand in", _HAND_IN.format(stem=assignment.stem)),
     ]
     tests = {
-        q.id: otter_test(q.id, q.public_check, points.get(q.id, 0.0), q.afterword)
+        q.id: otter_test(q.id, q.public_check, points.get(q.id, 0.0), q.afterword, returns=q.returns_a_value)
         for q in assignment.questions
         if q.public_check is not None
     }

@@ -1,7 +1,8 @@
 """The public check of a question: written from a cell of the master as a file for Otter, and read again.
 
-A student reads three texts: the docstring says what must hold, the failed line what was asked, the message
-of the assert what was seen and why it matters. Nothing is run here.
+A student reads two texts: the docstring says what must hold, the message of the assert what was seen and why
+it matters. Where a test cannot go on with what came back, its guard says what that was. The guard stands in
+each file, because Otter runs a file that imports nothing of ours. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from grader.text import html_text
 
 _ELLIPSIS = "…"
 _TEST_FILE = """\
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -25,7 +28,47 @@ name = "{identity}"
 points = {points:g}
 {afterword}
 
+{guard}
+
 {checks}
+"""
+#: Otter shows the line of the guard that an error passed, and the error below it: hence the comment there.
+_GUARD = """\
+def guarded(test):
+    \"""Say what came back from the answer where the test cannot go on with it.\"""
+
+    @wraps(test)
+    def checked({function}):
+        if {function} is None:
+            raise AssertionError("{function} is not defined: run the cell of {identity} first.")
+        returned = []
+
+        @wraps({function})
+        def watched(*arguments, **options):
+            result = {function}(*arguments, **options)
+            shape = f" and shape {{tuple(result.shape)}}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test({function} if isinstance({function}, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+{if_none}            what = f"What {function} returned is of type {{returned[0]}}, and t" if returned else "T"
+            why = f"he check cannot go on: {{type(error).__name__}}: {{error}}"
+            raise AssertionError(what + why) from error
+
+    return checked
+"""
+_IF_NONE = """\
+            if returned == ["NoneType"]:
+                raise AssertionError("{function} returned None: is a return missing?") from None
 """
 
 
@@ -55,14 +98,16 @@ class PublicCheck:
     afterword: str | None = None
 
 
-def otter_test(identity: str, source: str, points: float, afterword: str | None = None) -> str:
-    """The test file of a question's valid check cell, in Otter's exception format."""
+def otter_test(
+    identity: str, source: str, points: float, afterword: str | None = None, *, returns: bool = True
+) -> str:
+    """The test file of a question's valid check cell, in Otter's exception format.
+
+    `returns` says whether the function that is asked for returns a value.
+    """
     lines = source.splitlines()
     tests = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     for test in reversed(tests):
-        asserts = [node for node in ast.walk(test) if isinstance(node, ast.Assert)]
-        for statement in sorted(asserts, key=lambda node: node.lineno, reverse=True):
-            _set_message_apart(lines, statement)
         passed = escape(ast.get_docstring(test) or "", quote=False)  # Otter puts it into HTML as it is
         then = f"{passed}<br>{html_text(afterword)}" if afterword else passed
         lines[test.lineno - 1 : test.lineno - 1] = [
@@ -70,21 +115,17 @@ def otter_test(identity: str, source: str, points: float, afterword: str | None 
             f"    success_message={_literal(then)},",
             f"    failure_message={_literal(f'Not yet: {passed}')},",
             ")",
+            "@guarded",
         ]
-    assignment = f"afterword = {_literal(afterword)}\n" if afterword else ""
-    return _TEST_FILE.format(identity=identity, points=points, afterword=assignment, checks="\n".join(lines))
-
-
-def _set_message_apart(lines: list[str], statement: ast.Assert) -> None:
-    """Let an assert's message begin on the next line: Otter shows the failed line, then the message."""
-    message, number = statement.msg, statement.lineno - 1
-    if message is None or message.lineno != statement.lineno:
-        return
-    line = lines[number].encode()  # columns of an ast are counted in bytes
-    before, after = line[: message.col_offset].decode(), line[message.col_offset :].decode()
-    indentation = " " * statement.col_offset
-    lines.insert(statement.end_lineno or statement.lineno, f"{indentation})")
-    lines[number : number + 1] = [f"{before}(", f"{indentation}    {after}"]
+    function = ast.unparse(tests[0].args)
+    if_none = _IF_NONE.format(function=function) if returns else ""
+    return _TEST_FILE.format(
+        identity=identity,
+        points=points,
+        afterword=f"afterword = {_literal(afterword)}\n" if afterword else "",
+        guard=_GUARD.format(identity=identity, function=function, if_none=if_none),
+        checks="\n".join(lines),
+    )
 
 
 def _literal(text: str) -> str:

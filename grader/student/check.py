@@ -17,10 +17,6 @@ from grader.student.process import RunnerProcess
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
-#: What is tested: only what was answered; stubs too; or both, and each question has the graph behind its last
-#: call, for which its tests get another function than the notebook's own.
-Depth = Literal["answers", "stubs", "graphs"]
-
 _LEFT: tuple[Status, ...] = ("fails", "untouched", "missing")
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
@@ -29,10 +25,12 @@ _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above count
 class Failure:
     """What went wrong, and where in the notebook."""
 
-    text: str  # what a test said or, as in "your code ...", what it did; in lines fit to be shown
-    cell: int | None = None  # the nearest code cell, counted from 1
+    text: str  # what a test said or, as in "Your code ...", what it did; in lines fit to be shown
+    cell: int | None = None  # the nearest code cell, counted from 1; Jupyter shows no such number
     line: int = 0  # in that cell
+    function: str = ""  # in which that line stands
     code: str = ""  # that line
+    meaning: str = ""  # of the error, a clause or a question
     said: bool = False  # by a public test, not by Python
     kind: str = ""  # of the exception, where there was one
 
@@ -49,7 +47,7 @@ class QuestionReport:
     status: Status
     tests: tuple[tuple[str, Failure | None], ...] = ()  # what must hold, and what went wrong, if anything
     seconds: float = 0.0  # that the tests took
-    graph: Graph | None = None  # behind the last call of its tests, where that was asked for
+    graph: Graph | None = None  # behind the last call of its function in the tests, where that is known
 
     @property
     def points(self) -> float:
@@ -97,18 +95,19 @@ def check(  # noqa: PLR0913 - two of them by name only
     seconds: float,
     start: Callable[[], RunnerProcess],
     *,
-    depth: Depth = "answers",
+    in_full: bool = False,
     at_tick: Callable[[], None] = lambda: None,
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
     A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
-    tests end theirs. Meanwhile `at_tick` is called, many times a second; what it raises ends the check.
+    tests end theirs. Where it is `in_full`, questions that are as handed out are tested, too, and reports
+    have graphs. Meanwhile `at_tick` is called, many times a second; what it raises ends the check.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
     """
-    log = RunLog(notebook, seconds, depth)
+    log = RunLog(notebook, seconds, in_full=in_full)
     while not log.is_done and (request := log.request(questions)):
         with contextlib.closing(start()) as process:
             for event in process.run(request, at_tick):
@@ -122,7 +121,7 @@ class RunLog:
 
     notebook: StudentNotebook
     limit: float  # how long a cell or a test may take, in seconds
-    depth: Depth = "answers"
+    in_full: bool = False
     cells: dict[int, Failure] = field(default_factory=dict)  # what went wrong in cells, by number
     deadly: list[int] = field(default_factory=list)  # cells that ended a process, and are left out now
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
@@ -148,7 +147,7 @@ class RunLog:
             "handed_out": self.notebook.demonstrations,
             "cells": [[cell.number, cell.source] for cell in cells],
             "seconds": self.limit,
-            "depth": self.depth,
+            "in_full": self.in_full,
             "questions": [
                 {
                     "id": asked.id,
@@ -199,7 +198,7 @@ class RunLog:
             return Failure(text)
         number, line = at
         lines = ["", *self.notebook.code[number - 1].source.splitlines()]
-        return Failure(text, number, line, "".join(lines[line : line + 1]).strip())
+        return Failure(text, number, line, code="".join(lines[line : line + 1]).strip())
 
     def report(self, question: Question) -> QuestionReport:
         """What is known of a question in the end; a test that ended the process is its last."""

@@ -227,12 +227,23 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
 
 def failure_lines(failure: Failure) -> Iterator[str]:
     """What a failed test says, in lines fit for a terminal and a log."""
+    yield from explanation(failure)
+    if failure.cell is not None:
+        within = f", in {failure.function}" if failure.function else ""
+        yield terminal_line(f"at code cell {failure.cell}, line {failure.line}{within}: {failure.code}")
+
+
+def explanation(failure: Failure) -> Iterator[str]:
+    """What a failed test saw, and what that means, in such lines."""
     lines = failure.text.splitlines() or ["it failed without a word"]
     if not failure.said:
-        lines[0] = f"your code {lines[0]}"
+        lines[0] = f"Your code {lines[0]}"
+    meaning = failure.meaning
+    if meaning:
+        lines.append(
+            f"{meaning[:1].upper()}{meaning[1:]}" + ("" if meaning.endswith((".", "?", "!")) else ".")
+        )
     yield from map(terminal_line, lines)
-    if failure.cell is not None:
-        yield terminal_line(f"at code cell {failure.cell}, line {failure.line}: {failure.code}")
 
 
 def print_table(

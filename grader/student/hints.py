@@ -51,17 +51,23 @@ def hints_to(question: Question) -> list[Hint]:
     documented = _docstring(question)
     asked = [f"{question.title}{worth}", prose, documented and f"{question.function}: {documented}"]
     hints = [Hint("What is asked", "\n\n".join(filter(None, asked)))]
-    for written in _DETAILS.finditer(question.prose):
-        heading = written["heading"].strip()
-        # A heading that is only a number would differ from ours.
-        is_number = _COUNTED.fullmatch(heading)
-        hints.append(Hint("A hint from the notebook" if is_number else heading, written["text"].strip()))
+    hints += authors_hints(question)
     tests = question.check.tests if question.check else ()
     titles = [test.title for test in tests]
     messages = dict.fromkeys(" ".join(message.split()) for test in tests for message in test.messages)
     for heading, lines in {"What the check looks at": titles, "What the check may say": messages}.items():
         if lines:
             hints.append(Hint(heading, "\n".join(f"- {line}" for line in lines)))
+    return hints
+
+
+def authors_hints(question: Question) -> list[Hint]:
+    """The hints in the text of a question; a heading that is only a number would differ from ours."""
+    hints = []
+    for found in _DETAILS.finditer(question.prose):
+        heading = found["heading"].strip()
+        is_number = _COUNTED.fullmatch(heading)
+        hints.append(Hint("A hint from the notebook" if is_number else heading, found["text"].strip()))
     return hints
 
 

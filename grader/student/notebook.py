@@ -24,6 +24,8 @@ NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 _STEM = re.compile(r"\d\d_\w+")
 #: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
 _HANDED_OUT = (".handout", "assignments")
+#: Those that a released package brings along: with them a notebook works wherever it lies.
+_BROUGHT = Path(__file__).resolve().parents[1] / "handout"
 _LONGEST_NAME = 40
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
@@ -269,9 +271,12 @@ def _quoted(name: str) -> str:
 
 
 def _handed_out_near(path: Path) -> dict[str, StudentNotebook]:
-    """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself."""
+    """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself.
+
+    Where there is no such folder, they are those that the package brings along, if it does.
+    """
     here = path.absolute().parent
-    for folder in (above / name for above in (here, *here.parents) for name in _HANDED_OUT):
+    for folder in (*(above / name for above in (here, *here.parents) for name in _HANDED_OUT), _BROUGHT):
         notebooks = [
             _handed_out(other, other.lstat().st_mtime_ns)
             for other in sorted(folder.glob(NOTEBOOKS))

@@ -150,7 +150,7 @@ class Watcher:
                     notebook.questions,
                     self._seconds,
                     self._pool.take,
-                    depth="answers" if self._read is None else "stubs",
+                    in_full=self._read is not None,
                     at_tick=self._dropping(path, notebook.code),
                 )
         except GraderError as error:
@@ -231,31 +231,17 @@ class Watcher:
         self._print_waiting()
 
     def _draw(self, report: NotebookReport, focus: QuestionReport) -> None:
-        """Run a question's check once more for its graph, and show that in the browser."""
-        notebook, question = report.notebook, focus.question
-        with working(f"drawing what {question.function} did"):
-            try:
-                drawn = check(
-                    notebook,
-                    [question],
-                    self._seconds,
-                    self._pool.take,
-                    depth="graphs",
-                    at_tick=self._dropping(notebook.document.path, notebook.code),
-                )
-            except _DroppedError:
-                return  # the save is checked next
-        self._to.print()
-        if graph := drawn.questions[0].graph:
-            title = f"{question.id} of {notebook.name}: {question.function}"
-            self._to.print(self._page.show(title, graph))
+        """Show in the browser what a question's function made."""
+        question = focus.question
+        if focus.graph:
+            title = f"{question.id} of {report.notebook.name}: {question.function}"
+            self._to.print(f"\n{self._page.show(title, focus.graph)}")
         else:
             self._to.print(
-                f"There is no graph to draw: in its public check {question.function} was not called, or it"
-                " neither got nor returned a tensor, or it is a class."
+                f"\nThere is no graph to draw: in its public check {question.function} was not called, did"
+                " not return, or neither got nor returned a tensor; or it is a class."
             )
         self._print_waiting()
-        self._pool.prepare()
 
     def _print(self, report: NotebookReport, before: NotebookReport | None) -> None:
         """A report, and what has changed."""

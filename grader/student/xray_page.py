@@ -15,8 +15,7 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from grader.graphs.model import Graph
-from grader.graphs.picture import draw
-from grader.graphs.svg import LEGEND_HTML
+from grader.student.xray import XRay
 
 _PAGE = """\
 <!doctype html>
@@ -27,14 +26,11 @@ _PAGE = """\
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
-.picture {{ overflow-x: auto; }}
+body {{ overflow-x: auto; }}
 </style>
 <h1>{title}</h1>
-<p>{summary}.</p>
-<div class="picture">{svg}</div>
-<p>This is what the last call in the public check was given, and what it returned, as the check left it.
-Where the check fails, it is the call with which it failed.</p>
-{legend}
+<p>What the function returned and what it was given, right after its last call in the public check.</p>
+{picture}
 </html>
 """
 
@@ -48,11 +44,8 @@ class XRayPage:
 
     def show(self, title: str, graph: Graph) -> str:
         """Open a graph in the browser; the sentence that says where it is."""
-        picture = draw(graph, "")
-        text = _PAGE.format(
-            title=escape(title), summary=escape(picture.summary), svg=picture.svg, legend=LEGEND_HTML
-        )
-        self._content = text.encode()
+        picture = XRay(graph)._repr_html_()
+        self._content = _PAGE.format(title=escape(title), picture=picture).encode()
         try:
             self._address = self._address or self._serve()
         except OSError as error:

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,18 +9,51 @@ points = 5
 afterword = "Compute first, and switch `requires_grad` on last: then no recorded operation stands behind the weight. Next trap: `w = w - lr * w.grad` gives you a tensor with a history again. An update belongs in place, under `torch.no_grad()`."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(make_weight):
+        if make_weight is None:
+            raise AssertionError("make_weight is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(make_weight)
+        def watched(*arguments, **options):
+            result = make_weight(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(make_weight if isinstance(make_weight, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("make_weight returned None: is a return missing?") from None
+            seen = f"What make_weight returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale.<br>Compute first, and switch <code>requires_grad</code> on last: then no recorded operation stands behind the weight. Next trap: <code>w = w - lr * w.grad</code> gives you a tensor with a history again. An update belongs in place, under <code>torch.no_grad()</code>.",
     failure_message="Not yet: The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale.",
 )
+@guarded
 def test_a_trainable_weight(make_weight):
     """The weight is a leaf that requires grad, with the normal numbers of seed 0, times scale."""
     import torch
 
     w = make_weight(2, 3, 0.1)
-    assert w.requires_grad, (
-        "w.requires_grad is False, so backward() will never bring a gradient here."
-    )
+    assert w.requires_grad, "w.requires_grad is False, so backward() will never bring a gradient here."
     maker = type(w.grad_fn).__name__
     if w.retains_grad:
         consequence = (
@@ -26,12 +61,8 @@ def test_a_trainable_weight(make_weight):
         )
     else:
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
-    assert w.is_leaf, (
-        f"w was made by {maker}, so it is not a leaf:\n{consequence}"
-    )
-    assert not w.is_inference(), (
-        "w was made in inference_mode: no operation on it is ever recorded."
-    )
+    assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
+    assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
 
     w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 6
 afterword = "A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at. `torch.autograd.grad` gives you what you name, and stores nothing."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(input_gradient):
+        if input_gradient is None:
+            raise AssertionError("input_gradient is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(input_gradient)
+        def watched(*arguments, **options):
+            result = input_gradient(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(input_gradient if isinstance(input_gradient, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("input_gradient returned None: is a return missing?") from None
+            seen = f"What input_gradient returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.<br>A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf it reaches, also of those that you do not look at. <code>torch.autograd.grad</code> gives you what you name, and stores nothing.",
     failure_message="Not yet: The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.",
 )
+@guarded
 def test_gradient_of_the_cast_input(input_gradient):
     """The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes."""
     import torch

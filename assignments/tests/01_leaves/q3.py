@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "The gradient of `o` is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(all_grads):
+        if all_grads is None:
+            raise AssertionError("all_grads is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(all_grads)
+        def watched(*arguments, **options):
+            result = all_grads(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(all_grads if isinstance(all_grads, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("all_grads returned None: is a return missing?") from None
+            seen = f"What all_grads returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.<br>The gradient of <code>o</code> is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: <code>retain_grad()</code> keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it.",
     failure_message="Not yet: The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.",
 )
+@guarded
 def test_six_gradients(all_grads):
     """The gradients of c, e and o are there, and those of a, b and d are those of one backward pass."""
     import torch
@@ -23,14 +60,10 @@ def test_six_gradients(all_grads):
             f"The gradient of {name} is None: {name} is not a leaf,\n"
             "and its gradient is kept only if you ask for it before backward() runs."
         )
-        assert seen.tolist() == expected, (
-            f"The gradient of {name} is {seen.tolist()} instead of {expected}."
-        )
+        assert seen.tolist() == expected, f"The gradient of {name} is {seen.tolist()} instead of {expected}."
     for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
         seen = gradients.get(name)
-        assert seen is not None, (
-            f"The gradient of {name} is None: the way from o back to {name} was cut."
-        )
+        assert seen is not None, f"The gradient of {name} is None: the way from o back to {name} was cut."
         assert seen.tolist() == expected, (
             f"The gradient of {name} is {seen.tolist()} instead of {expected};\n"
             "a multiple of it would mean that several backward passes were added up."

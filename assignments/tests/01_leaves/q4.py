@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. After `nn.ReLU(inplace=True)` the output of the layer before it is the output of the ReLU, and so is its gradient."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(activation_grads):
+        if activation_grads is None:
+            raise AssertionError("activation_grads is not defined: run the cell of q4 first.")
+        returned = []
+
+        @wraps(activation_grads)
+        def watched(*arguments, **options):
+            result = activation_grads(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(activation_grads if isinstance(activation_grads, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("activation_grads returned None: is a return missing?") from None
+            seen = f"What activation_grads returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Each layer's gradient is the one with respect to its output, and no hook stays behind.<br>A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. After <code>nn.ReLU(inplace=True)</code> the output of the layer before it is the output of the ReLU, and so is its gradient.",
     failure_message="Not yet: Each layer's gradient is the one with respect to its output, and no hook stays behind.",
 )
+@guarded
 def test_gradients_of_the_outputs(activation_grads):
     """Each layer's gradient is the one with respect to its output, and no hook stays behind."""
     import torch
@@ -40,6 +77,4 @@ def test_gradients_of_the_outputs(activation_grads):
         )
     tables = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
     left = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
-    assert left == 0, (
-        f"{left} of your hooks are still in the model: every later forward will call them."
-    )
+    assert left == 0, f"{left} of your hooks are still in the model: every later forward will call them."

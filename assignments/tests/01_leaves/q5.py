@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,25 +9,56 @@ points = 5
 afterword = "A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(total_loss):
+        if total_loss is None:
+            raise AssertionError("total_loss is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(total_loss)
+        def watched(*arguments, **options):
+            result = total_loss(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(total_loss if isinstance(total_loss, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("total_loss returned None: is a return missing?") from None
+            seen = f"What total_loss returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The value is the weighted sum, and backward() of the total reaches the parameters.<br>A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive.",
     failure_message="Not yet: The value is the weighted sum, and backward() of the total reaches the parameters.",
 )
+@guarded
 def test_a_total_that_teaches(total_loss):
     """The value is the weighted sum, and backward() of the total reaches the parameters."""
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
     value = torch.as_tensor(total).item()
-    assert value == 1.0, (
-        f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
-    )
+    assert value == 1.0, f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
 
     parameter = torch.tensor([1.0, 2.0], requires_grad=True)
     total = total_loss([parameter.sum(), (parameter**2).sum()], [1.0, 0.5])
-    assert total.requires_grad, (
-        "The total does not require grad: it is a number without history."
-    )
+    assert total.requires_grad, "The total does not require grad: it is a number without history."
     total.backward()
     assert parameter.grad is not None, (
         "backward() ran, but parameter.grad is None: the history of the total ends before the parameter,\n"

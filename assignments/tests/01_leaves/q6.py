@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,19 +9,50 @@ points = 5
 afterword = "`backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(weighted_backward):
+        if weighted_backward is None:
+            raise AssertionError("weighted_backward is not defined: run the cell of q6 first.")
+        returned = []
+
+        @wraps(weighted_backward)
+        def watched(*arguments, **options):
+            result = weighted_backward(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(weighted_backward if isinstance(weighted_backward, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What weighted_backward returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The gradients of the samples are added up with their weights, and what computed these gets none.<br><code>backward(gradient=v)</code> adds up the gradients of the entries, each times its <code>v[i]</code>, in one pass and without a history for <code>v</code>. Next trap: a second <code>backward()</code> of the same losses. The next notebook begins with it.",
     failure_message="Not yet: The gradients of the samples are added up with their weights, and what computed these gets none.",
 )
+@guarded
 def test_weighted_gradient(weighted_backward):
     """The gradients of the samples are added up with their weights, and what computed these gets none."""
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     weighted_backward(p * p, torch.tensor([1.0, -10.0]))
-    assert p.grad is not None, (
-        "p.grad is None: the losses were cut off from the parameter they depend on."
-    )
+    assert p.grad is not None, "p.grad is None: the losses were cut off from the parameter they depend on."
     assert p.grad.tolist() == [2.0, -40.0], (
         f"p.grad is {p.grad.tolist()} instead of [2.0, -40.0]:\n"
         "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."

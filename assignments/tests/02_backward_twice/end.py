@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 0
 afterword = "The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and `retain_graph=True` would have silenced that as well."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(distil):
+        if distil is None:
+            raise AssertionError("distil is not defined: run the cell of end first.")
+        returned = []
+
+        @wraps(distil)
+        def watched(*arguments, **options):
+            result = distil(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(distil if isinstance(distil, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("distil returned None: is a return missing?") from None
+            seen = f"What distil returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.<br>The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and <code>retain_graph=True</code> would have silenced that as well.",
     failure_message="Not yet: Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.",
 )
+@guarded
 def test_two_epochs(distil):
     """Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's."""
     import torch
@@ -24,9 +61,7 @@ def test_two_epochs(distil):
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
         raise AssertionError(f"the training stopped; torch says: {reason}") from None
-    assert teacher.weight.grad is None, (
-        "a gradient has arrived at the teacher"
-    )
+    assert teacher.weight.grad is None, "a gradient has arrived at the teacher"
     assert abs(model.weight.item() - 0.75) < 1e-5, (
         f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how large were the steps?"
     )

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "Gradients add up. So two backwards, one backward of the sum, and `torch.autograd.backward([d, e])` bring the same to `x.grad`. Next trap: you want to look at a gradient, and it must not be added anywhere."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(backward_both):
+        if backward_both is None:
+            raise AssertionError("backward_both is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(backward_both)
+        def watched(*arguments, **options):
+            result = backward_both(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(backward_both if isinstance(backward_both, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("backward_both returned None: is a return missing?") from None
+            seen = f"What backward_both returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Of x = [0.1, 0.2, 0.3, 0.4] and one call of the trunk 2 * x**2, the gradient of both losses is 5 * x.<br>Gradients add up. So two backwards, one backward of the sum, and <code>torch.autograd.backward([d, e])</code> bring the same to <code>x.grad</code>. Next trap: you want to look at a gradient, and it must not be added anywhere.",
     failure_message="Not yet: Of x = [0.1, 0.2, 0.3, 0.4] and one call of the trunk 2 * x**2, the gradient of both losses is 5 * x.",
 )
+@guarded
 def test_both_losses_arrive(backward_both):
     """Of x = [0.1, 0.2, 0.3, 0.4] and one call of the trunk 2 * x**2, the gradient of both losses is 5 * x."""
     import torch
@@ -27,13 +64,9 @@ def test_both_losses_arrive(backward_both):
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
         raise AssertionError(f"backward_both did not come to its end; torch says: {reason}") from None
-    assert x.grad is not None, (
-        "x.grad is None: no backward has arrived there"
-    )
+    assert x.grad is not None, "x.grad is None: no backward has arrived there"
     seen = x.grad.tolist()
     assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
         f"x.grad is {[round(value, 4) for value in seen]}, not [0.5, 1.0, 1.5, 2.0]"
     )
-    assert len(calls) == 1, (
-        f"the trunk was called {len(calls)} times"
-    )
+    assert len(calls) == 1, f"the trunk was called {len(calls)} times"

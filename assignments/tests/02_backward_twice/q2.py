@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 6
 afterword = "`backward()` adds, `torch.autograd.grad` answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(task_grad_norms):
+        if task_grad_norms is None:
+            raise AssertionError("task_grad_norms is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(task_grad_norms)
+        def watched(*arguments, **options):
+            result = task_grad_norms(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(task_grad_norms if isinstance(task_grad_norms, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("task_grad_norms returned None: is a return missing?") from None
+            seen = f"What task_grad_norms returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.<br><code>backward()</code> adds, <code>torch.autograd.grad</code> answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards.",
     failure_message="Not yet: At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.",
 )
+@guarded
 def test_each_loss_has_its_own_norm(task_grad_norms):
     """At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was."""
     import torch
@@ -23,21 +60,13 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
         raise AssertionError(f"task_grad_norms did not come to its end; torch says: {reason}") from None
-    assert len(norms) == 2, (
-        f"{len(norms)} numbers came back for 2 losses"
-    )
+    assert len(norms) == 2, f"{len(norms)} numbers came back for 2 losses"
     for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
             f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
         )
     w.grad, v.grad = torch.tensor([7.0]), None
     task_grad_norms([(w * v).sum()], [w, v])
-    assert w.grad is not None, (
-        "w.grad was 7 before the call and is None after it"
-    )
-    assert w.grad.item() == 7, (
-        f"w.grad was 7 before the call and is {w.grad.item()} after it"
-    )
-    assert v.grad is None, (
-        f"v.grad was None before the call and is {v.grad} after it"
-    )
+    assert w.grad is not None, "w.grad was 7 before the call and is None after it"
+    assert w.grad.item() == 7, f"w.grad was 7 before the call and is {w.grad.item()} after it"
+    assert v.grad is None, f"v.grad was None before the call and is {v.grad} after it"

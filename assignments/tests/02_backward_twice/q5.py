@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 6
 afterword = "A mean divides by the number of samples it was given. So each piece counts by its share of the batch. If all pieces had one size, a single factor would do; the last one seldom has that size."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(accumulate):
+        if accumulate is None:
+            raise AssertionError("accumulate is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(accumulate)
+        def watched(*arguments, **options):
+            result = accumulate(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(accumulate if isinstance(accumulate, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What accumulate returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Five samples, two at a time, bring the gradient of the five.<br>A mean divides by the number of samples it was given. So each piece counts by its share of the batch. If all pieces had one size, a single factor would do; the last one seldom has that size.",
     failure_message="Not yet: Five samples, two at a time, bring the gradient of the five.",
 )
+@guarded
 def test_gradient_of_the_batch(accumulate):
     """Five samples, two at a time, bring the gradient of the five."""
     import torch
@@ -21,9 +56,7 @@ def test_gradient_of_the_batch(accumulate):
     X = torch.tensor([[1.0], [2.0], [1.0], [2.0], [3.0]])
     accumulate(model, X, torch.zeros(5, 1), 2)
     seen = model.weight.grad
-    assert seen is not None, (
-        "model.weight.grad is None: no backward has arrived there"
-    )
+    assert seen is not None, "model.weight.grad is None: no backward has arrived there"
     assert abs(seen.item() - 7.6) < 1e-4, (
         f"model.weight.grad is {seen.item():.4f} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
         "by what number does each of your means divide?"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "To an optimizer `None` means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_task):
+        if train_task is None:
+            raise AssertionError("train_task is not defined: run the cell of q6 first.")
+        returned = []
+
+        @wraps(train_task)
+        def watched(*arguments, **options):
+            result = train_task(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_task if isinstance(train_task, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What train_task returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="In the third step, of task 0, the head of task 1 does not move.<br>To an optimizer <code>None</code> means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss.",
     failure_message="Not yet: In the third step, of task 0, the head of task 1 does not move.",
 )
+@guarded
 def test_the_other_head_stands_still(train_task):
     """In the third step, of task 0, the head of task 1 does not move."""
     import torch
@@ -29,6 +64,4 @@ def test_the_other_head_stands_still(train_task):
     before = model.heads[1].weight.tolist()
     train_task(model, opt, 0, x, y)
     after = model.heads[1].weight.tolist()
-    assert after == before, (
-        f"a step on task 0 moved the weight of heads[1] from {before} to {after}"
-    )
+    assert after == before, f"a step on task 0 moved the weight of heads[1] from {before} to {after}"

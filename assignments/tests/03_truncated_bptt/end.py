@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 0
 afterword = "The three bugs: a cut before the first minibatch, a cut in every time step, and an average that kept the graph of every loss. None of them raised an error: the first two even look like the cure of one."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_tracked):
+        if train_tracked is None:
+            raise AssertionError("train_tracked is not defined: run the cell of end first.")
+        returned = []
+
+        @wraps(train_tracked)
+        def watched(*arguments, **options):
+            result = train_tracked(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_tracked if isinstance(train_tracked, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_tracked returned None: is a return missing?") from None
+            seen = f"What train_tracked returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="h0 moves, the first of three time steps gets a gradient, and the graphs of old minibatches are gone.<br>The three bugs: a cut before the first minibatch, a cut in every time step, and an average that kept the graph of every loss. None of them raised an error: the first two even look like the cure of one.",
     failure_message="Not yet: h0 moves, the first of three time steps gets a gradient, and the graphs of old minibatches are gone.",
 )
+@guarded
 def test_three_symptoms(train_tracked):
     """h0 moves, the first of three time steps gets a gradient, and the graphs of old minibatches are gone."""
     import gc
@@ -48,9 +85,7 @@ def test_three_symptoms(train_tracked):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, (
-        "h0 has not moved: is a loss connected to it?"
-    )
+    assert h0.tolist() != before, "h0 has not moved: is a loss connected to it?"
     assert len(reached) >= 3 and reached[0] and reached[1], (
         "the loss of the first minibatch does not reach the states after its first two time steps"
     )

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 8
 afterword = "`detach()` between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_stateful):
+        if train_stateful is None:
+            raise AssertionError("train_stateful is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(train_stateful)
+        def watched(*arguments, **options):
+            result = train_stateful(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_stateful if isinstance(train_stateful, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_stateful returned None: is a return missing?") from None
+            seen = f"What train_stateful returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="A minibatch starts from the values in which the last one ended, without their history.<br><code>detach()</code> between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember.",
     failure_message="Not yet: A minibatch starts from the values in which the last one ended, without their history.",
 )
+@guarded
 def test_every_minibatch_starts_without_a_history(train_stateful):
     """A minibatch starts from the values in which the last one ended, without their history."""
     import torch
@@ -43,21 +80,15 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
             f"minibatch {number - 1}"
             + (f", and so training stopped with the error: {stopped}" if stopped else "")
         )
-    assert stopped is None, (
-        f"training stopped with the error: {stopped}"
-    )
-    assert len(steps) == 16, (
-        f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
-    )
+    assert stopped is None, f"training stopped with the error: {stopped}"
+    assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
     _, entering, leaving = zip(*steps.values())
     for number in (2, 3, 4):
         assert entering[4 * number - 4] == leaving[4 * number - 5], (
             f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
             "the state is lost"
         )
-    assert type(result) is tuple and len(result) == 2, (
-        "train_stateful should return (losses, h)"
-    )
+    assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
     assert [type(loss) for loss in result[0]] == [float] * 4, (
         "the losses should be four Python floats, one per minibatch"
     )

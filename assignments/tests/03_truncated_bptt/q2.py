@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 6
 afterword = "A state is cut part by part, and the original stays as it was. Next trap: `detach_()` and `.data` give the same values, and break a loss that still waits."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(repackage):
+        if repackage is None:
+            raise AssertionError("repackage is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(repackage)
+        def watched(*arguments, **options):
+            result = repackage(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(repackage if isinstance(repackage, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("repackage returned None: is a return missing?") from None
+            seen = f"What repackage returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.<br>A state is cut part by part, and the original stays as it was. Next trap: <code>detach_()</code> and <code>.data</code> give the same values, and break a loss that still waits.",
     failure_message="Not yet: The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.",
 )
+@guarded
 def test_the_state_of_an_lstm(repackage):
     """The state of an LSTM comes back as a tuple of two tensors without a history, and None as None."""
     import torch
@@ -23,16 +60,10 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
         ) from None
-    assert type(result) is tuple, (
-        f"a tuple went in, but a {type(result).__name__} came out"
-    )
-    assert len(result) == 2, (
-        f"two tensors went in, but the result has {len(result)} parts"
-    )
+    assert type(result) is tuple, f"a tuple went in, but a {type(result).__name__} came out"
+    assert len(result) == 2, f"two tensors went in, but the result has {len(result)} parts"
     for name, before, after in zip("hc", state, result):
-        assert torch.equal(before, after), (
-            f"the values of {name} have changed"
-        )
+        assert torch.equal(before, after), f"the values of {name} have changed"
         assert after.grad_fn is None, (
             f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
         )
@@ -42,6 +73,4 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
         ) from None
-    assert result is None, (
-        f"None went in, but a {type(result).__name__} came out"
-    )
+    assert result is None, f"None went in, but a {type(result).__name__} came out"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 6
 afterword = "Each loss goes back to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(tbptt):
+        if tbptt is None:
+            raise AssertionError("tbptt is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(tbptt)
+        def watched(*arguments, **options):
+            result = tbptt(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(tbptt if isinstance(tbptt, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("tbptt returned None: is a return missing?") from None
+            seen = f"What tbptt returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="A loss goes back to the last cut and no further, and k = T is full backpropagation.<br>Each loss goes back to the last cut, so the cell learns to remember up to <code>k</code> steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all.",
     failure_message="Not yet: A loss goes back to the last cut and no further, and k = T is full backpropagation.",
 )
+@guarded
 def test_the_cuts_are_k_steps_apart(tbptt):
     """A loss goes back to the last cut and no further, and k = T is full backpropagation."""
     import torch
@@ -54,9 +91,7 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     whole = sum(losses)
     expected = torch.autograd.grad(whole, cell.weight_hh)[0]
     total = tbptt(cell, readout, xs, ys, 5)
-    assert type(total) is float, (
-        f"the total loss should be a float, not a {type(total).__name__}"
-    )
+    assert type(total) is float, f"the total loss should be a float, not a {type(total).__name__}"
     assert abs(total - whole.item()) < 1e-4, (
         f"the total loss is {total:.4f}, but the losses add up to {whole.item():.4f}"
     )

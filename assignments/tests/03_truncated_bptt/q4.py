@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "Only the first state stays connected to what made it, and so `h0` learns from the first minibatch. Next trap: an optimizer skips a parameter whose `.grad` is `None`, and tells you nothing."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_learned_start):
+        if train_learned_start is None:
+            raise AssertionError("train_learned_start is not defined: run the cell of q4 first.")
+        returned = []
+
+        @wraps(train_learned_start)
+        def watched(*arguments, **options):
+            result = train_learned_start(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_learned_start if isinstance(train_learned_start, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_learned_start returned None: is a return missing?") from None
+            seen = f"What train_learned_start returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The first minibatch teaches h0; later ones start from the last state, without its history.<br>Only the first state stays connected to what made it, and so <code>h0</code> learns from the first minibatch. Next trap: an optimizer skips a parameter whose <code>.grad</code> is <code>None</code>, and tells you nothing.",
     failure_message="Not yet: The first minibatch teaches h0; later ones start from the last state, without its history.",
 )
+@guarded
 def test_the_start_learns(train_learned_start):
     """The first minibatch teaches h0; later ones start from the last state, without its history."""
     import torch
@@ -25,10 +62,8 @@ def test_the_start_learns(train_learned_start):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, (
-        "h0 has not moved after a minibatch" + (
+    assert h0.tolist() != before, "h0 has not moved after a minibatch" + (
         ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
-    )
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
@@ -56,12 +91,8 @@ def test_the_start_learns(train_learned_start):
     seen = list(steps.values())
     for number in range(2, len(seen) // 2 + 1):
         (_, _, leaving), (entering, attached, _) = seen[2 * number - 3 : 2 * number - 1]
-        assert not attached, (
-            f"the state enters minibatch {number} with a history: it was not cut"
-        )
+        assert not attached, f"the state enters minibatch {number} with a history: it was not cut"
         assert entering == leaving, (
             f"minibatch {number} starts from other values than minibatch {number - 1} ended with"
         )
-    assert stopped is None, (
-        f"training stopped with the error: {stopped}"
-    )
+    assert stopped is None, f"training stopped with the error: {stopped}"

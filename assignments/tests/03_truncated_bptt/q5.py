@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "What is stored has no history, and the mean in the output keeps its own. `nn.BatchNorm1d` does the same. Next trap: a loss that you add up for a log, without `.item()`, keeps every graph of the epoch."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(Center):
+        if Center is None:
+            raise AssertionError("Center is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(Center)
+        def watched(*arguments, **options):
+            result = Center(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(Center if isinstance(Center, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What Center returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Three training steps run, the statistic is the moving average, and eval() leaves it alone.<br>What is stored has no history, and the mean in the output keeps its own. <code>nn.BatchNorm1d</code> does the same. Next trap: a loss that you add up for a log, without <code>.item()</code>, keeps every graph of the epoch.",
     failure_message="Not yet: Three training steps run, the statistic is the moving average, and eval() leaves it alone.",
 )
+@guarded
 def test_several_training_steps(Center):
     """Three training steps run, the statistic is the moving average, and eval() leaves it alone."""
     import torch
@@ -41,9 +76,5 @@ def test_several_training_steps(Center):
     )
     center.eval()
     output = center(torch.full((2, 1), 5.0))
-    assert torch.allclose(output, torch.full((2, 1), 2.1)), (
-        "after eval() the output should be x - running"
-    )
-    assert torch.allclose(center.running, torch.tensor([2.9])), (
-        "after eval() the statistic must not change"
-    )
+    assert torch.allclose(output, torch.full((2, 1), 2.1)), "after eval() the output should be x - running"
+    assert torch.allclose(center.running, torch.tensor([2.9])), "after eval() the statistic must not change"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 0
 afterword = "The three bugs: the note of the activity wrote to `h` before `head` used it. The target had a history, so every step also moved the target. And `detach()` made no copy, so the best parameters changed with each later step. Next trap: `state_dict()` makes no copy, either."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_values):
+        if train_values is None:
+            raise AssertionError("train_values is not defined: run the cell of end first.")
+        returned = []
+
+        @wraps(train_values)
+        def watched(*arguments, **options):
+            result = train_values(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_values if isinstance(train_values, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_values returned None: is a return missing?") from None
+            seen = f"What train_values returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The loss, the step and the parameters that are kept are right for a state -1 with the weights 1.<br>The three bugs: the note of the activity wrote to <code>h</code> before <code>head</code> used it. The target had a history, so every step also moved the target. And <code>detach()</code> made no copy, so the best parameters changed with each later step. Next trap: <code>state_dict()</code> makes no copy, either.",
     failure_message="Not yet: The loss, the step and the parameters that are kept are right for a state -1 with the weights 1.",
 )
+@guarded
 def test_two_steps(train_values):
     """The loss, the step and the parameters that are kept are right for a state -1 with the weights 1."""
     import torch

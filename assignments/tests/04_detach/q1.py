@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "`detach()` shares the memory, so what you return has to be a copy that nobody else holds. Next trap: `y.detach().numpy()` shares the memory, too. A plot that scales such an array in place writes to `y`, and no counter notices it."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(positive_part):
+        if positive_part is None:
+            raise AssertionError("positive_part is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(positive_part)
+        def watched(*arguments, **options):
+            result = positive_part(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(positive_part if isinstance(positive_part, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("positive_part returned None: is a return missing?") from None
+            seen = f"What positive_part returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back.<br><code>detach()</code> shares the memory, so what you return has to be a copy that nobody else holds. Next trap: <code>y.detach().numpy()</code> shares the memory, too. A plot that scales such an array in place writes to <code>y</code>, and no counter notices it.",
     failure_message="Not yet: Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back.",
 )
+@guarded
 def test_the_positive_part(positive_part):
     """Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back."""
     import torch
@@ -19,20 +56,12 @@ def test_the_positive_part(positive_part):
     y = x + 1
     loss = (y**2).sum()
     result = positive_part(y)
-    assert result.tolist() == [0.0, 2.0, 3.0], (
-        f"the result is {result.tolist()}, not [0, 2, 3]"
-    )
-    assert not result.requires_grad, (
-        "the result requires grad: it still has a history"
-    )
-    assert y.tolist() == [-2.0, 2.0, 3.0], (
-        f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
-    )
+    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
+    assert not result.requires_grad, "the result requires grad: it still has a history"
+    assert y.tolist() == [-2.0, 2.0, 3.0], f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
     try:
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
         raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
-    assert x.grad.tolist() == [-4.0, 4.0, 6.0], (
-        f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
-    )
+    assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 4
 afterword = "What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no answer for long. The next release of torch may save the result of an operation where this one saves its input."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(may_overwrite):
+        if may_overwrite is None:
+            raise AssertionError("may_overwrite is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(may_overwrite)
+        def watched(*arguments, **options):
+            result = may_overwrite(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(may_overwrite if isinstance(may_overwrite, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("may_overwrite returned None: is a return missing?") from None
+            seen = f"What may_overwrite returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The square of y needs y, 4 * y does not, and mask * x needs the mask.<br>What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no answer for long. The next release of torch may save the result of an operation where this one saves its input.",
     failure_message="Not yet: The square of y needs y, 4 * y does not, and mask * x needs the mask.",
 )
+@guarded
 def test_a_square_a_multiple_and_a_mask(may_overwrite):
     """The square of y needs y, 4 * y does not, and mask * x needs the mask."""
     import torch
@@ -31,14 +68,8 @@ def test_a_square_a_multiple_and_a_mask(may_overwrite):
         return mask * x, mask
 
     seen = answer(square)
-    assert not seen, (
-        f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
-    )
+    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
     seen = answer(multiple)
-    assert seen, (
-        f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
-    )
+    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
     seen = answer(masked)
-    assert not seen, (
-        f"for mask * x your answer is {seen}, but the mask is the derivative"
-    )
+    assert not seen, f"for mask * x your answer is {seen}, but the mask is the derivative"

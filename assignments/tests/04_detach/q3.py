@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 7
 afterword = "The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(gan_step):
+        if gan_step is None:
+            raise AssertionError("gan_step is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(gan_step)
+        def watched(*arguments, **options):
+            result = gan_step(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(gan_step if isinstance(gan_step, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What gan_step returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The generator moves by the gradient of its own loss.<br>The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of <code>G</code> leaves gradients in <code>D</code>, too. <code>D</code> must not step with them.",
     failure_message="Not yet: The generator moves by the gradient of its own loss.",
 )
+@guarded
 def test_the_generator_is_taught_by_its_own_loss(gan_step):
     """The generator moves by the gradient of its own loss."""
     import copy

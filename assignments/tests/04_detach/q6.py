@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 4
 afterword = "Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is what you want. `r = x.clone()` and then `r.detach().round_()` is an honest straight-through estimator, because there the gradient must not know of the rounding."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(clipped_energy):
+        if clipped_energy is None:
+            raise AssertionError("clipped_energy is not defined: run the cell of q6 first.")
+        returned = []
+
+        @wraps(clipped_energy)
+        def watched(*arguments, **options):
+            result = clipped_energy(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(clipped_energy if isinstance(clipped_energy, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("clipped_energy returned None: is a return missing?") from None
+            seen = f"What clipped_energy returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient.<br>Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is what you want. <code>r = x.clone()</code> and then <code>r.detach().round_()</code> is an honest straight-through estimator, because there the gradient must not know of the rounding.",
     failure_message="Not yet: Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient.",
 )
+@guarded
 def test_a_clipped_entry_has_no_gradient(clipped_energy):
     """Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient."""
     import torch
@@ -18,16 +55,10 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
     x = torch.tensor([[3.0], [-2.0]])
     w = torch.tensor([[1.0]], requires_grad=True)
     loss = clipped_energy(x, w)
-    assert loss.item() == 5, (
-        f"the energy is {loss.item()}, and 1 + 4 is 5"
-    )
-    assert loss.requires_grad, (
-        "the energy does not require grad: no path leads back to w"
-    )
+    assert loss.item() == 5, f"the energy is {loss.item()}, and 1 + 4 is 5"
+    assert loss.requires_grad, "the energy does not require grad: no path leads back to w"
     loss.backward()
-    assert w.grad is not None, (
-        "w.grad is None: the energy is not connected to w"
-    )
+    assert w.grad is not None, "w.grad is None: the energy is not connected to w"
     assert abs(w.grad.item() - 8) < 1e-5, (
         f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
         "that is a slope of 8. Which part of your computation has autograd not seen?"

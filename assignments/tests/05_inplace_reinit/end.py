@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 0
 afterword = "The three bugs: a new `Parameter` that the optimizer does not know, a write through `.data` that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and the first two look like the repair of one."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_and_restart):
+        if train_and_restart is None:
+            raise AssertionError("train_and_restart is not defined: run the cell of end first.")
+        returned = []
+
+        @wraps(train_and_restart)
+        def watched(*arguments, **options):
+            result = train_and_restart(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_and_restart if isinstance(train_and_restart, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_and_restart returned None: is a return missing?") from None
+            seen = f"What train_and_restart returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not know, a write through <code>.data</code> that autograd does not see, and bookkeeping that autograd records. None of them raises an error, and the first two look like the repair of one.",
     failure_message="Not yet: After the restart the last layer learns, a unit that is switched off does not, and the average is plain data.",
 )
+@guarded
 def test_the_three_symptoms(train_and_restart):
     """After the restart the last layer learns, a unit that is switched off does not, and the average is plain data."""
     import torch
@@ -25,12 +62,6 @@ def test_the_three_symptoms(train_and_restart):
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"the training of three batches stopped; torch says: {reason}") from None
-    assert last.bias.item() != 0, (
-        "the last layer begins anew and stays at 0: it does not learn any more"
-    )
-    assert first.weight[1].tolist() == off, (
-        "the unit that the mask switches off has learned something"
-    )
-    assert not average.requires_grad, (
-        "the average requires grad: it remembers every batch of the training"
-    )
+    assert last.bias.item() != 0, "the last layer begins anew and stays at 0: it does not learn any more"
+    assert first.weight[1].tolist() == off, "the unit that the mask switches off has learned something"
+    assert not average.requires_grad, "the average requires grad: it remembers every batch of the training"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "`no_grad()` stops the recording and not the counting, so a loss of the old values raises an error. `w.data.fill_(value)` gives the same `w`, and that loss gets a wrong gradient without a word."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(reinit_):
+        if reinit_ is None:
+            raise AssertionError("reinit_ is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(reinit_)
+        def watched(*arguments, **options):
+            result = reinit_(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(reinit_ if isinstance(reinit_, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("reinit_ returned None: is a return missing?") from None
+            seen = f"What reinit_ returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The caller's w holds the new value everywhere, and is still the same leaf that requires grad.<br><code>no_grad()</code> stops the recording and not the counting, so a loss of the old values raises an error. <code>w.data.fill_(value)</code> gives the same <code>w</code>, and that loss gets a wrong gradient without a word.",
     failure_message="Not yet: The caller's w holds the new value everywhere, and is still the same leaf that requires grad.",
 )
+@guarded
 def test_w_holds_the_new_value(reinit_):
     """The caller's w holds the new value everywhere, and is still the same leaf that requires grad."""
     import torch
@@ -20,15 +57,7 @@ def test_w_holds_the_new_value(reinit_):
         result = reinit_(w, 7.0)
     except RuntimeError as error:
         raise AssertionError(f"reinit_ could not write to w; torch says: {error}") from None
-    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], (
-        f"the caller's w now holds {w.tolist()}, not 7 everywhere"
-    )
-    assert result is w, (
-        "reinit_ returned another object: an optimizer that holds w would never see it"
-    )
-    assert w.is_leaf, (
-        "w is no longer a leaf, so its .grad would stay None"
-    )
-    assert w.requires_grad, (
-        "w no longer requires grad, so it would never be trained again"
-    )
+    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"the caller's w now holds {w.tolist()}, not 7 everywhere"
+    assert result is w, "reinit_ returned another object: an optimizer that holds w would never see it"
+    assert w.is_leaf, "w is no longer a leaf, so its .grad would stay None"
+    assert w.requires_grad, "w no longer requires grad, so it would never be trained again"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "The optimizer and a tied module hold the object, so new values go into the old object. Next trap: the optimizer still remembers the momentum of the old values."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(reset_layer):
+        if reset_layer is None:
+            raise AssertionError("reset_layer is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(reset_layer)
+        def watched(*arguments, **options):
+            result = reset_layer(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(reset_layer if isinstance(reset_layer, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What reset_layer returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The optimizer still holds the layer's parameters, the bias is 0, and one step moves both.<br>The optimizer and a tied module hold the object, so new values go into the old object. Next trap: the optimizer still remembers the momentum of the old values.",
     failure_message="Not yet: The optimizer still holds the layer's parameters, the bias is 0, and one step moves both.",
 )
+@guarded
 def test_the_optimizer_still_holds_the_parameters(reset_layer):
     """The optimizer still holds the layer's parameters, the bias is 0, and one step moves both."""
     import torch
@@ -20,18 +55,10 @@ def test_the_optimizer_still_holds_the_parameters(reset_layer):
     reset_layer(model, "1")
     held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model[1].named_parameters():
-        assert id(parameter) in held, (
-            f"the layer's {name} is a new object: the optimizer updates the old one"
-        )
+        assert id(parameter) in held, f"the layer's {name} is a new object: the optimizer updates the old one"
     weight, bias = model[1].weight.tolist(), model[1].bias.tolist()
-    assert bias == [0.0], (
-        f"the bias is {bias} after the reset, not 0"
-    )
+    assert bias == [0.0], f"the bias is {bias} after the reset, not 0"
     model(torch.ones(2, 4)).sub(1).sum().backward()
     optimizer.step()
-    assert model[1].bias.tolist() != bias, (
-        "optimizer.step() did not move the bias: it no longer learns"
-    )
-    assert model[1].weight.tolist() != weight, (
-        "optimizer.step() did not move the weight: it no longer learns"
-    )
+    assert model[1].bias.tolist() != bias, "optimizer.step() did not move the bias: it no longer learns"
+    assert model[1].weight.tolist() != weight, "optimizer.step() did not move the weight: it no longer learns"

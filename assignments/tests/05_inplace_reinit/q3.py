@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(masked_forward):
+        if masked_forward is None:
+            raise AssertionError("masked_forward is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(masked_forward)
+        def watched(*arguments, **options):
+            result = masked_forward(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(masked_forward if isinstance(masked_forward, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("masked_forward returned None: is a return missing?") from None
+            seen = f"What masked_forward returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.<br>A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong.",
     failure_message="Not yet: In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.",
 )
+@guarded
 def test_the_masked_values_enter_the_product(masked_forward):
     """In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2."""
     import torch
@@ -18,21 +55,13 @@ def test_the_masked_values_enter_the_product(masked_forward):
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
     w2 = torch.tensor([[3.0], [2.0]], requires_grad=True)
     d, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
-    assert d.tolist() == [[4.0, 1.0]], (
-        f"d is {d.tolist()}, expected [[4.0, 1.0]]"
-    )
-    assert f.tolist() == [[14.0]], (
-        f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
-    )
+    assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()}, expected [[4.0, 1.0]]"
+    assert f.tolist() == [[14.0]], f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
     try:
         f.sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         message = f"backward() failed: was d overwritten after its use? torch says: {reason}"
         raise AssertionError(message) from None
-    assert w1.grad is not None, (
-        "w1.grad is None: the path from f back to w1 has been cut"
-    )
-    assert w2.grad is not None, (
-        "w2.grad is None: the path from f back to w2 has been cut"
-    )
+    assert w1.grad is not None, "w1.grad is None: the path from f back to w1 has been cut"
+    assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,18 +9,51 @@ points = 5
 afterword = "The sigmoid has saved its output, and the sum of your function has memory of its own. `tanh`, `exp`, `softmax` and `relu` save their output, too. `x @ w` saves `x` and `w`."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(residual_block):
+        if residual_block is None:
+            raise AssertionError("residual_block is not defined: run the cell of q4 first.")
+        returned = []
+
+        @wraps(residual_block)
+        def watched(*arguments, **options):
+            result = residual_block(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(residual_block if isinstance(residual_block, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("residual_block returned None: is a return missing?") from None
+            seen = f"What residual_block returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.<br>The sigmoid has saved its output, and the sum of your function has memory of its own. <code>tanh</code>, <code>exp</code>, <code>softmax</code> and <code>relu</code> save their output, too. <code>x @ w</code> saves <code>x</code> and <code>w</code>.",
     failure_message="Not yet: With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.",
 )
+@guarded
 def test_the_values_are_right(residual_block):
     """With w = 0 the result is relu(x), and backward() raises no error and reaches x and w."""
     import torch
 
     result = residual_block(torch.tensor([[1.0, -2.0]]), torch.zeros(2, 2, requires_grad=True))
-    assert result.tolist() == [[1.0, 0.0]], (
-        f"the result is {result.tolist()}, expected [[1.0, 0.0]]"
-    )
+    assert result.tolist() == [[1.0, 0.0]], f"the result is {result.tolist()}, expected [[1.0, 0.0]]"
     x = torch.tensor([[1.0, 2.0]], requires_grad=True)
     w = torch.zeros(2, 2, requires_grad=True)
     try:
@@ -27,9 +62,5 @@ def test_the_values_are_right(residual_block):
         reason = str(error).partition(" Hint:")[0]
         message = f"backward() failed: was a value overwritten that it still needs? torch says: {reason}"
         raise AssertionError(message) from None
-    assert x.grad is not None, (
-        "x.grad is None: the path from the result back to x has been cut"
-    )
-    assert w.grad is not None, (
-        "w.grad is None: the path from the result back to w has been cut"
-    )
+    assert x.grad is not None, "x.grad is None: the path from the result back to x has been cut"
+    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: `t.data = s.data` copies nothing, and afterwards the teacher is trained together with the student."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(ema_update):
+        if ema_update is None:
+            raise AssertionError("ema_update is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(ema_update)
+        def watched(*arguments, **options):
+            result = ema_update(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(ema_update if isinstance(ema_update, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What ema_update returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.<br>Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: <code>t.data = s.data</code> copies nothing, and afterwards the teacher is trained together with the student.",
     failure_message="Not yet: The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.",
 )
+@guarded
 def test_the_teacher_keeps_its_parameters(ema_update):
     """The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average."""
     import torch
@@ -18,24 +53,14 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
     weight, bias = teacher.weight, teacher.bias
     ema_update(teacher, student, 0.25)
-    assert teacher.weight.grad_fn is None, (
-        "teacher.weight has a grad_fn: the update was recorded as a graph"
-    )
-    assert teacher.weight is weight, (
-        "teacher.weight is no longer the same Parameter object"
-    )
-    assert teacher.bias is bias, (
-        "teacher.bias is no longer the same Parameter object"
-    )
-    assert not teacher.weight.requires_grad, (
-        "teacher.weight requires grad now, but the teacher is frozen"
-    )
+    assert teacher.weight.grad_fn is None, "teacher.weight has a grad_fn: the update was recorded as a graph"
+    assert teacher.weight is weight, "teacher.weight is no longer the same Parameter object"
+    assert teacher.bias is bias, "teacher.bias is no longer the same Parameter object"
+    assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen"
     torch.nn.init.zeros_(teacher.weight)
     torch.nn.init.ones_(student.weight)
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
         told = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
-        assert all(abs(value - expected) < 1e-6 for value in seen), (
-            told
-        )
+        assert all(abs(value - expected) < 1e-6 for value in seen), told

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 4
 afterword = "A buffer for results needs no `requires_grad`: the writes give it a history. Next trap: a write through `.data` or `.detach()` fills the buffer, too, and gives it none."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(collect):
+        if collect is None:
+            raise AssertionError("collect is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(collect)
+        def watched(*arguments, **options):
+            result = collect(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(collect if isinstance(collect, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("collect returned None: is a return missing?") from None
+            seen = f"What collect returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].<br>A buffer for results needs no <code>requires_grad</code>: the writes give it a history. Next trap: a write through <code>.data</code> or <code>.detach()</code> fills the buffer, too, and gives it none.",
     failure_message="Not yet: The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
 )
+@guarded
 def test_a_loss_of_the_results_reaches_w(collect):
     """The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10]."""
     import torch
@@ -21,19 +58,9 @@ def test_a_loss_of_the_results_reaches_w(collect):
         result = collect(lambda x: (w * x).sum() ** 2, xs)
     except RuntimeError as error:
         raise AssertionError(f"collect stopped; torch says: {error}") from None
-    assert isinstance(result, torch.Tensor), (
-        f"a {type(result).__name__} came back, not a tensor"
-    )
-    assert result.tolist() == [1.0, 4.0, 9.0], (
-        f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
-    )
-    assert result.grad_fn is not None, (
-        "the result has no grad_fn: nothing leads from it back to w"
-    )
+    assert isinstance(result, torch.Tensor), f"a {type(result).__name__} came back, not a tensor"
+    assert result.tolist() == [1.0, 4.0, 9.0], f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
+    assert result.grad_fn is not None, "the result has no grad_fn: nothing leads from it back to w"
     result.sum().backward()
-    assert w.grad is not None, (
-        "w.grad is None: the path from the result back to w has been cut"
-    )
-    assert w.grad.tolist() == [8.0, 10.0], (
-        f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
-    )
+    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
+    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"

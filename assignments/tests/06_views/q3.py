@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 4
 afterword = "What is measured is a constant, and what is divided is not: only the first belongs under `no_grad()`. Next trap: a write to a clone under `no_grad()`. It raises nothing, and the gradient lacks the factor."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(scale_tail):
+        if scale_tail is None:
+            raise AssertionError("scale_tail is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(scale_tail)
+        def watched(*arguments, **options):
+            result = scale_tail(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(scale_tail if isinstance(scale_tail, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("scale_tail returned None: is a return missing?") from None
+            seen = f"What scale_tail returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The tail is divided by its standard deviation, and so is its gradient.<br>What is measured is a constant, and what is divided is not: only the first belongs under <code>no_grad()</code>. Next trap: a write to a clone under <code>no_grad()</code>. It raises nothing, and the gradient lacks the factor.",
     failure_message="Not yet: The tail is divided by its standard deviation, and so is its gradient.",
 )
+@guarded
 def test_the_division_is_recorded(scale_tail):
     """The tail is divided by its standard deviation, and so is its gradient."""
     import torch
@@ -21,20 +58,12 @@ def test_the_division_is_recorded(scale_tail):
         result = scale_tail(x * 1, 1)
     except RuntimeError as error:
         raise AssertionError(f"scale_tail stopped; torch says: {error}") from None
-    assert abs(result[1, 1].item() - 5 / s) < 1e-5, (
-        f"5 divided by {s:.4f} became {result[1, 1].item():.4f}"
-    )
-    assert result[1, 0].item() == 9, (
-        f"the head held 9, and holds {result[1, 0].item()} in the result"
-    )
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 divided by {s:.4f} became {result[1, 1].item():.4f}"
+    assert result[1, 0].item() == 9, f"the head held 9, and holds {result[1, 0].item()} in the result"
     result.sum().backward()
-    assert x.grad is not None, (
-        "h gets no gradient"
-    )
+    assert x.grad is not None, "h gets no gradient"
     seen = x.grad[0].tolist()
-    assert abs(seen[0] - 1) < 1e-5, (
-        f"the head gets the gradient {seen[0]:.4f}, not 1"
-    )
+    assert abs(seen[0] - 1) < 1e-5, f"the head gets the gradient {seen[0]:.4f}, not 1"
     assert abs(seen[1] - 1 / s) < 1e-5, (
         f"1 arrives at the first entry of the tail, and h gets {seen[1]:.4f}, not 1 / {s:.4f}"
     )

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,34 +9,59 @@ points = 4
 afterword = "Read from expanded rows, and copy them before you write. Next trap: `clone()` in the wrong place. `b.clone().expand(n, -1)` protects `b`, and all rows are still one."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(row_bias):
+        if row_bias is None:
+            raise AssertionError("row_bias is not defined: run the cell of q4 first.")
+        returned = []
+
+        @wraps(row_bias)
+        def watched(*arguments, **options):
+            result = row_bias(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(row_bias if isinstance(row_bias, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("row_bias returned None: is a return missing?") from None
+            seen = f"What row_bias returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.<br>Read from expanded rows, and copy them before you write. Next trap: <code>clone()</code> in the wrong place. <code>b.clone().expand(n, -1)</code> protects <code>b</code>, and all rows are still one.",
     failure_message="Not yet: Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.",
 )
+@guarded
 def test_three_rows(row_bias):
     """Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient."""
     import torch
 
     b = torch.tensor([1.0, 2.0])
     rows = row_bias(b, 3, 10.0).tolist()
-    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], (
-        f"the rows are {rows}"
-    )
-    assert b.tolist() == [1.0, 2.0], (
-        f"the caller's b was [1, 2] and is {b.tolist()} after the call"
-    )
+    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], f"the rows are {rows}"
+    assert b.tolist() == [1.0, 2.0], f"the caller's b was [1, 2] and is {b.tolist()} after the call"
     b = torch.tensor([1.0, 2.0], requires_grad=True)
     try:
         rows = row_bias(b, 3, 10.0)
     except RuntimeError as error:
         raise AssertionError(f"row_bias stopped; torch says: {error}") from None
-    assert rows.requires_grad, (
-        "the rows do not require grad: nothing leads back to b"
-    )
+    assert rows.requires_grad, "the rows do not require grad: nothing leads back to b"
     rows.sum().backward()
-    assert b.grad is not None, (
-        "b.grad is None: the path from the rows back to b has been cut"
-    )
-    assert b.grad.tolist() == [3.0, 3.0], (
-        f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"
-    )
+    assert b.grad is not None, "b.grad is None: the path from the rows back to b has been cut"
+    assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"

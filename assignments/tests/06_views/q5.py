@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,18 +9,51 @@ points = 5
 afterword = "Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next trap: a chain such as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It looks as if it made a new tensor."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(drop_attention):
+        if drop_attention is None:
+            raise AssertionError("drop_attention is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(drop_attention)
+        def watched(*arguments, **options):
+            result = drop_attention(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(drop_attention if isinstance(drop_attention, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("drop_attention returned None: is a return missing?") from None
+            seen = f"What drop_attention returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The dropped weight is 0, the others stay a third, and backward reaches all scores.<br>Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next trap: a chain such as <code>scores.softmax(-1).masked_fill_(drop, 0.0)</code>. It looks as if it made a new tensor.",
     failure_message="Not yet: The dropped weight is 0, the others stay a third, and backward reaches all scores.",
 )
+@guarded
 def test_one_of_three_weights_is_dropped(drop_attention):
     """The dropped weight is 0, the others stay a third, and backward reaches all scores."""
     import torch
 
     weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
-    assert weights[0] == 0, (
-        f"the dropped weight is {weights[0]}"
-    )
+    assert weights[0] == 0, f"the dropped weight is {weights[0]}"
     assert abs(weights[1] - 1 / 3) < 1e-5, (
         f"a weight that was not dropped was a third, and is {weights[1]:.4f}"
     )
@@ -28,9 +63,7 @@ def test_one_of_three_weights_is_dropped(drop_attention):
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
         raise AssertionError(f"drop_attention or its backward stopped; torch says: {reason}") from None
-    assert scores.grad is not None, (
-        "scores.grad is None: the path back to the scores has been cut"
-    )
+    assert scores.grad is not None, "scores.grad is None: the path back to the scores has been cut"
     seen = scores.grad[0, 0].item()
     assert abs(seen + 2 / 9) < 1e-5, (
         f"the dropped score gets the gradient {seen:.4f}, not -0.2222: with it the other weights would fall"

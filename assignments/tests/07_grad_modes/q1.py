@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead on to the prompt. Next trap: gradients add up, so a `prompt.grad` that is left from the last step spoils the next one."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(prompt_step):
+        if prompt_step is None:
+            raise AssertionError("prompt_step is not defined: run the cell of q1 first.")
+        returned = []
+
+        @wraps(prompt_step)
+        def watched(*arguments, **options):
+            result = prompt_step(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(prompt_step if isinstance(prompt_step, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What prompt_step returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad.<br>A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead on to the prompt. Next trap: gradients add up, so a <code>prompt.grad</code> that is left from the last step spoils the next one.",
     failure_message="Not yet: A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad.",
 )
+@guarded
 def test_only_the_prompt_is_trained(prompt_step):
     """A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad."""
     import torch
@@ -22,12 +57,6 @@ def test_only_the_prompt_is_trained(prompt_step):
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
         raise AssertionError(f"the step stops with an error; torch says: {error}") from None
-    assert prompt.tolist() != [0.0, 0.0], (
-        "the prompt has not moved"
-    )
-    assert backbone.weight.tolist() == before, (
-        "the weight of the backbone has changed: it was trained"
-    )
-    assert backbone.weight.grad is None, (
-        "the backbone collects .grad: it is not frozen"
-    )
+    assert prompt.tolist() != [0.0, 0.0], "the prompt has not moved"
+    assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
+    assert backbone.weight.grad is None, "the backbone collects .grad: it is not frozen"

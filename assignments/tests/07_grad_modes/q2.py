@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "A tensor is marked where it is made: what `inference_mode()` makes stays an inference tensor, what `no_grad()` makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(cache_features):
+        if cache_features is None:
+            raise AssertionError("cache_features is not defined: run the cell of q2 first.")
+        returned = []
+
+        @wraps(cache_features)
+        def watched(*arguments, **options):
+            result = cache_features(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(cache_features if isinstance(cache_features, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("cache_features returned None: is a return missing?") from None
+            seen = f"What cache_features returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="Two epochs of a head on the features raise no error.<br>A tensor is marked where it is made: what <code>inference_mode()</code> makes stays an inference tensor, what <code>no_grad()</code> makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
     failure_message="Not yet: Two epochs of a head on the features raise no error.",
 )
+@guarded
 def test_a_head_trains_on_the_features(cache_features):
     """Two epochs of a head on the features raise no error."""
     import torch
@@ -23,6 +60,4 @@ def test_a_head_trains_on_the_features(cache_features):
                 head(feature).pow(2).sum().backward()
     except RuntimeError as error:
         raise AssertionError(f"a head cannot be trained on the features; torch says: {error}") from None
-    assert backbone.weight.grad is None, (
-        "training the head has filled the .grad of the backbone"
-    )
+    assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"

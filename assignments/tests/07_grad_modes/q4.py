@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,43 @@ points = 5
 afterword = "`requires_grad` decides who gets a gradient, and `param_groups` decides who is moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(unfreeze):
+        if unfreeze is None:
+            raise AssertionError("unfreeze is not defined: run the cell of q4 first.")
+        returned = []
+
+        @wraps(unfreeze)
+        def watched(*arguments, **options):
+            result = unfreeze(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(unfreeze if isinstance(unfreeze, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            seen = f"What unfreeze returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.<br><code>requires_grad</code> decides who gets a gradient, and <code>param_groups</code> decides who is moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its <code>.grad</code> is not <code>None</code>.",
     failure_message="Not yet: After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.",
 )
+@guarded
 def test_the_layer_moves(unfreeze):
     """After two calls of unfreeze, opt holds weight and bias once, and its next step moves them."""
     import torch
@@ -28,10 +63,6 @@ def test_the_layer_moves(unfreeze):
     opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
     for name, parameter in layer.named_parameters():
-        assert parameter.tolist() != before[name], (
-            f"opt.step() did not move the {name} of the layer"
-        )
+        assert parameter.tolist() != before[name], f"opt.step() did not move the {name} of the layer"
         number = held.count(id(parameter))
-        assert number == 1, (
-            f"after two calls opt holds the {name} of the layer {number} times"
-        )
+        assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"

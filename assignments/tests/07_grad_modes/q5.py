@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 6
 afterword = "A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(forward_ckpt):
+        if forward_ckpt is None:
+            raise AssertionError("forward_ckpt is not defined: run the cell of q5 first.")
+        returned = []
+
+        @wraps(forward_ckpt)
+        def watched(*arguments, **options):
+            result = forward_ckpt(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(forward_ckpt if isinstance(forward_ckpt, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("forward_ckpt returned None: is a return missing?") from None
+            seen = f"What forward_ckpt returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="For an x that is plain data, every block gets a gradient.<br>A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice.",
     failure_message="Not yet: For an x that is plain data, every block gets a gradient.",
 )
+@guarded
 def test_the_blocks_get_a_gradient(forward_ckpt):
     """For an x that is plain data, every block gets a gradient."""
     import warnings
@@ -21,11 +58,7 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = forward_ckpt(blocks, torch.ones(2, 3))
-    assert out.requires_grad, (
-        "the result has no history: no block can get a gradient"
-    )
+    assert out.requires_grad, "the result has no history: no block can get a gradient"
     out.sum().backward()
     for number, block in enumerate(blocks):
-        assert block.weight.grad is not None, (
-            f"the weight of block {number} got no gradient"
-        )
+        assert block.weight.grad is not None, f"the weight of block {number} got no gradient"

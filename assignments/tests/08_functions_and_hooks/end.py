@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 0
 afterword = "The three bugs: a hook on `h` slows all that comes back to `h`, not only what `aux` sends. A slope that was taken without `create_graph=True` is a constant, so its penalty teaches nothing. And a list of `.grad` holds the same tensor again and again, if the gradients are set to zero in place."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(train_two_heads):
+        if train_two_heads is None:
+            raise AssertionError("train_two_heads is not defined: run the cell of end first.")
+        returned = []
+
+        @wraps(train_two_heads)
+        def watched(*arguments, **options):
+            result = train_two_heads(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(train_two_heads if isinstance(train_two_heads, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("train_two_heads returned None: is a return missing?") from None
+            seen = f"What train_two_heads returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.<br>The three bugs: a hook on <code>h</code> slows all that comes back to <code>h</code>, not only what <code>aux</code> sends. A slope that was taken without <code>create_graph=True</code> is a constant, so its penalty teaches nothing. And a list of <code>.grad</code> holds the same tensor again and again, if the gradients are set to zero in place.",
     failure_message="Not yet: The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.",
 )
+@guarded
 def test_two_heads(train_two_heads):
     """The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch."""
     import torch
@@ -24,23 +61,13 @@ def test_two_heads(train_two_heads):
         return [round(layer.weight.item(), 4) for layer in layers], [round(one.item(), 4) for one in history]
 
     (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
-    assert body != 1.0, (
-        "with slow = 0 the body does not learn at all, not even for main"
-    )
-    assert body == 0.8, (
-        f"slow is 0, so body learns for main only; its weight goes from 1 to {body}"
-    )
+    assert body != 1.0, "with slow = 0 the body does not learn at all, not even for main"
+    assert body == 0.8, f"slow is 0, so body learns for main only; its weight goes from 1 to {body}"
     (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
-    assert main != 0.8, (
-        "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
-    )
-    assert main == 0.6, (
-        f"with weight = 1 the weight of main goes from 1 to {main}"
-    )
+    assert main != 0.8, "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
+    assert main == 0.6, f"with weight = 1 the weight of main goes from 1 to {main}"
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
     assert len(set(history)) == 2, (
         f"after two epochs the list is {history}, but their gradients are two different numbers"
     )
-    assert history == [2.0, 0.576], (
-        f"the gradients of two epochs are {history}"
-    )
+    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}"

@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 5
 afterword = "The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each step goes back through the recorded backward pass, too, which takes time and memory."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(penalty):
+        if penalty is None:
+            raise AssertionError("penalty is not defined: run the cell of q3 first.")
+        returned = []
+
+        @wraps(penalty)
+        def watched(*arguments, **options):
+            result = penalty(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(penalty if isinstance(penalty, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("penalty returned None: is a return missing?") from None
+            seen = f"What penalty returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.<br>The slope is now the result of a computation that autograd has recorded. So the penalty can teach <code>D</code>. The price: each step goes back through the recorded backward pass, too, which takes time and memory.",
     failure_message="Not yet: D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.",
 )
+@guarded
 def test_penalty(penalty):
     """D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient."""
     import torch
@@ -20,19 +57,13 @@ def test_penalty(penalty):
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
     value = penalty(D, torch.ones(3, 2))
     seen = value.item()
-    assert abs(seen - 16) < 1e-3, (
-        f"the slope of D has the norm 5, and the penalty is {seen}"
-    )
+    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, and the penalty is {seen}"
     try:
         value.backward()
     except RuntimeError as error:
         message = f"the penalty cannot go back: was the inner gradient recorded? torch says: {error}"
         raise AssertionError(message) from None
-    assert D.weight.grad is not None, (
-        "D.weight.grad is None: the penalty does not lead back to D"
-    )
+    assert D.weight.grad is not None, "D.weight.grad is None: the penalty does not lead back to D"
     seen = D.weight.grad.flatten().tolist()
     right = abs(seen[0] - 4.8) < 1e-3 and abs(seen[1] - 6.4) < 1e-3
-    assert right, (
-        f"D.weight.grad is {seen}: that is not the gradient of (norm - 1) ** 2"
-    )
+    assert right, f"D.weight.grad is {seen}: that is not the gradient of (norm - 1) ** 2"

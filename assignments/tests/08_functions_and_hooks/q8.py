@@ -1,3 +1,5 @@
+from functools import wraps
+
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -7,10 +9,45 @@ points = 3
 afterword = "`H v` takes two passes back, however large `x` is. `H` itself would take one more for each entry of `x`. So many methods do with a few products."
 
 
+def guarded(test):
+    """Say what came back from the answer where the test cannot go on with it."""
+
+    @wraps(test)
+    def checked(hvp):
+        if hvp is None:
+            raise AssertionError("hvp is not defined: run the cell of q8 first.")
+        returned = []
+
+        @wraps(hvp)
+        def watched(*arguments, **options):
+            result = hvp(*arguments, **options)
+            shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
+            returned[:] = [type(result).__name__ + shape]
+            return result
+
+        try:
+            test(hvp if isinstance(hvp, type) else watched)  # it says:
+        except AssertionError:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_globals.get("__name__") == "__main__":
+                    raise  # it comes out of a cell
+                trace = trace.tb_next
+            if returned == ["NoneType"]:
+                raise AssertionError("hvp returned None: is a return missing?") from None
+            seen = f"What hvp returned is of type {returned[0]}, and the" if returned else "The"
+            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
 @test_case(
     success_message="For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).<br><code>H v</code> takes two passes back, however large <code>x</code> is. <code>H</code> itself would take one more for each entry of <code>x</code>. So many methods do with a few products.",
     failure_message="Not yet: For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
 )
+@guarded
 def test_the_product(hvp):
     """For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10)."""
     import torch
@@ -21,9 +58,5 @@ def test_the_product(hvp):
     except RuntimeError as error:
         raise AssertionError(f"was the first gradient recorded? torch says: {error}") from None
     seen = [round(value, 4) for value in product.tolist()]
-    assert seen == [2.0, -10.0], (
-        f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
-    )
-    assert x.grad is None, (
-        f"x.grad was None, and now it is {x.grad.tolist()}"
-    )
+    assert seen == [2.0, -10.0], f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
+    assert x.grad is None, f"x.grad was None, and now it is {x.grad.tolist()}"

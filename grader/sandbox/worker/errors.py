@@ -63,7 +63,7 @@ def _location(error: BaseException) -> tuple[str, int, str]:
     trace = innermost(error)
     if trace is not None:
         code = trace.tb_frame.f_code
-        return code.co_filename, trace.tb_lineno, _function(trace.tb_frame)
+        return code.co_filename, trace.tb_lineno, function_of(trace.tb_frame)
     if _type(error) in _SYNTAX_ERRORS:
         file, number = _syntax_file(error), _syntax_line(error)
         if _type(file) is str and _type(number) is int and file.startswith("<cell "):
@@ -71,7 +71,7 @@ def _location(error: BaseException) -> tuple[str, int, str]:
     return "", 0, ""
 
 
-def _function(frame: FrameType | None) -> str:
+def function_of(frame: FrameType | None) -> str:
     """The function a frame belongs to; a comprehension is part of the function around it."""
     while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
         frame = frame.f_back

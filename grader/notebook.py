@@ -1,0 +1,227 @@
+"""``Notebook``, with which a notebook checks its answers in Jupyter, VS Code and Colab.
+
+It has the calls of Otter's class of this name, as far as notebooks use them, and the same verdicts: both run
+the public tests that the notebook was handed out with, over the names of the kernel. A check raises nothing:
+it gives back what there is to show.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from grader.course.assignment import END_TASK
+from grader.errors import GraderError
+from grader.graphs.model import Graph, read_graph
+from grader.sandbox.plan import TimeLimits
+from grader.sandbox.worker.names import answer_status
+from grader.student.check import Failure, QuestionReport, Status
+from grader.student.hints import authors_hints
+from grader.student.kernel import CellLog, Printed, StoppedError, quiet, sources_of, time_limit
+from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
+from grader.student.public_tests import LastCall, failure_of, tests_in
+from grader.student.verdict import Sentence, Verdict, Verdicts
+from grader.text import terminal_text
+
+__all__ = ["Notebook"]
+
+_SECONDS = "GRADER_CHECK_SECONDS"  # a variable of the environment: how long a test may take
+_SESSION = "JPY_SESSION_NAME"  # a variable in which Jupyter says which notebook is open
+_LOG = "_autograd_course_log"  # the attribute of IPython's shell that holds it
+_NOT_FOUND = (
+    "The checks of {stem} were not found: install the course's package (README.md says how), or put the"
+    " notebook that you were given into a folder .handout beside yours."
+)
+_OUR_MISTAKE = (
+    "This check failed by a mistake of its own ({error}). Restart the kernel and run all cells; if it happens"
+    " again, tell your instructor."
+)
+
+
+def _shown(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a call of a student's give back a sentence where it would raise."""
+
+    @wraps(call)
+    def told(*arguments: Any, **options: Any) -> Any:
+        try:
+            return call(*arguments, **options)
+        except GraderError as error:
+            return Sentence(str(error))
+        except KeyboardInterrupt:
+            return Sentence("You stopped this check.")
+        except Exception as error:  # noqa: BLE001 - a traceback of ours helps no student
+            return Sentence(_OUR_MISTAKE.format(error=f"{type(error).__name__}: {error}"))
+
+    return told
+
+
+class Notebook:
+    """Checks the answers of a notebook.
+
+    Args:
+        nb_path: the name that the notebook was handed out with; its file may have another by now.
+        tests_dir: Otter's; it is not needed here.
+        tests_url_prefix: Otter's; it is not needed here.
+    """
+
+    def __init__(
+        self, nb_path: str | None = None, tests_dir: str = "", tests_url_prefix: str | None = None
+    ) -> None:
+        del tests_dir, tests_url_prefix
+        self._path = Path(nb_path).absolute() if nb_path else None  # a cell may change the folder later
+        self._folder = Path.cwd()
+        self._found: StudentNotebook | None = None
+        self._failures: dict[str, int] = {}  # of questions: with each of them a hint more is shown
+        self._log = _cell_log()
+
+    @_shown
+    def check(self, question: str, global_env: dict[str, Any] | None = None) -> Verdict | Sentence | None:
+        """Run the public tests of a question, over the caller's names; what is found shows itself."""
+        if _is_graded_by_otter():
+            return None
+        notebook = self._notebook()
+        return self._verdict(_asked(notebook, question), notebook, global_env or _callers_names())
+
+    @_shown
+    def check_all(self) -> Verdicts | Sentence | None:
+        """Run the public tests of all questions."""
+        if _is_graded_by_otter():
+            return None
+        notebook, names = self._notebook(), _callers_names()
+        asked = [question for question in notebook.questions if question.check]
+        return Verdicts([self._verdict(question, notebook, names) for question in asked])
+
+    def __getattr__(self, name: str) -> Any:
+        """Otter's other calls, such as `export`, which write what Otter needs."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        told = Sentence(f"{name} is not needed in this course: save the notebook, and hand it in.")
+        return lambda *_, **__: told
+
+    def _notebook(self) -> StudentNotebook:
+        """The notebook as it was handed out, else as a file that carries its own checks has it."""
+        if self._found is None:
+            self._found = _find(self._path, self._folder)
+        return self._found
+
+    def _verdict(self, question: Question, notebook: StudentNotebook, names: dict[str, Any]) -> Verdict:
+        function, stub, run = question.function, question.stub, _NOTHING
+        status: Status = "missing"
+        if function in names and question.check:
+            run = _run(question, names, _seconds())
+            status = "fails" if any(failure for _, failure in run.tests) else "passes"
+            if stub and notebook.handed_out:  # only then it is known how the stub looked
+                answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
+                status = "untouched" if answered == "untouched" else status
+        cell = self._log.last_run(function) if self._log else None
+        failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
+        return Verdict(
+            QuestionReport(question, status, run.tests),
+            failed=cell.failure if cell and function not in cell.given else None,
+            is_outdated=cell is not None and cell.is_outdated(function, Path(os.environ.get(_SESSION, ""))),
+            printed=run.printed,
+            graph=run.graph,
+            hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
+        )
+
+
+class _Run(NamedTuple):
+    """What came of the tests of a question: each with what went wrong; what was printed; the last graph."""
+
+    tests: tuple[tuple[str, Failure | None], ...]
+    printed: Printed
+    graph: Graph | None
+
+
+_NOTHING = _Run((), Printed(), None)
+
+
+def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
+    """Run the tests of a question; each is stopped when its time is up."""
+    assert question.check is not None
+    file, last = f"<public check of {question.id}>", LastCall()
+    found: list[tuple[str, Failure | None]] = []
+    with quiet() as printed:
+        for said, test in zip(question.check.tests, tests_in(question.check.source, file), strict=True):
+            failure: Failure | None = None
+            try:
+                with time_limit(seconds):
+                    test.run(names, last.watch)
+            except KeyboardInterrupt:
+                raise
+            except StoppedError as error:
+                late = {"text": f"was stopped after {seconds:g} s", "meaning": ""}
+                failure = Failure(**{**failure_of(error, file, names), **late})
+            except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
+                failure = Failure(**failure_of(error, file, names))
+            found.append((said.title, failure))
+    return _Run(tuple(found), printed, read_graph(last.graph) if last.graph else None)
+
+
+def _find(named: Path | None, folder: Path) -> StudentNotebook:
+    """The notebook as it was handed out under a name, else a file of it that carries the checks.
+
+    Raises:
+        GraderError: neither is there.
+    """
+    opened = os.environ.get(_SESSION), _callers_names().get("__vsc_ipynb_file__")
+    likely = [Path(path) for path in (named, *opened) if path]
+    for path in likely:
+        if found := notebook_as_handed_out(path):
+            return found
+    for path in (*likely, *sorted(folder.glob("*.ipynb"))):
+        with suppress(GraderError):
+            found = open_notebook(path)
+            if named is None or found.stem == named.stem:
+                return found
+    raise GraderError(_NOT_FOUND.format(stem=named.stem if named else "this notebook"))
+
+
+def _asked(notebook: StudentNotebook, name: str) -> Question:
+    """The question of an id or a function's name; GraderError names those there are."""
+    with suppress(GraderError):
+        return notebook.question(str(name))
+    ids = [question.id for question in notebook.questions if question.id != END_TASK]
+    end = " and an end task" if len(ids) < len(notebook.questions) else ""
+    known = f"this notebook has {ids[0]} to {ids[-1]}{end}"
+    raise GraderError(f"There is no {terminal_text(str(name))}; {known}.")
+
+
+def _cell_log() -> CellLog | None:
+    """What cells did in this kernel, which is noted once, however often the first cell runs."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None:
+        return None
+    log: CellLog | None = shell.__dict__.get(_LOG)
+    if log is None:
+        log = shell.__dict__[_LOG] = CellLog(shell)
+    return log
+
+
+def _callers_names() -> dict[str, Any]:
+    """The names of the cell that called us."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    return frame.f_globals if frame else {}
+
+
+def _is_graded_by_otter() -> bool:
+    """Whether ``otter run`` runs this notebook: it runs the tests itself, once all cells have run."""
+    otter = sys.modules.get("otter")
+    return bool(getattr(getattr(otter, "Notebook", None), "_grading_mode", False))
+
+
+def _seconds() -> float:
+    """How long a test may take."""
+    with suppress(ValueError):
+        return float(os.environ.get(_SECONDS, TimeLimits.cell))
+    return TimeLimits.cell

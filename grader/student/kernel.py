@@ -1,0 +1,162 @@
+"""What is known of a running kernel: which cells failed, what a call prints, and how long it takes."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import signal
+import threading
+import time
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.notebooks.definitions import defines
+from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import read_document
+from grader.student.check import Failure
+from grader.student.public_tests import failure_of
+from grader.text import without_controls
+
+_MOST_PRINTED = 4_000  # characters that are kept of what a call prints
+_MOST_WARNINGS = 5
+_AGAIN = 1.0  # seconds until a call that goes on is stopped again
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """A cell that ran, or was to run."""
+
+    source: str
+    failure: Failure | None
+    given: frozenset[str]  # the names that it gave a value, or deleted
+    ended: float  # when, in seconds since the epoch
+
+    def is_outdated(self, function: str, path: Path) -> bool:
+        """Whether a notebook's file, saved since, holds another version of this cell, by the function in it.
+
+        False also where there is no such file, or none that can be read.
+        """
+        try:
+            if path.stat().st_mtime <= self.ended:
+                return False
+            cells = read_document(path).notebook.cells
+        except (OSError, NotebookError):
+            return False
+        saved = [cell.source.strip() for cell in cells if defines(cell.source, function)]
+        return bool(saved) and saved[-1] != self.source.strip()
+
+
+class CellLog:
+    """The cells that ran since the first cell, by IPython's own events."""
+
+    def __init__(self, shell: Any) -> None:
+        """`shell` is what ``get_ipython()`` gives."""
+        self._names: dict[str, Any] = shell.user_ns
+        self._before: dict[str, int] = {}
+        self._runs: list[CellRun] = []
+        shell.events.register("pre_run_cell", self._begin)
+        shell.events.register("post_run_cell", self._end)
+
+    def last_run(self, function: str) -> CellRun | None:
+        """The last run of a cell that defines a function."""
+        return next((run for run in reversed(self._runs) if defines(run.source, function)), None)
+
+    def _begin(self, _: Any) -> None:
+        self._before = {name: id(value) for name, value in self._names.items()}
+
+    def _end(self, result: Any) -> None:
+        error = result.error_before_exec or result.error_in_exec
+        failure = None
+        if error is not None:
+            failure = Failure(**failure_of(error, getattr(error, "filename", None) or "", self._names))
+        after = {name: id(value) for name, value in self._names.items()}
+        given = frozenset(name for name, _ in self._before.items() ^ after.items())
+        self._runs.append(CellRun(result.info.raw_cell or "", failure, given, time.time()))
+
+
+class StoppedError(BaseException):
+    """Raised in a call that takes too long; no ``except Exception`` of a student's catches it."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `StoppedError` in this thread after so many seconds, and again until the call heeds it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and hasattr(signal, "setitimer"):
+
+        def stop(_: int, __: types.FrameType | None) -> None:
+            raise StoppedError
+
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        return
+    # As on Windows, and where a front end runs cells in a thread. A call that waits inside C is not stopped.
+    caller = ctypes.c_ulong(threading.get_ident())
+    stopped = ctypes.py_object(StoppedError)
+    timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (caller, stopped))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@dataclass
+class Printed(io.TextIOBase):
+    """The beginning of what a call printed, and of its warnings, each of these once."""
+
+    text: str = ""
+    lines: int = 0
+    warned: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """How much was printed, and how many warnings there were."""
+        lines = max(self.lines, bool(self.text))
+        counts = ((lines, "line", "printed"), (len(self.warned), "warning", "given"))
+        told = [f"{n:,} {what}{'s' * (n != 1)} {how}" for n, what, how in counts if n]
+        return f"{' and '.join(told)} meanwhile"
+
+    @property
+    def shown(self) -> str:
+        """The beginning of what was printed, and the warnings."""
+        cut = "\n..." if len(self.text) >= _MOST_PRINTED else ""
+        return without_controls("\n".join(filter(None, [self.text.rstrip() + cut, *self.warned])))
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text += text[: _MOST_PRINTED - len(self.text)]
+        self.lines += text.count("\n")
+        return len(text)
+
+    def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Take a warning, as ``warnings.showwarning`` does."""
+        if len(self.warned) < _MOST_WARNINGS:
+            self.warned[f"{category.__name__}: {message}"] = None
+
+
+@contextmanager
+def quiet() -> Iterator[Printed]:
+    """Take what is printed and warned of meanwhile, so that it does not stand above a verdict."""
+    printed = Printed()
+    with redirect_stdout(printed), redirect_stderr(printed), warnings.catch_warnings():
+        warnings.showwarning = printed.warn
+        yield printed
+
+
+def sources_of(cache: Mapping[str, Any]) -> dict[str, str]:
+    """The texts in a ``linecache`` that come from no file, as those of cells do."""
+    return {name: "".join(entry[2]) for name, entry in cache.items() if len(entry) == 4 and entry[1] is None}

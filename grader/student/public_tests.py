@@ -1,0 +1,143 @@
+"""Runs public tests in the process that holds a student's names: a kernel, or the one of ``runner.py``."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+from grader.checks.diagnosis import beginning, meaning_of
+from grader.sandbox.facts import Raised
+from grader.sandbox.worker.errors import describe_error, function_of
+from grader.sandbox.worker.graph import graph
+from grader.sandbox.worker.names import cell_of
+from grader.text import utf8_text, without_controls
+
+_MOST_LINES = 20
+_MOST_CHARACTERS = 500  # in a line that a public test says
+_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
+
+
+class OtterTest:
+    """Stands in for Otter's decorator of tests, because Otter takes a second to import, or is missing."""
+
+    def __init__(self, **_: Any) -> None:
+        """Take what Otter would show around a test, and show nothing of it."""
+
+    def __call__(self, test: types.FunctionType) -> OtterTest:
+        self.test = test
+        return self
+
+    def run(self, names: Mapping[str, Any], watch: Callable[[Any], Any] = lambda answer: answer) -> None:
+        """Call the test with what it asks for by name, as Otter does; answers go through `watch` before."""
+        asked = inspect.signature(self.test).parameters
+        self.test(**{name: names if name == "env" else watch(names.get(name)) for name in asked})
+
+
+def tests_in(source: str, file: str) -> list[OtterTest]:
+    """The tests of a public check, whose lines are known under the name of a file from now on."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    tree = ast.parse(source, file)
+    tree.body = [node for node in tree.body if getattr(node, "module", None) != "otter.test_files"]
+    names: dict[str, Any] = {"__name__": "public check", "test_case": OtterTest}
+    exec(compile(tree, file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
+    return [value for value in names.values() if isinstance(value, OtterTest)]
+
+
+class LastCall:
+    """Notes the graph behind what a function was given and returned, when it was called last.
+
+    The graph is noted as data: a tensor that a test expects to be gone is not kept alive.
+    """
+
+    def __init__(self) -> None:
+        self.graph: dict[str, Any] | None = None
+
+    def watch(self, answer: Any) -> Any:
+        """The function as it is to be called; anything else is given back as it is."""
+        if not isinstance(answer, types.FunctionType):
+            return answer
+
+        @wraps(answer)
+        def watched(*arguments: Any, **options: Any) -> Any:
+            result = answer(*arguments, **options)
+            with suppress(Exception):  # it is only a picture
+                given = inspect.signature(answer).bind(*arguments, **options).arguments
+                self.graph = graph(**{"returned": result, **given})
+            return result
+
+        return watched
+
+
+def failure_of(error: BaseException, own: str, names: Mapping[str, Any], cause: str = "") -> dict[str, Any]:
+    """An exception as a student has to know it, in the fields of ``check.Failure``.
+
+    Args:
+        own: the file of the public test, in which asserts speak, or of the cell that ran.
+        names: of the notebook; code of the notebook is what has them as its globals.
+        cause: why it happened, where that is known.
+    """
+    raising, number = _place(_last(error, lambda _: True))
+    said = isinstance(error, AssertionError) and raising == own
+    original = (said and error.__cause__) or error  # what a test could not go on with
+    trace = _in_notebook(original, names)
+    file, line = _place(trace)
+    description = describe_error(error)
+    kind, text = description["types"][0], description["text"]
+    if isinstance(error, SyntaxError) and error.filename == own:
+        file, line, text = own, error.lineno or 0, error.msg
+    if isinstance(error, AssertionError) and not text:
+        text = linecache.getline(raising, number).strip()
+    code = linecache.getline(file, line).strip()
+    if original is not error or not said:
+        first = describe_error(original)
+        cause = cause or meaning_of(Raised(tuple(first["types"]), first["text"], "", line=code)) or ""
+    if not said:
+        text = beginning(text) if cause else text
+        text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
+    return {
+        "text": _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
+        "meaning": cause,
+        "cell": cell_of(file),
+        "line": line,
+        "function": function_of(trace.tb_frame) if trace else "",
+        "code": _bounded(code, _MOST_OF_ERRORS),
+        "said": said,
+        "kind": kind,
+    }
+
+
+def _bounded(text: str, longest: int) -> str:
+    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
+    lines = without_controls(utf8_text(text)).splitlines()
+    shown = [line if len(line) <= longest else f"{line[:longest]} ..." for line in lines[:_MOST_LINES]]
+    return "\n".join([*shown, "..."] if len(lines) > _MOST_LINES else shown)
+
+
+def _in_notebook(error: BaseException | None, names: Mapping[str, Any]) -> types.TracebackType | None:
+    """The innermost entry of the notebook on the way to an error, else to its cause."""
+    trace = None
+    while error is not None and trace is None:
+        trace = _last(error, lambda entry: entry.tb_frame.f_globals is names)
+        error = error.__cause__ or error.__context__
+    return trace
+
+
+def _last(
+    error: BaseException, is_wanted: Callable[[types.TracebackType], bool]
+) -> types.TracebackType | None:
+    """The innermost entry of a traceback that is wanted."""
+    last, trace = None, error.__traceback__
+    while trace is not None:
+        last = trace if is_wanted(trace) else last
+        trace = trace.tb_next
+    return last
+
+
+def _place(trace: types.TracebackType | None) -> tuple[str, int]:
+    return (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace else ("", 0)

@@ -1,0 +1,166 @@
+"""What a check says in a notebook: HTML in the notebook's own colours, and text where there is no HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from grader.course.assignment import END_TASK, name_of
+from grader.graphs.model import Graph
+from grader.student.check import Failure, QuestionReport
+from grader.student.display import explanation
+from grader.student.hints import Hint
+from grader.student.kernel import Printed
+from grader.student.xray import XRay
+from grader.text import html_text, terminal_line
+
+#: How a status is shown: its mark, and what follows the title of the question.
+_SHOWN = {
+    "passes": ("✔", "passes"),
+    "fails": ("✘", "not yet"),
+    "untouched": ("·", "not started yet"),
+    "missing": ("!", "not there yet"),
+    "unchecked": ("-", "has no public check"),
+    "stale": ("!", "the cell above did not run"),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is said where there is no verdict."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return _page([], self.text)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the public check of a question found in a kernel.
+
+    Attributes:
+        failed: how the last run of the question's cell failed, where it did not define the function anew.
+        is_outdated: whether the notebook was saved with another version of that cell since it ran.
+        printed: what the function printed meanwhile, and the warnings.
+        graph: behind what the function was given and returned the last time.
+        hints: to be shown, the newest last.
+    """
+
+    found: QuestionReport
+    failed: Failure | None
+    is_outdated: bool
+    printed: Printed
+    graph: Graph | None
+    hints: tuple[Hint, ...]
+
+    @property
+    def status(self) -> str:
+        """That of the question, or ``stale`` where an older function was checked."""
+        return "stale" if self.failed and self.found.status != "missing" else self.found.status
+
+    @property
+    def title(self) -> str:
+        """The question, and how it stands."""
+        return f"{name_of(self.found.question.id)} · {self.found.question.title}"
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The mark of the status, and what it is called."""
+        return _SHOWN[self.status]
+
+    @property
+    def remark(self) -> str:
+        """What has to be said before the tests."""
+        question = self.found.question
+        name = "the end task" if question.id == END_TASK else question.id
+        if self.failed:
+            where = f", in line {self.failed.line}" if self.failed.line else ""
+            told = f"The cell of {name} did not run: it {self.failed.text.rstrip('.')}{where}."
+            if self.found.status == "missing":
+                return f"{told} So {question.function} is not defined: mend the cell, and run it again."
+            passes = "passes" if self.found.status == "passes" else "does not pass"
+            return f"{told} In memory is still your old function, which {passes}."
+        if self.is_outdated:
+            return f"The cell of {name} was changed after it ran: run it again, for this judges what ran."
+        if self.found.status == "missing":
+            return f"Run the cell of {name} first: {question.function} is not defined."
+        if self.found.status == "untouched":
+            return f"{question.function} is as it was handed out: complete it above, and run its cell."
+        return ""
+
+    @property
+    def afterword(self) -> str:
+        """Why the answer is right, once it is."""
+        check = self.found.question.check
+        return (check.afterword or "") if check and self.status == "passes" else ""
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        mark, standing = self.shown
+        yield f"{mark} {self.title} ({standing})"
+        if remark := self.remark:
+            yield f"  {remark}"
+        for title, failure in self.found.tests:
+            yield f"  {_SHOWN['fails' if failure else 'passes'][0]} {title}"
+            if failure:
+                yield from (f"    {line}" for line in explanation(failure))
+                yield from (f"    {line}" for line in [place_of(failure)] if line)
+        if afterword := self.afterword:
+            yield f"  {afterword}"
+
+    def _repr_html_(self) -> str:
+        return _page([self])
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts of several questions."""
+
+    all: list[Verdict]
+
+    @property
+    def summary(self) -> str:
+        """How many questions pass; an end task does not count."""
+        counted = [one for one in self.all if one.found.question.id != END_TASK]
+        return f"{sum(one.status == 'passes' for one in counted)} of {len(counted)} questions pass."
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(repr, self.all), self.summary])
+
+    def _repr_html_(self) -> str:
+        return _page(self.all, self.summary)
+
+
+def place_of(failure: Failure) -> str:
+    """The student's own line, with the function that it stands in; empty where no line is known."""
+    if not failure.code:
+        return ""
+    within = f"in {failure.function}, " if failure.function else ""
+    return terminal_line(f"{within}line {failure.line} of its cell: {failure.code}")
+
+
+def _page(verdicts: Sequence[Verdict], sentence: str = "") -> str:
+    return _template().render(verdicts=verdicts, sentence=sentence)
+
+
+@cache
+def _template() -> Template:
+    pages = Environment(
+        loader=PackageLoader("grader"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters.update(prose=html_text)
+    pages.globals.update(explanation=explanation, picture=lambda graph: XRay(graph)._repr_html_())
+    return pages.get_template("check.html")

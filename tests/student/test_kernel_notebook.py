@@ -1,0 +1,288 @@
+"""In a kernel `grader.check` says what was seen, and of which function; no traceback of ours is shown."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from student_notebooks import ANSWERS, STUBS, code, document, handed_out, write
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = 'import torch\nfrom grader.notebook import Notebook\ngrader = Notebook("01_small.ipynb")'
+CHECK = 'grader.check("q1")'
+#: Runs cells in IPython, and writes what each check that is a cell's last line gives back.
+KERNEL = """\
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+seen = []
+for source in json.loads(sys.argv[1]):
+    shown = shell.run_cell(source).result
+    if source.startswith("grader."):
+        page = shown._repr_html_() if hasattr(shown, "_repr_html_") else ""
+        seen.append([getattr(shown, "status", ""), repr(shown), page])
+with open(sys.argv[2], "w", encoding="utf-8") as file:
+    json.dump(seen, file)
+"""
+
+PRINTS = "def double(x):\n    for n in range(100_000): print('spam', n)\n    return x + x"
+WARNS = "import warnings\ndef double(x):\n    warnings.warn('mind the graph')\n    return x + x"
+HELPER = "def helper(x):\n    y = 1\n    return missing + x"
+OTTER = """\
+import types
+sys.modules["otter"] = types.ModuleType("otter")
+sys.modules["otter"].Notebook = types.SimpleNamespace(_grading_mode=True)"""
+
+#: A name; the cells that run, the last of which is a check; its status, and what it says, in this order.
+CASES = [
+    ("before its cell", [CHECK], "missing", "Run the cell of q1 first: double is not defined."),
+    (
+        "a cell that never ran through",
+        ["def double(x)\n    return x", CHECK],
+        "missing",
+        (
+            "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
+            " So double is not defined: mend the cell, and run it again."
+        ),
+    ),
+    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is as it was handed out: complete it above"),
+    ("a stub with a comment", [STUBS["q1"] + "  # why?", CHECK], "untouched", "(not started yet)"),
+    ("no return", ["def double(x):\n    x + x", CHECK], "fails", "double(2) is None, not 4"),
+    (
+        "no return, and the test cannot go on",
+        ["def leaf(n):\n    torch.zeros(n, requires_grad=True)", 'grader.check("q2")'],
+        "fails",
+        "leaf returned None: is a return missing?",
+    ),
+    (
+        "something else returned",
+        ["def leaf(n):\n    return [n]", 'grader.check("q2")'],
+        "fails",
+        "What leaf returned is of type list, and the check cannot go on: AttributeError: 'list' object has",
+    ),
+    (
+        "an error of torch",
+        [
+            "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.add_(1)",
+            'grader.check("q2")',
+        ],
+        "fails",
+        "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: ",
+    ),
+    (
+        "an error in a helper",
+        [HELPER, "def double(x):\n    return helper(x)", CHECK],
+        "fails",
+        "Your code stopped with NameError: name 'missing' is not defined ... in helper, line 3 of its cell",
+    ),
+    (
+        "it leaves Python",
+        ["def double(x):\n    raise SystemExit(3)", CHECK],
+        "fails",
+        "stopped with SystemExit: 3",
+    ),
+    ("right", [ANSWERS["q1"], CHECK], "passes", "✔ q1 · Title of q1 (passes)"),
+    (
+        "an old function",
+        ["def double(x):\n    return (x", CHECK],
+        "stale",
+        "did not run: it stopped with SyntaxError ... In memory is still your old function, which passes.",
+    ),
+    ("an old function, and the first cell again", [FIRST, CHECK], "stale", "your old function, which passes"),
+    (
+        "an old function after an error above",
+        ["1 / 0\ndef double(x):\n    return x + x", CHECK],
+        "stale",
+        "did not run: it stopped with ZeroDivisionError: division by zero, in line 1. In memory",
+    ),
+    ("an error below", [ANSWERS["q1"] + "\n1 / 0", CHECK], "passes", "✔ Two becomes four."),
+    ("by its function", ['grader.check("double")'], "passes", "q1 · Title"),
+    ("a leaf", [ANSWERS["q2"], 'grader.check("q2")'], "passes", "It requires grad."),
+    ("a class", [ANSWERS["q3"], 'grader.check("q3")'], "passes", "It counts."),
+    ("printing", [PRINTS, CHECK], "passes", "passes"),
+    ("warning", [WARNS, CHECK], "passes", "passes"),
+    (
+        "an endless loop",
+        ["def double(x):\n    while True: pass", CHECK],
+        "fails",
+        "Your code was stopped after 0.5 s",
+    ),
+    (
+        "an endless loop that catches errors",
+        ["def double(x):\n    while True:\n        try: x += 0\n        except Exception: pass", CHECK],
+        "fails",
+        "was stopped after 0.5 s ... in double, line",
+    ),
+    (
+        "hostile",
+        ["def double(x):\n    raise ValueError('<script>1</script>\\x1b[2J')", CHECK],
+        "fails",
+        "ValueError",
+    ),
+    ("unknown question", ['grader.check("q9")'], "", "There is no q9; this notebook has q1 to q3."),
+    ("no question at all", ["grader.check(None)"], "", "There is no None; this notebook has q1 to q3."),
+    ("Otter's export", ["grader.export()"], "", "export is not needed in this course: save the notebook"),
+    (
+        "all",
+        [ANSWERS["q1"], ANSWERS["q2"], "grader.check_all()"],
+        "",
+        "✔ q1 ... ✔ q2 ... ✔ q3 ... 3 of 3 questions pass.",
+    ),
+    (
+        "a mistake of ours",
+        ["import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None", FIRST, CHECK],
+        "",
+        "This check failed by a mistake of its own (TypeError ... Restart the kernel",
+    ),
+    (
+        "where Otter grades",
+        ["import grader.notebook, sys\ngrader.notebook._run = kept", OTTER, FIRST, CHECK],
+        "",
+        "None",
+    ),
+]
+
+
+def in_kernel(folder: Path, cells, before=""):
+    """What each cell gives back that begins with ``grader.``: status, text and HTML."""
+    seen = folder / "seen.json"
+    subprocess.run(
+        [sys.executable, "-c", before + KERNEL, json.dumps(cells), seen],
+        cwd=folder,
+        env={**os.environ, "GRADER_CHECK_SECONDS": "0.5", "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)},
+        check=True,
+        capture_output=True,
+    )
+    return json.loads(seen.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What was said in each case, one after the other in one kernel."""
+    folder = tmp_path_factory.mktemp("kernel")
+    write(folder / ".handout" / "01_small.ipynb", handed_out())
+    shown = in_kernel(folder, [FIRST, *(cell for _, cells, *_ in CASES for cell in cells)])
+    return dict(zip([name for name, *_ in CASES], shown, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "words"), [(n, s, w) for n, _, s, w in CASES], ids=[c[0] for c in CASES]
+)
+def test_each_case_is_told(said, name, status, words):
+    """A check gives back a status, and a text that says what was seen."""
+    seen, text, _ = said[name]
+    assert seen == status
+    assert "Traceback" not in text
+    for part in words.split(" ... "):
+        _, found, text = text.partition(part)
+        assert found, part
+
+
+def test_the_page_folds_what_was_printed(said):
+    """What a function prints, and warnings, are folded, and cut, below the verdict."""
+    for name, summary, inside in (
+        ("printing", "200,000 lines printed meanwhile", "spam 1\n"),
+        ("warning", "1 warning given meanwhile", "UserWarning: mind the graph"),
+    ):
+        _, _, page = said[name]
+        folded = page.partition('<details class="autograd-printed">')[2]
+        assert f"<summary>{summary}</summary>" in folded
+        assert inside in folded
+        assert inside not in page.partition("<details")[0]
+        assert len(page) < 20_000
+    assert "autograd-printed" not in said["right"][2]
+
+
+def test_a_page_escapes_what_students_write(said):
+    """No text of a student's becomes HTML, and none of it controls a terminal."""
+    _, text, page = said["hostile"]
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in text + page
+
+
+def test_each_failure_shows_a_hint_more(said):
+    """The first failure of a question brings its first hint, folded, the next two, and a pass none."""
+    hints = [
+        said[name][2].count('<details class="autograd-hint">')
+        for name in ("no return", "an error in a helper")
+    ]
+    assert hints == [1, 2]
+    assert said["right"][2].count("autograd-hint") == 0
+
+
+def test_an_old_verdict_is_folded(said):
+    """Of a stub and of an old function the verdict is folded, so that no mark stands for the cell above."""
+    for name in ("untouched", "an old function"):
+        above, folded, _ = said[name][2].partition('<details class="autograd-tests">')
+        assert folded
+        assert "<li" not in above
+
+
+def test_the_picture_is_folded(said):
+    """Beside a verdict stands a folded picture of what the function was given and returned."""
+    page = said["a leaf"][2].partition('<details class="autograd-xray"><summary>X-ray')[2]
+    assert "<svg" in page
+    assert "returned" in page
+
+
+def without_metadata(cells):
+    return {**document(cells), "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        pytest.param({".handout/01_small.ipynb": handed_out()}, "(passes)", id="handed out, and renamed"),
+        pytest.param({"Small (2).ipynb": handed_out()}, "(passes)", id="renamed, with checks of its own"),
+        pytest.param({"brought/01_small.ipynb": handed_out()}, "(passes)", id="brought by the package"),
+        pytest.param(
+            {"01_small.ipynb": without_metadata([code(STUBS["q1"])])},
+            "The checks of 01_small were not found: install the course's package",
+            id="nothing but cells",
+        ),
+        pytest.param({}, "The checks of 01_small were not found", id="nothing"),
+    ],
+)
+def test_the_checks_are_found(files, words, tmp_path):
+    """Checks are found by the name in the first cell, however the notebook's file is called."""
+    for name, notebook in files.items():
+        write(tmp_path / name, notebook)
+    write(tmp_path / "02_other.ipynb", without_metadata([code("x = 1")]))
+    brought = str(tmp_path / "brought")
+    before = f"import pathlib, grader.student.notebook as n; n._BROUGHT = pathlib.Path({brought!r})\n"
+    ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before)
+    assert words in text
+
+
+def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path):
+    """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
+    path = write(tmp_path / "01_small.ipynb", handed_out())
+    before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
+    now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))
+    cells = [FIRST, ANSWERS["q1"], "import os\n" + now, CHECK, later, CHECK]
+    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before)
+    assert "was changed" not in same
+    assert (status, "The cell of q1 was changed after it ran" in other) == ("passes", True)
+
+
+def test_a_thread_is_stopped_too(tmp_path):
+    """Where there is no alarm, as on Windows, a call of Python that takes too long is stopped."""
+    thread = """\
+import threading
+from grader.student.kernel import StoppedError, time_limit
+ended = []
+def work():
+    try:
+        with time_limit(0.2):
+            while True: pass
+    except StoppedError:
+        ended.append("stopped")
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()"""
+    ((_, text, _),) = in_kernel(tmp_path, [thread, "grader = dict(ended=ended)", "grader.get('ended')"])
+    assert text == "['stopped']"
