@@ -1,7 +1,7 @@
 # Two commands do everything: `make grade` and `make test`. The first that is run makes .venv.
 #
 #   make grade SUBMISSIONS=folder   grade another class than the sample
-#   make grade TORCH_INDEX=url      take torch from another index, such as PyTorch's CPU builds
+#   make grade TORCH_INDEX=url      take torch from this index, such as https://pypi.org/simple for the CUDA build
 #   make grade OPTIONS="--jobs 8"   options of `python -m grader grade`
 #   make bench LONG=1               classes of up to 5,000 notebooks, too
 
@@ -12,6 +12,7 @@ OUT ?= results
 OPTIONS ?=
 LONG ?=
 
+CPU_INDEX := https://download.pytorch.org/whl/cpu
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -50,12 +51,27 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# torch first and alone, so that TORCH_INDEX decides about torch and about nothing else.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+HAS_GPU := nvidia-smi -L > /dev/null 2>&1 || test -e /dev/nvidia0
+
+# torch first and alone, so that TORCH_INDEX decides about torch and about nothing else. Where nothing is said and there is
+# no GPU, PyTorch's index of CPU builds is asked, once and not for long: the default build brings gigabytes of CUDA along.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
 	@echo "Setting up .venv (some minutes, once) ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
-		$(if $(TORCH_INDEX),--no-deps --index-url "$(TORCH_INDEX)") torch
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[cluster,dev,instructor,notebooks,otter,release]"
+ifneq ($(TORCH_INDEX),)
+	@echo "PyTorch comes from $(TORCH_INDEX)."
+	@$(PIP) --no-deps --index-url "$(TORCH_INDEX)" torch
+else
+	@if $(HAS_GPU); then \
+		echo "There is a GPU, so PyTorch's default build is taken."; $(PIP) torch; \
+	elif $(PIP) --no-deps --retries 1 --timeout 10 --index-url $(CPU_INDEX) torch 2> /dev/null; then \
+		echo "There is no GPU, so PyTorch's CPU build was taken."; \
+	else \
+		echo "$(CPU_INDEX) cannot be reached, so PyTorch's default build is taken, which is several GB larger."; \
+		$(PIP) torch; \
+	fi
+endif
+	@$(PIP) -e ".[cluster,dev,instructor,notebooks,otter,release]"
 	@touch $@

@@ -61,7 +61,7 @@ def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> 
     sentences = []
     if any(outcome == "passed" and not points for outcome, points in pairs):
         sentences.append(
-            "Checks that pass before anything is written earn nothing while another check fails."
+            "A check that the untouched function passes too earns nothing while another check fails."
         )
     if is_capped(score, (points for _, points in pairs)):
         part = f"{format_points(score)} of its {format_points(worth)} points"

@@ -23,7 +23,9 @@ _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends o
 # Invisible characters that no script needs: with them, different names would look the same.
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 _CODE = re.compile(r"`([^`]+)`")
-_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+>=]|^\d+(?=[.)])")
+_MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+=]")
+_NUMBERED = re.compile(r"^(\d+)(?=[.)])")  # begins a list; a backslash escapes its sign, never a digit
+_BACKTICKS = re.compile("`+")
 _MENTION = re.compile(r"@(?=\w)")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
@@ -67,7 +69,12 @@ def markdown_text(text: object) -> str:
     """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
     line = " ".join(without_controls(str(text)).split())
     line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
-    return escape(_MARKDOWN.sub(r"\\\g<0>", line), quote=False)
+    return escape(_NUMBERED.sub(r"\1\\", _MARKDOWN.sub(r"\\\g<0>", line)), quote=False)
+
+
+def fence(text: str) -> str:
+    """What stands above and below a text in Markdown, so that it is code: longer than any such run in it."""
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
 def quoted(line: str) -> str:

@@ -42,7 +42,7 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     everything passes, 1 when something does not, 2 when this command or the notebook has to be mended.
     """
     if github:
-        from grader.integrations.export.github import check_for_github
+        from grader.integrations.github_check import check_for_github
 
         raise SystemExit(check_for_github(path, question, seconds))
     if path is None:

@@ -26,11 +26,11 @@ _METADATA = {
 # Otter looks into `tests_dir` first and falls back to the notebook's metadata where there is no such folder.
 # Its default, `./tests`, would be taken from any folder of that name beside the notebook.
 _SETUP = """\
-# Run this cell first. It takes the checks from the course's package (README.md says how to install it).
-# Where that is missing, Otter-Grader shows them too: `pip install otter-grader`, and keep this file's name.
+# Run this cell first. It needs torch and the course's package: README.md says how to install them.
+# On Google Colab upload the file in the folder wheels, and run `!pip install ./autograd_grader-*.whl` first.
 try:
     from grader.notebook import Notebook
-except ImportError:
+except ImportError:  # as on Gradescope, where Otter-Grader runs the same checks
     from otter import Notebook
 
 grader = Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""

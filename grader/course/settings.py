@@ -25,7 +25,12 @@ Questions = Mapping[str, Collection[str] | None]
 
 @dataclass(frozen=True)
 class Feedback:
-    """What students see besides titles, outcomes and points: `xrays` are pictures of autograd graphs."""
+    """What students see besides titles, outcomes and points.
+
+    Attributes:
+        diagnoses: what was found, and the student's own code with the lines marked that a diagnosis quotes.
+        xrays: pictures of autograd graphs.
+    """
 
     diagnoses: bool = True
     hints: bool = True

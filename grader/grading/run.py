@@ -21,9 +21,10 @@ from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission, find_submissions
-from grader.notebooks.files import RELEASE_MANIFEST
+from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
+from grader.reports.own_code import OwnCode, own_code
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
 from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
@@ -192,7 +193,7 @@ class RunSteps:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
             credit = self._credit(stem, seed)
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
-        self._write_feedback(result, evidence, seed)
+        self._write_feedback(submission, result, evidence, seed)
         self._store.write_result(result)
         self._results[submission.key] = self._store.shared(result)
         self._reporter.count(in_error=result.status == "error")
@@ -202,14 +203,27 @@ class RunSteps:
         for submission in self._plan.old_feedback:
             known = self._plan.evidence.evidence(submission) if submission.error is None else None
             seed, evidence = known or (0, None)
-            self._write_feedback(self._results[submission.key], evidence, seed)
+            self._write_feedback(submission, self._results[submission.key], evidence, seed)
 
-    def _write_feedback(self, result: Result, evidence: Evidence | None, seed: int) -> None:
+    def _write_feedback(
+        self, submission: Submission, result: Result, evidence: Evidence | None, seed: int
+    ) -> None:
         pictures: Pictures = {}
         if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
             reference = self._observer.reference(result.assignment or "", seed)
             pictures = pictures_of(self._plan.rubrics[result.assignment or ""], evidence, reference)
-        write_feedback(self._store, result, pictures, self._settings.feedback)
+        code = self._own_code(submission, result)
+        write_feedback(self._store, result, pictures, code, self._settings.feedback)
+
+    def _own_code(self, submission: Submission, result: Result) -> OwnCode:
+        """The student's code of questions that failed, from the notebook that was graded."""
+        is_shown = self._settings.feedback.diagnoses
+        if not is_shown or not any(question.has_failed_checks for question in result.all_questions):
+            return {}
+        try:
+            return own_code(result, submission.cells())
+        except NotebookError:  # changed meanwhile: what is there now is not what the messages speak of
+            return {}
 
     def write_class(
         self, submissions: Path, handed_in: Sequence[Submission], roster: Sequence[str]

@@ -62,7 +62,7 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
 
 
 _EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
-_OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped")  # what a result keeps
+_OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place")  # what a result keeps
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
 
@@ -85,7 +85,8 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
             unanswered = Finding("unanswered", UNANSWERED[status].format(name=question.function))
             verdicts = {**verdicts, **dict.fromkeys((c.id for c in checks), Verdict("failed", unanswered))}
         rule = _EACH_CHECK if question.is_end_task else credit
-        questions.append(_question(question, status, checks, verdicts, rule))
+        cell = evidence.defined_in.get(question.function)
+        questions.append(replace(_question(question, status, checks, verdicts, rule), cell=cell))
     flags = flags_of([*submission.traces, *evidence.traces], evidence.patched)
     return _result(submission, None, questions, flags, provenance, evidence)
 

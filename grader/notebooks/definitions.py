@@ -39,7 +39,14 @@ def defines(source: str, name: str) -> bool:
     tree = _parsed(source)
     if tree is not None:
         return name in bound_names(tree)
-    return any(_line_defines(line, name) for line in source.split("\n") if not line[:1].isspace())
+    return line_of_definition(source, name) is not None
+
+
+def line_of_definition(source: str, name: str) -> int | None:
+    """The last line of a cell, from 1, that defines a name at the left margin as far as its text tells."""
+    numbered = enumerate(source.split("\n"), start=1)
+    at_margin = (number for number, line in numbered if not line[:1].isspace() and _line_defines(line, name))
+    return max(at_margin, default=None)
 
 
 def functions_and_classes(source: str) -> list[str]:

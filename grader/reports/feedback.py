@@ -12,6 +12,7 @@ from grader.course.assignment import name_of
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_HTML, LEGEND_MARKDOWN
+from grader.reports.own_code import Excerpt, OwnCode
 from grader.reports.templates import HTML, MARKDOWN
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
@@ -58,37 +59,43 @@ class Section:
     gained: str
     diagnoses: Sequence[Diagnosis]
     passed: Sequence[CheckResult]
+    code: Sequence[Excerpt]
     pictures: Sequence[Picture]
     has_legend: bool
 
 
-def feedback_markdown(result: Result, pictures: Pictures, shows: Feedback = _EVERYTHING) -> str:
+def feedback_markdown(
+    result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = _EVERYTHING
+) -> str:
     """What a student reads about one submission, as Markdown; pictures are Mermaid in fences.
 
     Args:
+        code: the student's own, which belongs to the diagnoses.
         shows: what is shown besides titles, outcomes and points.
     """
-    content = _content(result, pictures, shows)
+    content = _content(result, pictures, code, shows)
     return MARKDOWN.get_template("feedback.md").render(content, legend=LEGEND_MARKDOWN)
 
 
-def feedback_html(result: Result, pictures: Pictures, shows: Feedback = _EVERYTHING) -> str:
+def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = _EVERYTHING) -> str:
     """What a student reads about one submission, as one HTML file that needs nothing else.
 
     The arguments are those of `feedback_markdown`; pictures are SVG in the page.
     """
-    content = _content(result, pictures, shows)
+    content = _content(result, pictures, code, shows)
     return HTML.get_template("feedback.html").render(content, legend=Markup(LEGEND_HTML))  # noqa: S704 - our own
 
 
-def write_feedback(store: ResultsStore, result: Result, pictures: Pictures, shows: Feedback) -> None:
+def write_feedback(
+    store: ResultsStore, result: Result, pictures: Pictures, code: OwnCode, shows: Feedback
+) -> None:
     """Write both forms of feedback."""
     folder = store.path / "feedback" / result.student
     for suffix, page_of in ((".md", feedback_markdown), (".html", feedback_html)):
-        store.write(folder / f"{result.name}{suffix}", page_of(result, pictures, shows))
+        store.write(folder / f"{result.name}{suffix}", page_of(result, pictures, code, shows))
 
 
-def _content(result: Result, pictures: Pictures, shows: Feedback) -> dict[str, Any]:
+def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback) -> dict[str, Any]:
     shown = pictures if shows.xrays else {}
     first_drawn = next((question.id for question in result.all_questions if shown.get(question.id)), None)
     sections = [
@@ -99,6 +106,7 @@ def _content(result: Result, pictures: Pictures, shows: Feedback) -> dict[str, A
             _gained(question),
             diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses),
             [check for check in question.checks if check.outcome == "passed"],
+            code.get(question.id, ()) if shows.diagnoses else (),
             shown.get(question.id, ()),
             question.id == first_drawn,
         )

@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.scores import format_points
-from grader.text import html_text, markdown_text, without_controls
+from grader.text import fence, html_text, markdown_text, without_controls
 
 
 def _without_controls(value: object) -> object:
@@ -24,8 +24,9 @@ HTML = Environment(
     lstrip_blocks=True,
 )
 HTML.filters.update(number=format_points, coded=lambda text: Markup(html_text(text)), drawn=Markup)  # noqa: S704
-#: Templates of Markdown, in which a student's text goes through the filter `text`. The filter `fenced` is for
-#: Mermaid, which needs no backticks: without any it cannot close its fence.
+#: Templates of Markdown, in which a student's text goes through the filter `text`, or stands in a fence that
+#: the filter `fence` makes for it. The filter `fenced` is for Mermaid, which needs no backticks: without any
+#: it cannot close its fence.
 MARKDOWN = Environment(
     loader=PackageLoader("grader"),
     autoescape=False,  # noqa: S701 - Markdown has its own filter, `text`
@@ -35,5 +36,8 @@ MARKDOWN = Environment(
     keep_trailing_newline=True,
 )
 MARKDOWN.filters.update(
-    number=format_points, text=markdown_text, fenced=lambda text: without_controls(text).replace("`", "'")
+    number=format_points,
+    text=markdown_text,
+    fence=fence,
+    fenced=lambda text: without_controls(text).replace("`", "'"),
 )

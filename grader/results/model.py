@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from grader.checks.finding import Kind
+from grader.checks.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
@@ -34,7 +34,7 @@ class CheckResult:
     Attributes:
         points: what it earned, before the score of its question is capped.
         message: the diagnosis, with its case; None where the check passed.
-        failure, kind, group, stopped: of its `Finding`; results of older graders do not have them.
+        failure, kind, group, stopped, place: of its `Finding`; results of older graders do not have them.
     """
 
     id: str
@@ -48,6 +48,7 @@ class CheckResult:
     kind: Kind | None = None
     group: str = ""
     stopped: bool = False
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class QuestionResult:
 
     Attributes:
         afterword: what to know once it is solved; None before.
+        cell: the number of the code cell that the function is from; None where that is not known.
     """
 
     id: str
@@ -66,6 +68,12 @@ class QuestionResult:
     max_score: float
     checks: tuple[CheckResult, ...]
     afterword: str | None = None
+    cell: int | None = None
+
+    @property
+    def has_failed_checks(self) -> bool:
+        """Whether it was answered, and a check of it did not pass."""
+        return self.status == "answered" and any(check.outcome != "passed" for check in self.checks)
 
     @property
     def in_full(self) -> bool:

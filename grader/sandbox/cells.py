@@ -72,6 +72,7 @@ class NotebookRun:
 
     Attributes:
         names: the status of each function, once the cells have run.
+        defined_in: the cell that each function is from.
         deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
@@ -82,6 +83,7 @@ class NotebookRun:
         self.deadline = begun + limits.notebook
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
         self.names: dict[str, Status] = {}
+        self.defined_in: dict[str, int | None] = {}
         self._patched: list[str] = []  # what the notebook changed in torch
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
@@ -160,7 +162,7 @@ class NotebookRun:
         """The evidence of what is known."""
         cells = [self._failed[number] for number in sorted(self._failed)]
         found = self.names, probes, cells, self._patched, self._notices, fault
-        return Evidence(*found, starved=self._starved, size=self._size)
+        return Evidence(*found, starved=self._starved, size=self._size, defined_in=self.defined_in)
 
     def _loads(self, worker: WorkerProcess) -> bool:
         """Run the cells, and survey what they defined; False where another worker has to."""
@@ -223,7 +225,7 @@ class NotebookRun:
         parse = partial(parse_survey, functions=set(stubs))
         survey = self.ask(worker, "survey", {"stubs": stubs}, self._limits.cell, parse)
         self.note_patched(survey.patched)
-        self.names = self.names or survey.names
+        self.names, self.defined_in = self.names or survey.names, self.defined_in or survey.cells
         if self._killers and set(survey.names.values()) == {"missing"}:
             raise NothingToObserveError(Failure.NOTHING_DEFINED)
 

@@ -235,16 +235,17 @@ Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
 class Survey(Exact, frozen=True):
-    """What a notebook defined, and what it patched."""
+    """What a notebook defined, in which cells, and what it patched."""
 
     names: dict[str, Status]
+    cells: dict[str, Count | None]
     patched: Words
 
 
 def parse_survey(text: str, functions: set[str]) -> Survey:
     """A worker's survey of these functions."""
     survey = of_form(Survey, parse(text))
-    if set(survey.names) != functions:
+    if not functions == survey.names.keys() == survey.cells.keys():
         raise MalformedError
     return survey
 

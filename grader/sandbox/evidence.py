@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from msgspec import to_builtins
+import msgspec
 
 from grader.sandbox.decoding import (
     TRACES,
@@ -26,7 +26,7 @@ from grader.text import quoted, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
-    "missing": "No cell of this notebook defines {name}, or the cell that does stopped before.",
+    "missing": "No cell of this notebook defines {name}, or the cell that does so stopped with an error before it came to that.",
     "untouched": "{name} is still as it was handed out.",
 }
 
@@ -248,6 +248,7 @@ class Evidence:
         starved: whether other processes had the processors while time ran out, or the memory when the system
             killed its worker; then the notebook is not to blame and deserves another look.
         size: bytes of all answers.
+        defined_in: for each function of the plan the number of the cell that it is from, or None.
     """
 
     names: dict[str, Status] = field(default_factory=dict)
@@ -258,6 +259,7 @@ class Evidence:
     fault: str | None = None
     starved: bool = False
     size: int = 0
+    defined_in: dict[str, int | None] = field(default_factory=dict)
 
     def outcome(self, probe: str) -> ProbeOutcome:
         """What a probe saw."""
@@ -280,7 +282,7 @@ class Evidence:
     def to_json(self) -> str:
         """JSON in which every answer stands as it came, on a line of its own."""
         others = {name: value for name, value in vars(self).items() if name != "probes"}
-        first = json.dumps(to_builtins(others), separators=(",", ":")).removesuffix("}")
+        first = json.dumps(msgspec.to_builtins(others), separators=(",", ":")).removesuffix("}")
         answers = ",".join(f"\n{json.dumps(name)}:{answer.text}" for name, answer in self.probes.items())
         return f'{first},"probes":{{{answers}\n}}}}'
 
@@ -301,7 +303,7 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_noise(probes), *its)
+        return cls(stored.names, _with_noise(probes), *its, stored.defined_in)
 
 
 _MOVED = " (moved "
@@ -333,3 +335,4 @@ class _Stored(Exact, frozen=True):
     starved: bool
     size: int
     probes: dict[str, None]
+    defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)  # older evidence has none

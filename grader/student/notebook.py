@@ -72,6 +72,13 @@ class StudentNotebook:
         return terminal_text(self.document.path.name)
 
     @property
+    def title(self) -> str:
+        """Its first heading, as handed out where that is known; the assignment's name where there is none."""
+        prose = (cell.source for cell in (self.handed_out or self.document).cells if not cell.number)
+        headings = (line for source in prose for line in source.splitlines() if line.startswith("# "))
+        return terminal_text(next(headings, "").removeprefix("# ").strip() or self.stem)
+
+    @property
     def argument(self) -> str:
         """The notebook as an argument of a command."""
         return argument_of(self.document.path)

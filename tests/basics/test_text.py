@@ -2,8 +2,10 @@
 
 import csv
 import io
+from html import escape
 
 import pytest
+from markdown_it import MarkdownIt
 
 from grader.results.gradebook import gradebook
 from grader.results.model import Absence
@@ -25,6 +27,14 @@ def test_markdown_mentions_nobody():
     """Feedback that is posted as a comment mentions no user, however an error's text is written."""
     assert "@everyone" not in markdown_text("help @everyone")
     assert markdown_text("W @ x") == "W \\@ x"
+
+
+@pytest.mark.parametrize(
+    "text", ["1. Leaves", "2) x", "3.14 is pi", "# a", "- a", "> a", "x[1.]", "a_b_c *d*"]
+)
+def test_markdown_shows_the_text_itself(text):
+    """No sign at its beginning makes a list or a heading, and no backslash is seen."""
+    assert MarkdownIt().render(markdown_text(text)) == f"<p>{escape(text)}</p>\n"
 
 
 @pytest.mark.parametrize("name", ["عَلِي\u200f", "דוד\u200e", "👩\u200d🔬", "न\u200dम"])

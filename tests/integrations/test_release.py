@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from leaks import EVERYDAY_NAMES, Secrets, _texts
+from packaging.version import Version
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
@@ -27,6 +28,7 @@ from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.integrations.release import MANIFEST, release
 from grader.integrations.release.wheel import SOURCES, build_wheel
+from grader.version import __version__
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "grader"
@@ -203,23 +205,37 @@ def test_what_is_installed_is_pinned(real):
     """requirements.txt asks for the versions the course is tested with, and for the wheel that lies there."""
     lines = (real / "requirements.txt").read_text().splitlines()
     pins = {line for line in lines if "==" in line}
-    assert pins <= set((ROOT / "constraints.txt").read_text().splitlines()) and len(pins) == 3
+    assert pins <= set((ROOT / "constraints.txt").read_text().splitlines())
+    assert {pin.partition("==")[0] for pin in pins} == {"torch", "jupyterlab"}
     (wheel,) = [line for line in lines if line.endswith(".whl")]
     assert (real / wheel).is_file()
 
 
-def test_the_readme_says_how_to_install_without_the_extra_index(real):
-    """The line it says to take out stands in requirements.txt as it is quoted."""
-    text = " ".join((real / "README.md").read_text(encoding="utf-8").split())
-    assert "Take out the line `--extra-index-url ...` of `requirements.txt`" in text
-    lines = (real / "requirements.txt").read_text().splitlines()
-    assert sum(line.startswith("--extra-index-url ") for line in lines) == 1
-
-
-def test_the_dev_container_installs_the_requirements(real):
-    """Its description is JSON, and runs what README says."""
+def test_every_way_to_install_tries_the_small_build_first(real):
+    """README, dev container and workflow say the same two commands, of the version that is required."""
     container = json.loads((real / ".devcontainer/devcontainer.json").read_text())
-    assert container["postCreateCommand"].endswith("-r requirements.txt")
+    workflow = read_workflow(real / ".github/workflows/classroom.yml")
+    (install,) = [step for step in workflow["jobs"]["feedback"]["steps"] if step.get("name") == "Install"]
+    readme = (real / "README.md").read_text(encoding="utf-8")
+    first, second = container["postCreateCommand"].split("; ")
+    assert f"{first}\n{second}\n" in readme and f"{first}\n{second}\n" in install["run"]
+    (torch,) = re.findall(r"(?m)^torch==\S+$", (real / "requirements.txt").read_text())
+    assert f" {torch} || echo '" in first
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash", "fish"])
+def test_where_the_small_build_is_not_to_be_had_a_sentence_says_so(real, shell, tmp_path):
+    """The first command then ends well, at once, with what to do."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    container = json.loads((real / ".devcontainer/devcontainer.json").read_text())
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    command = [shell, "-c", container["postCreateCommand"].split("; ")[0]]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "cannot be reached. Go on with the next line" in done.stdout
 
 
 def test_the_readme_names_commands_and_files_that_exist(real):
@@ -249,11 +265,27 @@ def test_the_workflow_can_do_little_and_not_for_long(workflow):
     assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
 
 
+def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
+    """A push installs only what no earlier push kept, and keeps it before the checks run."""
+    steps = workflow["jobs"]["feedback"]["steps"]
+    names = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
+    restore, install, save, check = (
+        names.index(name)
+        for name in ("actions/cache/restore", "Install", "actions/cache/save", "All questions")
+    )
+    assert restore < install < save < check
+    assert {"requirements.txt", "wheels/*"} <= set(re.findall(r"'([^']+)'", steps[restore]["with"]["key"]))
+    assert steps[save]["with"]["path"] == steps[restore]["with"]["path"] == ".venv"
+    assert {steps[number]["if"] for number in (install, save)} == {
+        f"steps.{steps[restore]['id']}.outputs.cache-hit != 'true'"
+    }
+
+
 def test_one_step_checks_every_notebook(workflow):
     """It names no question, so a question that is added needs no other workflow; its status is the job's."""
     steps = workflow["jobs"]["feedback"]["steps"]
     (check,) = [step for step in steps if "grader check" in step.get("run", "")]
-    assert "python -m grader check --github ||" in check["run"]
+    assert ".venv/bin/python -m grader check --github ||" in check["run"]
     assert "continue-on-error" not in check
 
 
@@ -261,11 +293,11 @@ def run_workflow(repository, site):
     """Run the steps of the workflow here, but for actions and the network: the status and the summary."""
     workflow = read_workflow(repository / ".github/workflows/classroom.yml")
     steps = workflow["jobs"]["feedback"]["steps"]
-    steps[:] = [step for step in steps if step.get("id") != "install"]
+    steps[:] = [step for step in steps if step.get("name") != "Install"]
+    (repository / ".venv").symlink_to(sys.prefix)
     summary = repository.parent / "summary.md"
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(site),
         "GITHUB_OUTPUT": str(repository.parent / "output"),
         "GITHUB_STEP_SUMMARY": str(summary),
@@ -278,10 +310,10 @@ def run_workflow(repository, site):
 @pytest.mark.long
 @pytest.mark.usefixtures("one_wheel")
 @pytest.mark.parametrize(
-    ("sources", "status", "points"), [(RIGHT, 0, "6 of 6"), (HALF, 1, "2 of 6"), (None, 1, "0 of 6")]
+    ("sources", "status", "passing"), [(RIGHT, 0, "2 of 2"), (HALF, 1, "1 of 2"), (None, 0, "0 of 2")]
 )
-def test_the_steps_run_and_tell_what_is_right(sources, status, points, unpacked, tmp_path):
-    """The workflow's lines pass a right notebook and fail a wrong or untouched one, from the wheel alone."""
+def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked, tmp_path):
+    """The workflow's lines pass a right or untouched notebook and fail a wrong one, from the wheel alone."""
     release(built(tmp_path / "course"), tmp_path / "out")
     if sources:
         notebook = json.loads((tmp_path / "out/01_tiny.ipynb").read_text())
@@ -289,7 +321,7 @@ def test_the_steps_run_and_tell_what_is_right(sources, status, points, unpacked,
         notebook["cells"] = [*notebook["cells"], *cells]
         (tmp_path / "out/01_tiny.ipynb").write_text(json.dumps(notebook))
     ended, summary = run_workflow(tmp_path / "out", unpacked)
-    assert ended == status and points in summary
+    assert ended == status and f"{passing} questions pass" in summary
     assert (tmp_path / "out/feedback.md").read_text(encoding="utf-8") == summary
 
 
@@ -297,7 +329,7 @@ def test_the_steps_run_and_tell_what_is_right(sources, status, points, unpacked,
 
 
 def test_the_wheel_holds_the_package_and_no_course(unpacked):
-    """Every module and template is in it; no test, master, notebook, cache or instructor's README is."""
+    """Every module and template is in it; no test, master, notebook, cache or README for instructors is."""
     names = set(bytes_of(unpacked))
     modules = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
     templates = {p.relative_to(ROOT).as_posix() for p in (PACKAGE / "templates").rglob("*") if p.is_file()}
@@ -305,6 +337,32 @@ def test_the_wheel_holds_the_package_and_no_course(unpacked):
     assert inside == modules | templates | {"grader/py.typed", "grader/inside.pyi"}
     (metadata,) = [name for name in names if name.endswith("/METADATA")]
     assert "make grade" not in (unpacked / metadata).read_text(encoding="utf-8")
+
+
+def test_a_released_wheel_holds_the_notebooks_that_are_handed_out(real, unpacked):
+    """Beside what every wheel holds, the released notebooks as they are, and nothing else."""
+    (wheel,) = (real / "wheels").iterdir()
+    archive = zipfile.ZipFile(wheel)
+    inside = {name: archive.read(name) for name in archive.namelist() if name.startswith("grader/")}
+    handout = {name: content for name, content in inside.items() if name.startswith("grader/handout/")}
+    notebooks = {f"grader/handout/{path.name}": path.read_bytes() for path in real.glob("*.ipynb")}
+    assert len(notebooks) == len(MASTERS) and handout == notebooks
+    assert inside.keys() - handout.keys() == {
+        name for name in bytes_of(unpacked) if name.startswith("grader/")
+    }
+
+
+def test_a_wheel_with_another_content_has_another_version(tmp_path):
+    """So pip replaces an earlier one; the same content gives the same bytes, and a version that is valid."""
+    one, again, other = (
+        build_wheel(SOURCES, tmp_path / name, {"01_a.ipynb": content})
+        for name, content in (("one", b"{}"), ("again", b"{}"), ("other", b"{ }"))
+    )
+    assert one.name == again.name != other.name
+    assert one.read_bytes() == again.read_bytes()
+    for wheel in (one, other):
+        version = Version(wheel.name.split("-")[1])
+        assert (version.public, wheel.name.split("-")[1]) == (__version__, str(version))
 
 
 def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
@@ -359,7 +417,7 @@ for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "y
 """
 OF_STUDENTS = """
 import os
-import grader.integrations.export.github
+import grader.integrations.github_check
 from grader import xray
 from click.testing import CliRunner
 from grader.cli import main

@@ -369,7 +369,7 @@ def test_every_action_runs_on_node_24():
     for path in workflows:
         for step in re.findall(r"uses:.*", path.read_text(encoding="utf-8")):
             version = r"(?:v(\d+)|[0-9a-f]{40}  # v(\d+)\.\d+\.\d+)"
-            named = re.fullmatch(rf"uses: actions/([a-z-]+)@{version}", step)
+            named = re.fullmatch(rf"uses: actions/([a-z-]+)(?:/[a-z]+)?@{version}", step)
             assert named, f"{path}: of which version is this? {step}"
             action, major = named[1], int(named[2] or named[3])
             assert action in ON_NODE_24, f"{path}: since which version does {action} run on Node 24?"

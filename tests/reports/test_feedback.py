@@ -14,6 +14,7 @@ from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
+from grader.reports.own_code import Excerpt, Row
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.sandbox.evidence import FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised
@@ -122,12 +123,13 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
 
-def page_of(result, pictures=None, shows=None):
-    return feedback_html(result, pictures or {}, shows or Feedback())
+def page_of(result, pictures=None, code=None, shows=None):
+    return feedback_html(result, pictures or {}, code or {}, shows or Feedback())
 
 
-def both(result, pictures=None, shows=None):
-    return page_of(result, pictures, shows), feedback_markdown(result, pictures or {}, shows or Feedback())
+def both(result, pictures=None, code=None, shows=None):
+    told = pictures or {}, code or {}, shows or Feedback()
+    return page_of(result, *told), feedback_markdown(result, *told)
 
 
 def failed_cell(number, text="E"):
@@ -136,11 +138,12 @@ def failed_cell(number, text="E"):
 
 def fences(text):
     """The contents of all fences of a Markdown text, by CommonMark's rules; fails where one stays open."""
-    found, inside = [], None
+    found, inside, closed = [], None, ""
     for line in text.splitlines():
-        if inside is None and line.startswith("```"):
-            found.append((line[3:], inside := []))
-        elif inside is not None and re.fullmatch(r" {0,3}`{3,}\s*", line):
+        if inside is None and (opened := re.match("(`{3,})([^`]*)$", line)):
+            found.append((opened[2], inside := []))
+            closed = rf" {{0,3}}`{{{len(opened[1])},}}\s*"
+        elif inside is not None and re.fullmatch(closed, line):
             inside = None
         elif inside is not None:
             inside.append(line)
@@ -226,7 +229,7 @@ def test_the_root_cause_comes_first(messages, order):
 @pytest.mark.parametrize(
     ("hidden", "gone"),
     [
-        ("diagnoses", ["It is the result of Mul.", "same reason"]),
+        ("diagnoses", ["It is the result of Mul.", "same reason", "Your code", "make_weight"]),
         ("hints", ["Hint", "Print is"]),
         ("xrays", ["X-ray", "has 3 nodes", "mermaid", "<svg"]),
     ],
@@ -234,10 +237,10 @@ def test_the_root_cause_comes_first(messages, order):
 def test_what_is_not_shown_leaves_no_trace(hidden, gone):
     """An instructor may hide diagnoses, hints and X-rays; titles, outcomes and points stay."""
     questions = [PASSED, question("q2", checks=[check(), check(title="It trains")])]
-    pictures = {"q2": [drawn("mine")]}
+    pictures, code = {"q2": [drawn("mine")]}, {"q2": [Excerpt(3, [Row(1, "def make_weight():", True)])]}
     for full, less in zip(
-        both(result(*questions), pictures),
-        both(result(*questions), pictures, shows=Feedback(**{hidden: False})),
+        both(result(*questions), pictures, code),
+        both(result(*questions), pictures, code, shows=Feedback(**{hidden: False})),
         strict=True,
     ):
         assert any(part in full for part in gone)

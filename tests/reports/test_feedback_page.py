@@ -9,6 +9,7 @@ from test_report_page import computed, contrast, luminance
 from grader.graphs.model import read_graph
 from grader.graphs.picture import draw
 from grader.reports.feedback import feedback_html
+from grader.reports.own_code import Excerpt, Row
 
 NAMES = "محمد <b>العربي</b> 李小龙 " + "x" * 180
 PHONE = {"width": 390, "height": 844}
@@ -47,7 +48,9 @@ def feedback(tmp_path_factory):
     told = result(*questions, **names)
     pictures = {"q1": [picture(2)], "q2": [picture(9, picture(3))]}
     path = tmp_path_factory.mktemp("feedback") / "01_tiny.html"
-    path.write_text(feedback_html(told, pictures), encoding="utf-8")
+    rows = [Row(None, "… 97 lines are not shown"), Row(98, "def " + "x" * 196), Row(99, "    return", True)]
+    code = {"q2": [Excerpt(9, rows), Excerpt(12, rows)]}
+    path.write_text(feedback_html(told, pictures, code), encoding="utf-8")
     return path
 
 
@@ -61,7 +64,9 @@ def test_nothing_is_cut_off_on_a_phone(feedback, visit):
     """The page is no wider than the screen, nor is a drawing; the reference's stands below the student's."""
     page = visit(feedback, viewport=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-    for selector in ("p", "li", "h1", "h2", "figure", "svg"):
+    page.locator("#q2 .code > summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    for selector in ("p", "li", "h1", "h2", "figure", "svg", ".line"):
         assert max(right for _, _, right in boxes(page, selector)) <= PHONE["width"], selector
     (left, top, _), (left_of_other, top_of_other, _) = boxes(page, "#q2 .drawing")
     assert (left, top < top_of_other) == (left_of_other, True)
@@ -92,6 +97,24 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(feedback, visit, sc
     ):
         assert contrast(luminance(page, computed(selector)), ground) >= 4.5, selector
     assert contrast(luminance(page, computed("#q2 svg text", "fill")), ground) >= 4.5
+    marked = luminance(page, computed("#q2 mark", "backgroundColor"))
+    assert marked != ground
+    for selector in ("#q2 mark", "#q2 mark .at", "#q2 mark .sign"):
+        assert contrast(luminance(page, computed(selector)), marked) >= 4.5, selector
+
+
+def test_own_code_is_folded_and_its_marks_are_told(feedback, visit):
+    """Closed at first, a cell beneath the other; a mark is a sign with a name, and no number is copied."""
+    page = visit(feedback)
+    assert not page.locator("#q2 .code pre").first.is_visible()
+    page.locator("#q2 .code > summary").click()
+    assert page.locator("#q2 .code pre").count() == 2
+    assert page.locator("#q2 pre").first.get_by_role("img", name="marked").count() == 1
+    tops = [top for _, top, _ in boxes(page, "#q2 .code pre .line")]
+    assert tops == sorted(set(tops))
+    page.locator("#q2 pre").first.select_text()
+    copied = page.evaluate("getSelection().toString()")
+    assert copied.splitlines()[1:] == ["def " + "x" * 196, "    return"]
 
 
 def test_a_solved_question_is_folded_until_it_is_opened(feedback, visit):
@@ -110,5 +133,5 @@ def test_it_prints_on_white_and_in_full(feedback, visit):
     page.emulate_media(media="print")
     assert luminance(page, computed("body", "backgroundColor")) == 1.0
     assert contrast(luminance(page, computed("#q1 svg text", "fill")), 1.0) >= 4.5
-    for selector in ("#q1 .xray svg", "#q1 .legend li"):
+    for selector in ("#q1 .xray svg", "#q1 .legend li", "#q2 .code mark"):
         assert page.locator(selector).first.is_visible(), selector

@@ -115,7 +115,7 @@ def test_a_cap_is_told_as_it_was_applied(score, told):
 )
 def test_a_check_that_passed_for_nothing_is_explained(score, checks, is_told):
     """Where a check passed and earned nothing, one sentence says why, and nowhere else."""
-    said = ["Checks that pass before anything is written earn nothing while another check fails."]
+    said = ["A check that the untouched function passes too earns nothing while another check fails."]
     assert remarks(score, 4.0, checks) == (said if is_told else [])
 
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import pytest
 from factories import answer, in_base64
@@ -415,7 +417,11 @@ def test_what_is_said_of_a_cell_is_checked(wrong):
     refuses_text(parse_cell, wrong)
 
 
-SURVEY = {"names": {"f": "answered", "g": "missing", "h": "untouched"}, "patched": ["torch.relu"]}
+SURVEY = {
+    "names": {"f": "answered", "g": "missing", "h": "untouched"},
+    "cells": {"f": 3, "g": None, "h": 4},
+    "patched": ["torch.relu"],
+}
 WRONG_SURVEYS = [
     *[without(SURVEY, name) for name in SURVEY],
     *[{**SURVEY, "patched": words} for words in WRONG_WORDS],
@@ -428,15 +434,18 @@ WRONG_SURVEYS = [
     {**SURVEY, "names": {**SURVEY["names"], "f": "graded"}},
     {**SURVEY, "names": {**SURVEY["names"], "f": None}},
     {**SURVEY, "names": {**SURVEY["names"], "f": ["answered"]}},
+    *[{**SURVEY, "cells": {**SURVEY["cells"], "f": cell}} for cell in (-1, "3", 1.5, [3])],
+    {**SURVEY, "cells": {}},
+    {**SURVEY, "cells": {**SURVEY["cells"], "i": 1}},
     None,
     [],
 ]
 
 
 def test_a_survey_tells_of_every_function():
-    """A well-formed survey gives the status of each function, and what was patched."""
+    """A well-formed survey gives the status and the cell of each function, and what was patched."""
     survey = parse_survey(json.dumps(SURVEY), {"f", "g", "h"})
-    assert (survey.names, survey.patched) == (SURVEY["names"], ("torch.relu",))
+    assert (survey.names, survey.cells, survey.patched) == (SURVEY["names"], SURVEY["cells"], ("torch.relu",))
 
 
 @pytest.mark.parametrize("wrong", WRONG_SURVEYS)
@@ -467,6 +476,7 @@ EVIDENCE = Evidence(
     fault="something",
     starved=True,
     size=7,
+    defined_in={"f": 2},
 )
 
 
@@ -534,6 +544,8 @@ def test_evidence_survives_storing(evidence):
     back = Evidence.from_json(stored)
     assert back == evidence
     assert all(repr(back.outcome(name)) == repr(evidence.outcome(name)) for name in evidence.probes)
+    older = Evidence.from_json(re.sub(r',"defined_in":\{[^}]*\}', "", stored, count=1))
+    assert older == replace(evidence, defined_in={})
 
 
 @pytest.mark.parametrize(

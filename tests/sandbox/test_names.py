@@ -77,6 +77,27 @@ def test_however_a_student_gave_the_name(zygote, given):
     assert look(zygote, cells, handed_out=[taker], f="student.f()")["f"] == -1
 
 
+@pytest.mark.parametrize(
+    ("cells", "number"),
+    [
+        (["x = 1", "def f(): return 1", "f()"], 2),
+        (["def f(): return 1", "def f(): return 2"], 2),
+        (["def g(): return 1", "def f(): return 2", "f = g"], 3),
+        (["def f(): return 1\n1 / 0", "def f(): return 2)"], 1),
+        (["def f(): return 1", "def f(): return 2\n1 / 0"], 2),
+        (["def f(): return 1", "f = 3"], 1),  # as it was handed out
+        (["%time exec('def f(): return 1')"], 1),
+        (["\n\ndef f(): return 1", "def g():\n    f = 2"], 1),
+        (["def f(): return 1", "del f"], 2),
+        (["x = 1"], None),
+    ],
+)
+def test_the_cell_of_a_function_is_known(zygote, cells, number):
+    """It is the cell that gave the name the value that counts, whatever became of the cell after that."""
+    seen = look(zygote, cells, handed_out=["f = 3"], f="1")
+    assert seen.evidence.defined_in == {"f": number}
+
+
 def test_a_value_that_was_the_same_before_was_given_too(zygote):
     """Giving a name the very number that it had makes it the student's."""
     demos = ["steps = 3", "steps = 5"]

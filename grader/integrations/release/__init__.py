@@ -33,7 +33,6 @@ from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.notebooks.files import RELEASE_MANIFEST as MANIFEST
 from grader.scores import format_points, total
 from grader.text import markdown_text, some
-from grader.version import __version__
 
 __all__ = ["MANIFEST", "Changes", "Released", "release"]
 
@@ -47,7 +46,14 @@ _TEMPLATES = {
     "devcontainer.json": ".devcontainer/devcontainer.json",
     "classroom.yml": ".github/workflows/classroom.yml",
 }
-_PINNED = ("torch", "otter-grader", "ipykernel")
+_PINNED = ("torch", "jupyterlab")
+#: Fetches the CPU build of PyTorch, without dependencies, because its index has older versions of them. Where
+#: it is not reached, the requirements bring the default build. There is no double quote: this is in JSON too.
+_INSTALL_TORCH = (
+    "python -m pip install --no-deps --retries 1 --timeout 15 --index-url https://download.pytorch.org/whl/cpu"
+    " torch=={torch} || echo 'download.pytorch.org cannot be reached. Go on with the next line: it takes"
+    " a larger build, of about 5 GB, which works as well.'"
+)
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 
 
@@ -84,7 +90,10 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
     stems = finished.select(wanted)
     _require_current(finished, stems)
     with tempfile.TemporaryDirectory() as temporary:
-        wheel = build_wheel(SOURCES, Path(temporary))
+        notebooks = {
+            f"{stem}.ipynb": _read(finished.root / "assignments" / f"{stem}.ipynb") for stem in stems
+        }
+        wheel = build_wheel(SOURCES, Path(temporary), notebooks)
         files = contents(finished, stems, wheel)
     return Released(stems, write_release(folder, files, overwrite=overwrite), unfinished)
 
@@ -146,13 +155,14 @@ def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[
         ]
         worth = total(points.values())
         assignments.append({"stem": stem, "title": assignment.title, "points": worth, "questions": questions})
+    pins = _pins()
     return {
         "assignments": assignments,
         "first": stems[0],
+        "install_torch": _INSTALL_TORCH.format(**pins),
         "partial_credit": 100 * course.settings.partial_credit,
-        "pins": _pins(),
+        "pins": pins,
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        "version": __version__,
         "wheel": wheel.name,
     }
 

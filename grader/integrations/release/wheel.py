@@ -6,11 +6,13 @@ index, and the same sources give the same bytes, on any machine.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,18 +26,23 @@ _README = """\
 # autograd-grader
 
 The commands of an autograd course in notebooks. For students: `python -m grader check NOTEBOOK`, `hint`,
-`status`, `watch` and `reset`. The course itself (notebooks, solutions, graded checks) is not in this package.
+`status`, `watch` and `reset`. Solutions and graded checks are not in this package.
 """
 _BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 _EPOCH = "1577836800"  # 2020-01-01; an archive cannot hold times before 1980
 _LONGEST_ERROR = 300
 
 
-def build_wheel(root: Path, folder: Path) -> Path:
+def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = None) -> Path:
     """Build the wheel into a folder, and return its path; an equal wheel is left alone.
 
     It is built from a copy: nothing is left beside the sources, and nothing that was left there gets in.
-    `root` holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
+
+    Args:
+        root: holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
+        folder: where the wheel is written.
+        handout: what a release hands out, by file names: it comes into the wheel as ``grader/handout/``, and
+            the wheel's version names its content, because pip replaces no package by one of the same version.
 
     Raises:
         GraderError: `root` has no sources, setuptools is missing, or `folder` cannot be written.
@@ -53,6 +60,9 @@ def build_wheel(root: Path, folder: Path) -> Path:
         built.mkdir()
         try:
             _copy(root, sources)
+            if handout is not None:
+                _add_handout(sources, handout)
+            _fix_modes(sources)
             _run_setuptools(sources, built)
             wheel = next(built.glob("*.whl"))
             target, content = folder / wheel.name, wheel.read_bytes()
@@ -67,13 +77,31 @@ def build_wheel(root: Path, folder: Path) -> Path:
 
 
 def _copy(root: Path, sources: Path) -> None:
-    """Copy what belongs into the wheel; modes get into it too, so they must not depend on who builds."""
+    """Copy what belongs into the wheel."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(root / "grader", sources / "grader", ignore=ignored, copy_function=shutil.copyfile)
     shutil.copyfile(root / "pyproject.toml", sources / "pyproject.toml")
     if (root / "LICENSE").is_file():
         shutil.copyfile(root / "LICENSE", sources / "LICENSE")
     (sources / "README.md").write_text(_README, encoding="utf-8")  # the course's own is for instructors
+
+
+def _add_handout(sources: Path, handout: Mapping[str, bytes]) -> None:
+    """Add the files that are handed out, and tell this content from any other by its version."""
+    folder = sources / "grader" / "handout"
+    folder.mkdir()
+    for name, content in handout.items():
+        (folder / name).write_bytes(content)
+    digest = hashlib.sha256()
+    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(sources).as_posix()} {len(content)}\n".encode() + content)
+    label = f"+h{digest.hexdigest()[:8]}"  # a letter first: a number loses its leading zeros
+    (sources / "setup.cfg").write_text(f"[egg_info]\ntag_build = {label}\n", encoding="utf-8")
+
+
+def _fix_modes(sources: Path) -> None:
+    """Give files the modes they have in the wheel, whoever builds it."""
     for path in sources.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

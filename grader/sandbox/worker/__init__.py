@@ -15,8 +15,9 @@ answered by ``{"id", "ok"}``:
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
             runs one code cell of the notebook.
 ``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
-            "patched": [...]}
-            says which names the notebook defined, and what it patched in torch (now restored).
+            "cells": {name: number or null}, "patched": [...]}
+            says which names the notebook defined, the cells that gave them their values, and what it patched
+            in torch (now restored).
 ``probe``   {"name", "code", "seed", "oracle", "moved"} -> {"raised": null or an error, "facts": {"value",
             "tensors"}, "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and

@@ -93,6 +93,11 @@ class Bindings:
         """The cells that gave a name its values, each as often as it ran."""
         return self._history.get(name, [])
 
+    def cell_of(self, name: str) -> int | None:
+        """The number of the cell that gave a name its value; None where no cell did."""
+        history = self.of(name)
+        return cell_of(history[-1].code.co_filename) if history else None
+
     def put_back(self) -> None:
         """Once all cells have run: give the names their student's values again."""
         self._names.update(self._taken)

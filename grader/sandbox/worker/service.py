@@ -163,7 +163,8 @@ class Service:
         patched = torch_state.restore_attributes()
         known, sources = self._notebook.names, self._notebook.sources
         names = {name: answer_status(stub, name, known, sources) for name, stub in stubs.items()}
-        return {"names": names, "patched": patched}
+        cells = {name: self._notebook.bindings.cell_of(name) for name in stubs}
+        return {"names": names, "cells": cells, "patched": patched}
 
     def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None, moved: int) -> Any:
         """Run a probe in the modes and with the random numbers that every submission gets."""

@@ -1,0 +1,233 @@
+"""``check --github``: a student's own workflow checks the notebooks and reports every question.
+
+* Red is what fails. What nobody has begun does not fail: the workflow stays green until an answer is wrong.
+* A notebook that is as it was handed out is not run.
+* The summary and the log hold what ``check`` prints on a terminal, line by line: students read one text.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from grader.course.assignment import END_TASK
+from grader.errors import GraderError
+from grader.integrations.export.github import (
+    QuestionScore,
+    action_output,
+    notices,
+    outputs,
+    quoted,
+    within_limit,
+)
+from grader.student.check import NotebookReport, QuestionReport, check
+from grader.student.display import failure_lines, print_report
+from grader.student.notebook import (
+    NOTEBOOKS,
+    Question,
+    StudentNotebook,
+    find_notebook,
+    notebook_as_handed_out,
+    notebooks_in,
+    open_notebook,
+)
+from grader.student.process import RunnerPool
+from grader.text import markdown_text, terminal_line, terminal_text
+
+_REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
+_PUBLIC = "This is a first answer. The points of your grade come from other checks, which look more closely."
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What became of a notebook."""
+
+    stem: str
+    title: str
+    found: NotebookReport | GraderError  # the error says why it could not be checked
+    scores: list[QuestionScore]  # of the questions that have a public check and points
+
+    @property
+    def statuses(self) -> set[str]:
+        """Those of its questions."""
+        if isinstance(self.found, GraderError):
+            return {"error"}
+        return {answer.status for answer in self.found.questions}
+
+    @property
+    def fails(self) -> bool:
+        return not self.statuses.isdisjoint({"error", "fails", "missing"})
+
+    @property
+    def is_begun(self) -> bool:
+        return not self.statuses <= {"untouched", "unchecked"}
+
+    @property
+    def lines(self) -> list[str]:
+        """What a terminal would show of it."""
+        if isinstance(self.found, GraderError):
+            return [terminal_line(str(self.found))]
+        shown = Console(
+            file=io.StringIO(), color_system=None, emoji=False, markup=False, highlight=False, soft_wrap=True
+        )
+        with shown.capture() as captured:
+            print_report(shown, self.found)
+        return captured.get().splitlines()
+
+
+def check_for_github(notebook: str | None, question: str | None, seconds: float) -> int:
+    """Check notebooks and report their questions to the workflow.
+
+    The exit status is 1 where something fails, else 0.
+
+    Args:
+        notebook: None for all that were handed out.
+        question: the only question, written as the output ``result``; None for all.
+        seconds: how long a cell, or a test, may take.
+
+    Raises:
+        GraderError: this is no workflow, or there is no such notebook or question.
+    """
+    output = os.environ.get("GITHUB_OUTPUT")
+    if not output:
+        raise GraderError("--github belongs into a workflow, where GITHUB_OUTPUT is set: leave it out here")
+    every: list[_Checked] = []
+    handed_out = sorted(path.name for path in Path(".handout").glob(NOTEBOOKS))  # even if missing now
+    with RunnerPool() as pool:
+        for name in [notebook] if notebook else handed_out or map(str, notebooks_in(Path())):
+            checked = _checked(name, question, seconds, pool)
+            every.append(checked)
+            result = f"result={action_output(checked.scores[0])}\n"
+            _append(output, result if question else outputs(checked.stem, checked.scores))
+            click.echo(quoted("\n".join(checked.lines)))
+    if question is None:
+        _append(os.environ.get("GITHUB_STEP_SUMMARY"), _summary(every))
+        click.echo("\n".join(notices([score for checked in every for score in checked.scores])))
+    return int(any(checked.fails for checked in every))
+
+
+def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) -> _Checked:
+    """Check a notebook; where it cannot be checked, its questions have that error.
+
+    Raises:
+        GraderError: it cannot be checked, and it is not known which questions were handed out.
+    """
+    handed_out = notebook_as_handed_out(Path(path))
+    try:
+        notebook = _opened(path, handed_out)
+        asked = [notebook.question(question)] if question else notebook.questions
+        report = _as_handed_out(notebook, asked) or check(notebook, asked, seconds, pool.take)
+    except GraderError as error:
+        if handed_out is None:
+            raise
+        asked = [handed_out.question(question)] if question else handed_out.questions
+        told = terminal_text(str(error))
+        scores = [
+            QuestionScore(each.id, terminal_text(each.title), 0.0, each.points, "error", told)
+            for each in asked
+            if question or _has_points(each)
+        ]
+        return _Checked(handed_out.stem, handed_out.title, error, scores)
+    scores = [
+        _score(report, answer) for answer in report.questions if question or _has_points(answer.question)
+    ]
+    return _Checked(notebook.stem, notebook.title, report, scores)
+
+
+def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
+    """The notebook; GraderError where it is missing, cannot be read, or holds another assignment's."""
+    try:
+        found = find_notebook(path)
+    except GraderError as error:
+        if handed_out is None:
+            raise
+        raise GraderError(
+            f"there is no notebook {path}: push yours, or copy .handout/{path} here, as it was handed out"
+        ) from error
+    notebook = open_notebook(found)
+    if handed_out and handed_out.stem != notebook.stem:
+        raise GraderError(
+            f"{notebook.name} holds the notebook of {notebook.stem}: put that of {handed_out.stem} back"
+        )
+    return notebook
+
+
+def _as_handed_out(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
+    """The report on a notebook in which no code was changed; None for any other."""
+    if notebook.handed_out is None:
+        return None
+    before = [cell.source for cell in notebook.handed_out.notebook.cells]
+    if [cell.source for cell in notebook.code] != before:
+        return None
+    return NotebookReport(notebook, (), tuple(QuestionReport(each, "untouched") for each in asked))
+
+
+def _has_points(question: Question) -> bool:
+    return question.check is not None and question.id != END_TASK
+
+
+def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
+    """The points of a public check, all of them or none, and what the student is told.
+
+    The format knows no question that is not begun: with `pass` it would earn its points, so it is a `fail`.
+    """
+    question, told = answer.question, []
+    passes = answer.status in ("passes", "unchecked")
+    if answer.status in _REMARKS:
+        told.append(_REMARKS[answer.status].format(name=question.function))
+    for title, failure in answer.tests:
+        if failure is not None:
+            told += [f"Not yet: {terminal_text(title)}", *failure_lines(failure)]
+    for cell, failure in report.cells:
+        said = terminal_line(" ".join(failure.text.split()))
+        told.append(f"C{report.cell_name(cell)[1:]} failed: {said}")
+    return QuestionScore(
+        question.id,
+        terminal_text(question.title),
+        answer.points,
+        question.points,
+        "pass" if passes else "fail",
+        ("\n".join(told) or None) if not passes else None,
+        round(answer.seconds, 3),
+    )
+
+
+def _summary(every: Sequence[_Checked]) -> str:
+    """Markdown for ``$GITHUB_STEP_SUMMARY``: what a terminal shows, then which notebooks are not begun."""
+    scores = [score for checked in every for score in checked.scores]
+    lines = [f"## Public checks: {_passing(scores)}", "", _PUBLIC, ""]
+    for checked in every:
+        if checked.is_begun:
+            lines += [f"### {markdown_text(checked.title)}: {_passing(checked.scores)}", ""]
+            lines += [*map(_markdown_line, checked.lines), ""]
+    if names := [markdown_text(checked.stem) for checked in every if not checked.is_begun]:
+        lines += [f"Not started yet: {', '.join(names)}.", ""]
+    return within_limit(lines)
+
+
+def _passing(scores: Sequence[QuestionScore]) -> str:
+    return f"{sum(score.status == 'pass' for score in scores)} of {len(scores)} questions pass"
+
+
+def _markdown_line(line: str) -> str:
+    """A line of a terminal, indented as there, which ends where it ends there."""
+    text = line.lstrip(" ")
+    return f"{'&nbsp;' * (len(line) - len(text))}{markdown_text(text)}  " if text else ""
+
+
+def _append(path: str | None, text: str) -> None:
+    """Append to a file that the workflow reads, where there is one."""
+    if path:
+        try:
+            with Path(path).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): the workflow reads it"
+            ) from error
