@@ -51,6 +51,7 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     from grader.student.display import console, print_report, working
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.process import RunnerPool
+    from grader.student.unsaved import unsaved_line
 
     notebook = open_notebook(find_notebook(path))
     questions = (notebook.question(question),) if question else notebook.questions
@@ -58,6 +59,8 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     with RunnerPool(shows=verbose) as pool, shown:
         report = check_notebook(notebook, questions, seconds, pool.take, in_full=question is not None)
     print_report(console(), report)
+    if unsaved := unsaved_line(notebook):
+        click.echo(unsaved)
     if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)
 

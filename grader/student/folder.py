@@ -11,6 +11,7 @@ from grader.student.check import NotebookReport, check
 from grader.student.display import console, print_table, working
 from grader.student.notebook import notebooks_in, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
+from grader.student.unsaved import unsaved_line
 from grader.text import terminal_text
 
 
@@ -42,5 +43,9 @@ def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
 
 def show_status(folder: Path, seconds: float) -> None:
     """Check all notebooks of a folder, see `check_notebooks`, and print a table."""
-    stems = notebooks_in(folder)
-    print_table(console(), check_notebooks(stems, seconds), stems)
+    stems, to = notebooks_in(folder), console()
+    reports = check_notebooks(stems, seconds)
+    print_table(to, reports, stems)
+    for report in reports.values():
+        if isinstance(report, NotebookReport) and (unsaved := unsaved_line(report.notebook)):
+            to.print(unsaved)

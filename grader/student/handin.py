@@ -16,9 +16,8 @@ from grader.student.check import NotebookReport, Status
 from grader.student.display import COMMAND, console, mark, print_cells
 from grader.student.folder import check_notebooks
 from grader.student.notebook import argument_of, assignment_of, find_notebook, notebooks_in
+from grader.student.unsaved import CHECKPOINTS, unsaved_line
 from grader.text import terminal_line, terminal_text
-
-_CHECKPOINTS = ".ipynb_checkpoints"  # where Jupyter keeps older versions
 
 
 class Finding(NamedTuple):
@@ -60,10 +59,10 @@ def _named(places: Sequence[str]) -> Iterator[Path]:
         path = Path(place)
         if not path.is_dir():
             found = find_notebook(place)
-            if _CHECKPOINTS in found.absolute().parts:
+            if CHECKPOINTS in found.absolute().parts:
                 raise GraderError(
                     f"{terminal_text(place)} is an older version that Jupyter keeps: name the notebook"
-                    f" itself, in the folder above {_CHECKPOINTS}."
+                    f" itself, in the folder above {CHECKPOINTS}."
                 )
             yield found
 
@@ -103,6 +102,8 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
 
 def findings_of(report: NotebookReport) -> Iterator[Finding]:
     """What a check says about handing in: cells, questions that are left, public checks."""
+    if unsaved := unsaved_line(report.notebook):
+        yield Finding("fails", unsaved)
     if report.cells:
         yield Finding(
             "fails", "Not all cells run: mend or delete those named below, because Jupyter stops there."
