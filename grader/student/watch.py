@@ -6,6 +6,7 @@ there are no keys, as in a pipe, the whole report is printed each time.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -39,6 +40,7 @@ from grader.student.xray_page import XRayPage
 from grader.text import terminal_text
 
 _LOOK_MS = 100  # how often keys are looked at while nothing is checked
+_LONG = 3.0  # seconds after which a check may well be dropped
 _STARTING = "Starting: to load torch takes a few seconds."
 _KEYS = "n next · h hint · l list · x X-ray · q quit"
 
@@ -58,7 +60,8 @@ def watch_folder(folder: Path, seconds: float) -> None:
     """
     paths = notebooks_in(folder)
     newest = max(paths, key=lambda path: path.stat().st_mtime)
-    close_keyboard = open_keyboard()
+    to = console()
+    close_keyboard = open_keyboard() if to.is_terminal else None
 
     def stop() -> str:
         if close_keyboard:
@@ -66,7 +69,6 @@ def watch_folder(folder: Path, seconds: float) -> None:
         pool.kill()
         return "stopped watching."
 
-    to = console()
     try:
         with RunnerPool() as pool:
             signals.when_interrupted(stop)
@@ -168,10 +170,13 @@ class Watcher:
     def _dropping(self, path: Path, code: object) -> Callable[[], None]:
         """What ends a check: a save of other code than is being checked, or q."""
         seen = None  # so that the first look compares the code
+        late = time.monotonic() + _LONG
 
         def look() -> None:
             nonlocal seen
             self._read_keys()
+            if time.monotonic() > late:
+                self._pool.prepare()  # so that a save is answered at once
             if (now := _stamp(path)) != seen:
                 seen = now
                 if _code(path) != code:
