@@ -35,8 +35,9 @@ def guarded(test):
                 if trace.tb_frame.f_globals.get("__name__") == "__main__":
                     raise  # it comes out of a cell
                 trace = trace.tb_next
-            seen = f"What ContentLoss returned is of type {returned[0]}, and the" if returned else "The"
-            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+            what = f"What ContentLoss returned is of type {returned[0]}, and t" if returned else "T"
+            why = f"he check cannot go on: {type(error).__name__}: {error}"
+            raise AssertionError(what + why) from error
 
     return checked
 

@@ -37,8 +37,9 @@ def guarded(test):
                 trace = trace.tb_next
             if returned == ["NoneType"]:
                 raise AssertionError("row_bias returned None: is a return missing?") from None
-            seen = f"What row_bias returned is of type {returned[0]}, and the" if returned else "The"
-            raise AssertionError(f"{seen} check cannot go on: {type(error).__name__}: {error}") from error
+            what = f"What row_bias returned is of type {returned[0]}, and t" if returned else "T"
+            why = f"he check cannot go on: {type(error).__name__}: {error}"
+            raise AssertionError(what + why) from error
 
     return checked
 
