@@ -6,15 +6,16 @@ first use: a student's command needs no pytest, and starts at once.
 
 import os
 import sys
-from importlib import import_module  # noqa: TID251 - of the names in the table below
-from typing import TYPE_CHECKING, NoReturn
 
 if (
     getattr(sys, "argv", [])[:1] == ["-m"]
     and not sys.flags.safe_path
     and sys.path[:1] != [__file__.rpartition(f"{os.sep}grader{os.sep}")[0]]
 ):
-    del sys.path[:1]  # a `random.py` beside a student's notebooks would hide Python's own
+    del sys.path[:1]  # a `random.py` beside a student's notebooks would hide Python's own, also from `typing`
+
+from importlib import import_module  # noqa: TID251 - of the names in the table below
+from typing import TYPE_CHECKING, NoReturn
 
 from grader import signals
 from grader.version import __version__

@@ -27,6 +27,7 @@ from grader.student.hints import authors_hints
 from grader.student.kernel import CellLog, Printed, StoppedError, quiet, sources_of, time_limit
 from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
 from grader.student.public_tests import LastCall, failure_of, tests_in
+from grader.student.unsaved import note_check
 from grader.student.verdict import Sentence, Verdict, Verdicts
 from grader.text import terminal_text
 
@@ -120,12 +121,14 @@ class Notebook:
             if stub and notebook.handed_out:  # only then it is known how the stub looked
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
-        cell = self._log.last_run(function) if self._log else None
+        cell, opened = self._log.last_run(function) if self._log else None, os.environ.get(_SESSION, "")
+        if cell:
+            note_check(Path(opened), question.id, cell.source, cell.ended)
         failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=cell.failure if cell and function not in cell.given else None,
-            is_outdated=cell is not None and cell.is_outdated(function, Path(os.environ.get(_SESSION, ""))),
+            is_outdated=cell is not None and cell.is_outdated(function, Path(opened)),
             printed=run.printed,
             graph=run.graph,
             hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),

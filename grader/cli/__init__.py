@@ -9,35 +9,56 @@ import gc
 import io
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from grader.cli.author import build, doctor, new, try_probes
 from grader.cli.instructor import collect, explain, export, grade, release
-from grader.cli.student import check, hint, reset, status, watch
+from grader.cli.student import check, handin, hint, reset, status, watch
 from grader.errors import GraderError
 from grader.version import __version__
 
 #: Audiences and their commands, in the order of `--help`: students come first.
 _SECTIONS = {
-    "While you work on a notebook": (check, hint, watch, status, reset),
+    "While you work on a notebook": (check, watch, hint, status, reset, handin),
     "For instructors": (release, collect, grade, explain, export),
     "For authors": (new, try_probes, doctor, build),
 }
 
 
+_ALL = "grader.all"  # what the context knows where every command is to be listed
+
+
+def _is_in_a_course() -> bool:
+    """Whether this is the folder of a course, or below one; students never get its solutions/."""
+    here = Path.cwd()
+    return any((folder / "solutions").is_dir() for folder in (here, *here.parents))
+
+
+def _help_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
 class _Commands(click.Group):
     """Turns an error that a person can meet into a sentence and its exit status."""
 
-    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by audience."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by audience, outside of a course's folder those of students only."""
         room = formatter.width - 6 - max(map(len, self.commands))
-        for heading, commands in _SECTIONS.items():
+        shows_all = _ALL in ctx.meta or _is_in_a_course()
+        for heading, commands in _SECTIONS.items() if shows_all else [*_SECTIONS.items()][:1]:
             with formatter.section(heading):
                 formatter.write_dl(
                     [(str(command.name), command.get_short_help_str(room)) for command in commands]
                 )
+        if not shows_all:
+            formatter.write_paragraph()
+            formatter.write_text("For instructors and authors: python -m grader --help-all")
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -74,8 +95,16 @@ def run() -> None:
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help_all,
+    help="Show the commands for instructors and authors, too.",
+)
 def main() -> None:
-    """Work on the notebooks of the autograd course, grade them, and keep the course in order."""
+    """The commands of the autograd course."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only shows names all the same
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The commands for work on a notebook: check, hint, watch, status, reset."""
+"""The commands for work on a notebook: check, watch, hint, status, reset, handin."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from grader.student.reset import Reset
 
 _notebook = click.argument("path", metavar="NOTEBOOK")
+# Asked for by hand, after the notebook: of `hint q2` is said first that q2 is no notebook.
+_question = click.argument("question", metavar="QUESTION", required=False)
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path())
 _seconds = click.option(
     "--seconds",
@@ -49,36 +51,38 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     from grader.student.display import console, print_report, working
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.process import RunnerPool
+    from grader.student.unsaved import unsaved_line
 
     notebook = open_notebook(find_notebook(path))
     questions = (notebook.question(question),) if question else notebook.questions
     shown = nullcontext() if verbose else working(f"checking {notebook.name}")
     with RunnerPool(shows=verbose) as pool, shown:
-        report = check_notebook(notebook, questions, seconds, pool.take)
+        report = check_notebook(notebook, questions, seconds, pool.take, in_full=question is not None)
     print_report(console(), report)
+    if unsaved := unsaved_line(notebook):
+        click.echo(unsaved)
     if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)
 
 
 @click.command()
 @_notebook
-@click.argument("question")
+@_question
 @click.argument("number", type=click.IntRange(min=1), default=1)
-def hint(path: str, question: str, number: int) -> None:
+def hint(path: str, question: str | None, number: int) -> None:
     """Give a hint to a question; a higher number says more.
 
     As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
     what the public check looks at.
     """
+    from grader.student.display import console, print_hint
     from grader.student.hints import find_hint
     from grader.student.notebook import argument_of, find_notebook
-    from grader.text import terminal_text
 
     found = find_notebook(path)
-    identity, given, count = find_hint(found, question, number)
+    identity, given, count = find_hint(found, _given(question), number)
     argument = argument_of(found)
-    click.secho(f"{identity} · {terminal_text(given.heading)}  ({number} of {count})", bold=True)
-    click.echo("\n" + "\n".join(map(terminal_text, given.text.splitlines())) + "\n")
+    print_hint(console(), identity, given, number, count)
     if number < count:
         click.echo(f"More: python -m grader hint {argument} {identity} {number + 1}")
     else:
@@ -89,12 +93,13 @@ def hint(path: str, question: str, number: int) -> None:
 @_folder
 @_seconds
 def watch(folder: Path, seconds: float) -> None:
-    """Check each notebook as you save it, until Ctrl-C.
+    """Check each notebook as you save it, until you press q.
 
     Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
-    begins with the one that was saved last.
+    begins with the one that was saved last. It shows one question at a time; keys show the next, a hint, a
+    list, or the autograd graph of what your function did.
     """
-    from grader.student.folder import watch_folder
+    from grader.student.watch import watch_folder
 
     watch_folder(folder, seconds)
 
@@ -115,9 +120,9 @@ def status(folder: Path, seconds: float) -> None:
 
 @click.command()
 @_notebook
-@click.argument("question")
+@_question
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
-def reset(path: str, question: str, yes: bool) -> None:
+def reset(path: str, question: str | None, yes: bool) -> None:
     """Put one question back as it was handed out.
 
     Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
@@ -128,7 +133,7 @@ def reset(path: str, question: str, yes: bool) -> None:
     from grader.text import terminal_text
 
     notebook = open_notebook(find_notebook(path))
-    planned = plan(notebook, notebook.question(question))
+    planned = plan(notebook, notebook.question(_given(question)))
     identity = planned.question.id
     if not planned.is_needed:
         click.echo(f"{identity} of {notebook.name} is as it was handed out. Nothing was changed.")
@@ -144,6 +149,28 @@ def reset(path: str, question: str, yes: bool) -> None:
     if planned.later:
         cells, function = ", ".join(map(str, planned.later)), planned.question.function
         click.echo(f"Mind that code cell {cells} defines {function} too, and runs later: delete it.")
+
+
+@click.command()
+@click.argument("places", metavar="[NOTEBOOK]...", nargs=-1)
+@_seconds
+def handin(places: tuple[str, ...], seconds: float) -> None:
+    """See whether notebooks are ready, and which file to upload.
+
+    NOTEBOOK may also be a folder; without it all notebooks here that you have begun. Nothing is sent
+    anywhere. Exit status: 0 when all are ready, 1 when something should be looked at first, 2 when this
+    command has to be mended.
+    """
+    from grader.student.handin import show_readiness
+
+    if not show_readiness(places, seconds):
+        raise SystemExit(1)
+
+
+def _given(question: str | None) -> str:
+    if question is None:
+        raise click.UsageError("Missing argument 'QUESTION', such as q1.")
+    return question
 
 
 def _confirm(name: str, planned: Reset) -> bool:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grader.errors import BrokenRunError
+from grader.graphs.model import Graph, read_graph
 from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.student.process import RunnerProcess
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
 
+_LEFT: tuple[Status, ...] = ("fails", "untouched", "missing")
 _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above counts
 
 
@@ -37,13 +39,15 @@ class Failure:
 class QuestionReport:
     """A question, and its public tests that were run.
 
-    None is run where it is ``untouched`` (still as handed out), ``missing`` (not defined) or ``unchecked``.
+    None is run where it is ``missing`` (not defined) or ``unchecked``, and only on request where it is
+    ``untouched`` (still as handed out).
     """
 
     question: Question
     status: Status
     tests: tuple[tuple[str, Failure | None], ...] = ()  # what must hold, and what went wrong, if anything
     seconds: float = 0.0  # that the tests took
+    graph: Graph | None = None  # behind the last call of its function in the tests, where that is known
 
     @property
     def points(self) -> float:
@@ -68,30 +72,45 @@ class NotebookReport:
         return cell_name(number, self.notebook.code[number - 1].source)
 
     @property
+    def is_begun(self) -> bool:
+        """Whether a question was answered, whatever became of it."""
+        return any(answer.status in {"passes", "fails", "unchecked"} for answer in self.questions)
+
+    @property
     def next_question(self) -> QuestionReport | None:
         """The first question that fails, else the first that is not begun or not defined."""
-        left = [answer for answer in self.questions if answer.status in ("fails", "untouched", "missing")]
+        left = [answer for answer in self.questions if answer.status in _LEFT]
         return min(left, key=lambda answer: answer.status != "fails", default=None)
 
+    def question_after(self, name: str) -> QuestionReport | None:
+        """The next question that is left to do, the first after the last; None where there is none."""
+        place = [answer.question.id for answer in self.questions].index(name)
+        others = [*self.questions[place + 1 :], *self.questions[:place]]
+        return next((answer for answer in others if answer.status in _LEFT), None)
 
-def check(
+
+def check(  # noqa: PLR0913 - two of them by name only
     notebook: StudentNotebook,
     questions: Sequence[Question],
     seconds: float,
     start: Callable[[], RunnerProcess],
+    *,
+    in_full: bool = False,
+    at_tick: Callable[[], None] = lambda: None,
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
     A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
-    tests end theirs.
+    tests end theirs. Where it is `in_full`, questions that are as handed out are tested, too, and reports
+    have graphs. Meanwhile `at_tick` is called, many times a second; what it raises ends the check.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
     """
-    log = RunLog(notebook, seconds)
+    log = RunLog(notebook, seconds, in_full=in_full)
     while not log.is_done and (request := log.request(questions)):
         with contextlib.closing(start()) as process:
-            for event in process.run(request):
+            for event in process.run(request, at_tick):
                 log.note(event)
     return NotebookReport(notebook, tuple(sorted(log.cells.items())), tuple(map(log.report, questions)))
 
@@ -102,11 +121,13 @@ class RunLog:
 
     notebook: StudentNotebook
     limit: float  # how long a cell or a test may take, in seconds
+    in_full: bool = False
     cells: dict[int, Failure] = field(default_factory=dict)  # what went wrong in cells, by number
     deadly: list[int] = field(default_factory=list)  # cells that ended a process, and are left out now
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
     tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    graphs: dict[str, Graph | None] = field(default_factory=dict)
     is_done: bool = False  # whether a process has come to its end
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
@@ -126,6 +147,7 @@ class RunLog:
             "handed_out": self.notebook.demonstrations,
             "cells": [[cell.number, cell.source] for cell in cells],
             "seconds": self.limit,
+            "in_full": self.in_full,
             "questions": [
                 {
                     "id": asked.id,
@@ -146,6 +168,8 @@ class RunLog:
                 self._end_test(question, Failure(**failure) if failure else None)
             case {"question": str(question), "status": str(status)}:
                 self.statuses[question] = status
+            case {"question": str(question), "graph": facts}:
+                self.graphs[question] = read_graph(facts)
             case {"ended": str(how)}:
                 self._blame(how, event.get("at", []))
             case {"done": True}:
@@ -179,11 +203,12 @@ class RunLog:
     def report(self, question: Question) -> QuestionReport:
         """What is known of a question in the end; a test that ended the process is its last."""
         status = self.statuses.get(question.id, "missing")
-        if status != "answered":
-            return QuestionReport(question, "untouched" if status == "untouched" else "missing")
+        if status not in {"answered", "untouched"}:
+            return QuestionReport(question, "missing")
         if question.check is None:
-            return QuestionReport(question, "unchecked")
+            return QuestionReport(question, "untouched" if status == "untouched" else "unchecked")
         run = self.tests[question.id]
         tests = tuple((test.title, failure) for test, failure in zip(question.check.tests, run, strict=False))
         passes = len(tests) == len(question.check.tests) and not any(run)
-        return QuestionReport(question, "passes" if passes else "fails", tests, self.seconds[question.id])
+        found: Status = "untouched" if status == "untouched" else "passes" if passes else "fails"
+        return QuestionReport(question, found, tests, self.seconds[question.id], self.graphs.get(question.id))

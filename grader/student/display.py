@@ -15,6 +15,7 @@ from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
+from grader.student.hints import Hint
 from grader.text import terminal_line, terminal_text
 
 
@@ -41,7 +42,7 @@ _REASONS = {
     "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
     "EOFError": "Nobody is there to type while a notebook is checked.",
 }
-_COMMAND = "python -m grader"
+COMMAND = "python -m grader"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -72,15 +73,41 @@ def mark(to: Console, status: Status) -> Text:
 
 
 def print_report(to: Console, report: NotebookReport) -> None:
-    """The whole of a check: cells that failed, each question, then the next step."""
+    """The whole of a check: cells that failed, each question, then the next step.
+
+    Of a single question also what it does as handed out, and the text once it passes.
+    """
     to.print(Text(report.notebook.name, "bold"))
-    for cell, failure in report.cells:
-        _print_cell(to, cell, failure, report)
+    print_cells(to, report)
     for question in report.questions:
-        _print_question(to, question, report)
+        _print_question(to, question, report, is_alone=len(report.questions) == 1)
     to.print()
     for line in closing(report):
         to.print(line)
+
+
+def print_focus(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
+    """The marks of a notebook, the cells that failed, and all about one of its questions."""
+    to.print(Text(report.notebook.name, "bold"), Text("  "), marks(to, report, focus.question.id), sep="")
+    print_cells(to, report)
+    _print_question(to, focus, report, is_alone=True)
+
+
+def print_list(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
+    """Every question of a notebook in a line, after the key that shows it; the shown one is bold."""
+    to.print(Text(report.notebook.name, "bold"))
+    for number, answer in enumerate(report.questions, 1):
+        line = Text.assemble(f"{number:3}  ", _headline(to, answer))
+        to.print(Text.assemble(line, style="bold" if answer is focus else ""))
+
+
+def print_hint(to: Console, question: str, given: Hint, number: int, count: int) -> None:
+    """A hint to a question, and which of how many it is."""
+    to.print(Text(f"{question} · {terminal_text(given.heading)}  ({number} of {count})", "bold"))
+    to.print()
+    for line in given.text.splitlines():
+        to.print(terminal_text(line))
+    to.print()
 
 
 def closing(report: NotebookReport) -> Iterator[str]:
@@ -92,28 +119,60 @@ def closing(report: NotebookReport) -> Iterator[str]:
     argument = report.notebook.argument
     if following is not None:
         identity = following.question.id
-        begin = "Start with" if following.status == "untouched" else "Next:"
+        begin = "Next:" if report.is_begun or following.status != "untouched" else "Start with"
         yield f"{begin} {identity}, {terminal_text(following.question.title)}."
-        yield f"Stuck? {_COMMAND} hint {argument} {identity}"
+        yield f"Stuck? {COMMAND} hint {argument} {identity}"
+    elif whole:
+        yield _when_done(report)
     elif report.cells:
-        which = "All questions pass." if whole else f"{report.questions[0].question.id} passes."
-        guilty = report.cell_name(report.cells[0][0])
-        yield f"{which} But {guilty} fails: mend or delete it, because Jupyter stops there."
-        if not whole:
-            yield f"The other questions: {_COMMAND} check {argument}"
-    elif not whole:
-        yield f"Well done. The other questions: {_COMMAND} check {argument}"
+        yield f"{report.questions[0].question.id} passes. {_about_failed_cell(report)}"
+        yield f"The other questions: {COMMAND} check {argument}"
     else:
-        yield "Well done! Restart the kernel, run all cells once more, save, and hand the notebook in."
+        yield f"Well done. The other questions: {COMMAND} check {argument}"
+
+
+def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
+    """The same where keys choose a question."""
+    yield _counted(report.questions)
+    following = report.question_after(focus.question.id)
+    if not focus.is_done:
+        return
+    if following is not None:
+        name = f"{following.question.id}, {terminal_text(following.question.title)}"
+        yield f"Well done. Press n to go on with {name}."
+    else:
+        yield _when_done(report)
+
+
+def _when_done(report: NotebookReport) -> str:
+    """What to do with a notebook of which all questions pass."""
+    if report.cells:
+        return f"All questions pass. {_about_failed_cell(report)}"
+    return f"Well done! See whether the notebook is ready: {COMMAND} handin {report.notebook.argument}"
+
+
+def _about_failed_cell(report: NotebookReport) -> str:
+    guilty = report.cell_name(report.cells[0][0])
+    return f"But {guilty} fails: mend or delete it, because Jupyter stops there."
 
 
 def _counted(questions: Sequence[QuestionReport]) -> str:
     """How many questions pass; an end task does not count and has a sentence of its own."""
     end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
+    beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
+    return f"{_pass_count(questions)} pass.{beside}"
+
+
+def _pass_count(questions: Sequence[QuestionReport]) -> str:
     others = [answer for answer in questions if answer.question.id != END_TASK]
     checked = [answer for answer in others if answer.status != "unchecked"]
-    beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
-    return f"{sum(answer.is_done for answer in checked)} of {len(checked)} questions pass.{beside}"
+    return f"{sum(answer.is_done for answer in checked)} of {len(checked)} questions"
+
+
+def print_cells(to: Console, report: NotebookReport) -> None:
+    """The cells that failed, each with the reason and the line."""
+    for cell, failure in report.cells:
+        _print_cell(to, cell, failure, report)
 
 
 def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport) -> None:
@@ -127,21 +186,30 @@ def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport
         to.print(Text(f"      {terminal_line(failure.code)}{elsewhere}", "dim"))
 
 
-def _print_question(to: Console, found: QuestionReport, report: NotebookReport) -> None:
+def _headline(to: Console, found: QuestionReport) -> Text:
     question, remark = found.question, _WORDS[found.status].remark
     title = f" {question.id}  {terminal_text(question.title)}" + (f"  ({remark})" if remark else "")
-    to.print(Text("  "), mark(to, found.status), Text(title), sep="")
+    return Text.assemble(mark(to, found.status), title)
+
+
+def _print_question(
+    to: Console, found: QuestionReport, report: NotebookReport, *, is_alone: bool = False
+) -> None:
+    """A question, and why it does not pass."""
+    to.print(Text("  "), _headline(to, found), sep="")
     if found.status == "missing":
         for line in _about_missing(found, report):
             to.print(Text(f"      {line}"))
-    if found.status == "fails":
+    if is_alone and found.status == "untouched" and found.tests:
+        to.print(Text("      As it was handed out:"))
+    if found.status == "fails" or (is_alone and found.status == "untouched"):
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
             to.print(Text("      "), mark(to, status), Text(f" {terminal_text(title)}"), sep="")
             for line in failure_lines(failure) if failure else ():
                 to.print(Text(f"        {line}"))
-    afterword = question.check.afterword if question.check else None
-    if found.status == "passes" and len(report.questions) == 1 and afterword:
+    check = found.question.check
+    if is_alone and found.is_done and (afterword := check.afterword if check else None):
         to.print(Text(f"      {terminal_text(afterword)}"))
 
 
@@ -154,7 +222,7 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
         yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: mend that first."
         return
     yield f"No cell defines {name}. Name your function so, or get its cell back:"
-    yield f"{_COMMAND} reset {report.notebook.argument} {identity}"
+    yield f"{COMMAND} reset {report.notebook.argument} {identity}"
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
@@ -190,16 +258,19 @@ def print_table(
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
     table.add_column("points", justify="right")
     table.add_column("questions")
+    counted: list[QuestionReport] = []  # of each assignment the first notebook
+    seen: set[str] = set()
     for path, report in found.items():
         of = "" if path.stem.startswith(stems[path]) else f" (of {stems[path]})"
         name = Text(terminal_text(path.name.removesuffix(".ipynb") + of))
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            earned = sum(answer.points for answer in report.questions)
-            worth = sum(answer.question.points for answer in report.questions)
-            marks = [Text.assemble(a.question.id, " ", mark(to, a.status)) for a in report.questions]
-            table.add_row(name, points_text(earned, worth), Text("  ").join(marks))
+            table.add_row(name, _points(report.questions), marks(to, report))
+            counted += report.questions if stems[path] not in seen else ()
+            seen.add(stems[path])
+    if len(seen) > 1:
+        table.add_row("in all", _points(counted), f"{_pass_count(counted)} pass", style="bold")
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
@@ -210,6 +281,25 @@ def print_table(
     to.print(_next_step(found, stems))
 
 
+def _points(questions: Sequence[QuestionReport]) -> str:
+    earned = sum(answer.points for answer in questions)
+    return points_text(earned, sum(answer.question.points for answer in questions))
+
+
+def marks(to: Console, report: NotebookReport, focus: str = "") -> Text:
+    """The mark of every question in a row, one of them bold."""
+    each = [
+        Text.assemble(
+            answer.question.id,
+            "\N{NO-BREAK SPACE}",
+            mark(to, answer.status),
+            style="bold" * (answer.question.id == focus),
+        )
+        for answer in report.questions
+    ]
+    return Text("  ").join(each)
+
+
 def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]) -> str:
     originals = {path.stem for path in found}
     for path, report in found.items():
@@ -218,5 +308,5 @@ def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mappin
         if isinstance(report, GraderError):
             return f"Next: mend {terminal_line(path.name)}, as said above."
         if following := report.next_question:
-            return f"Next: {_COMMAND} check {report.notebook.argument} {following.question.id}"
+            return f"Next: {COMMAND} check {report.notebook.argument} {following.question.id}"
     return "Everything passes. Well done! Hand your notebooks in."

@@ -201,10 +201,25 @@ def find_notebook(argument: str) -> Path:
             f"there is no notebook {terminal_text(argument)}:"
             f" did you mean {' or '.join(map(terminal_text, near))}?"
         )
+    if (asking := _asking(argument, path.parent)) is not None:
+        raise GraderError(
+            f"{terminal_text(argument)} is a question: name its notebook first, as in"
+            f" {argument_of(asking)} {terminal_text(argument)}."
+        )
     raise GraderError(
         f"there is no notebook {terminal_text(argument)}: go to the folder that holds yours,"
         f" and name it as it is there, such as {_example(path.parent)}."
     )
+
+
+def _asking(name: str, folder: Path) -> Path | None:
+    """The notebook of a folder that has a question of this id or function, the last one saved; else None."""
+    found = []
+    for path in folder.glob(NOTEBOOKS):
+        with suppress(GraderError):
+            open_notebook(path).question(name)
+            found.append(path)
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def notebooks_in(folder: Path) -> dict[Path, str]:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,8 +65,12 @@ class RunnerProcess:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
         )
 
-    def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def run(
+        self, request: dict[str, Any], at_tick: Callable[[], None] = lambda: None
+    ) -> Iterator[dict[str, Any]]:
         """Yield the events of a request, see ``runner.py``; where the process ends early, that is the last.
+
+        Meanwhile `at_tick` is called, many times a second.
 
         Such an event is ``{"ended": how, "at": [cell, line]}``, with words that follow "it", and without
         ``at`` where the line is not known.
@@ -82,6 +86,7 @@ class RunnerProcess:
         while is_running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TICK)
+            at_tick()
             is_running = self._process.poll() is None  # asked first, so that its last events are read
             for event in self._new_events():
                 if "unusable" in event:
@@ -141,14 +146,13 @@ class RunnerProcess:
 
 
 class RunnerPool:
-    """Gives processes that run notebooks, and ends all of them at its end; on Ctrl-C it says a sentence."""
+    """Gives processes that run notebooks, and ends all of them at its end and on Ctrl-C."""
 
-    def __init__(self, *, shows: bool = False, sentence: str = "stopped.") -> None:
+    def __init__(self, *, shows: bool = False) -> None:
         self._shows = shows
-        self._sentence = sentence
         self._spare: RunnerProcess | None = None
         self._processes: list[RunnerProcess] = []
-        signals.when_interrupted(self._kill_all)
+        signals.when_interrupted(self._stop)
 
     def __enter__(self) -> Self:
         return self
@@ -177,7 +181,11 @@ class RunnerPool:
         self._processes = [*self._processes[-2:], process]  # earlier processes have been ended by `check`
         return process
 
-    def _kill_all(self) -> str:
+    def kill(self) -> None:
+        """End all processes without waiting, for a handler of signals."""
         for process in self._processes:
             process.kill()
-        return self._sentence
+
+    def _stop(self) -> str:
+        self.kill()
+        return "stopped."

@@ -1,7 +1,8 @@
 """The process that runs a student's notebook on their machine, and writes what happens, line by line.
 
 It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
-"cells": [[number, source], ...], "seconds": s, "questions": [{"id", "function", "stub", "source"}, ...]}``.
+"cells": [[number, source], ...], "seconds": s, "in_full": bool,
+"questions": [{"id", "function", "stub", "source"}, ...]}``, with ``in_full`` as of ``check.check``.
 Events go, as lines of JSON, into a file that the notebook does not know, so that no output of a cell is taken
 for an event; a failure has the fields of ``check.Failure``:
 
@@ -11,6 +12,7 @@ for an event; a failure has the fields of ``check.Failure``:
 ``{"question": id, "status": s}``    ``answered``, ``untouched`` or ``missing``
 ``{"question": id, "test": n}``      the n-th test of a question begins, counted from 0
 ``{"question": id, "test": n, "failure": null or {...}}``  ... and passed or not
+``{"question": id, "graph": facts or null}``  what is behind its last call, where it is asked ``in_full``
 ``{"done": true}``                   nothing else follows
 
 Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment,

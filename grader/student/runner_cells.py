@@ -15,7 +15,7 @@ from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes
 from grader.sandbox.worker.errors import rebound
 from grader.sandbox.worker.names import answer_status
-from grader.student.public_tests import OtterTest, failure_of, tests_in
+from grader.student.public_tests import LastCall, OtterTest, failure_of, tests_in
 
 _GRACE = 2.0  # seconds for a cell to heed its alarm
 
@@ -43,30 +43,51 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
             write({"cell": number, "failure": _failure(error, f"<cell {number}>", notebook)})
     notebook.bindings.put_back()
     for question in request["questions"]:
-        identity, function = question["id"], question["function"]
-        status = "answered" if function in notebook.names else "missing"
-        if question["stub"]:
-            status = answer_status(question["stub"], function, notebook.names, notebook.sources)
-        write({"question": identity, "status": status})
-        file = f"<public check of {identity}>"
-        tests = tests_in(question["source"], file) if status == "answered" else []
-        # In the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: the next test
-        # sees that a function left gradients off.
-        torch.set_grad_enabled(True)
-        torch.set_default_dtype(torch.float32)
-        for number, test in enumerate(tests):
-            write({"question": identity, "test": number})
-            faulthandler.dump_traceback_later(seconds, exit=True, file=watchdog)
-            failure = _run_test(test, file, notebook)
-            faulthandler.cancel_dump_traceback_later()
-            write({"question": identity, "test": number, "failure": failure})
+        _check_question(question, request, notebook, write, watchdog)
 
 
-def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
+def _check_question(
+    question: dict[str, Any],
+    request: dict[str, Any],
+    notebook: Notebook,
+    write: Callable[[dict[str, Any]], None],
+    watchdog: IO[str],
+) -> None:
+    """Run the public tests of a question; of one that is as handed out only where all is asked for."""
+    identity, function, last = question["id"], question["function"], LastCall()
+    status = "answered" if function in notebook.names else "missing"
+    if question["stub"]:
+        status = answer_status(question["stub"], function, notebook.names, notebook.sources)
+    write({"question": identity, "status": status})
+    is_run = status == "answered" or (status == "untouched" and request["in_full"])
+    watch = last.watch if request["in_full"] else _as_it_is
+    file = f"<public check of {identity}>"
+    tests = tests_in(question["source"], file) if is_run else []
+    # In the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: the next test
+    # sees that a function left gradients off.
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    for number, test in enumerate(tests):
+        write({"question": identity, "test": number})
+        faulthandler.dump_traceback_later(request["seconds"], exit=True, file=watchdog)
+        failure = _run_test(test, watch, file, notebook)
+        faulthandler.cancel_dump_traceback_later()
+        write({"question": identity, "test": number, "failure": failure})
+    if request["in_full"]:
+        write({"question": identity, "graph": last.graph})
+
+
+def _as_it_is(answer: Any) -> Any:
+    return answer
+
+
+def _run_test(
+    test: OtterTest, watch: Callable[[Any], Any], file: str, notebook: Notebook
+) -> dict[str, Any] | None:
     """What went wrong in a test from this file; None where it passed."""
     try:
         with warnings.catch_warnings():
-            test.run(notebook.names)
+            test.run(notebook.names, watch)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
         return _failure(error, file, notebook)
     return None

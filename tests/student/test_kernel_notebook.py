@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from student_notebooks import ANSWERS, STUBS, code, document, handed_out, write
 
+from grader.student.notebook import open_notebook
+from grader.student.unsaved import unsaved_line
+
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = 'import torch\nfrom grader.notebook import Notebook\ngrader = Notebook("01_small.ipynb")'
 CHECK = 'grader.check("q1")'
@@ -267,6 +270,8 @@ def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path):
     (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before)
     assert "was changed" not in same
     assert (status, "The cell of q1 was changed after it ran" in other) == ("passes", True)
+    os.utime(path, (0, 0))  # and where it was not saved since, the commands know it
+    assert "in Jupyter you checked other code of q1" in unsaved_line(open_notebook(path))
 
 
 def test_a_thread_is_stopped_too(tmp_path):

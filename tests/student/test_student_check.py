@@ -169,6 +169,8 @@ Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
         (["07_other"], "go to the folder that holds yours"),
         (["."], "is a folder: name a notebook in it, such as 01_small.ipynb"),
         (["01_small", "q9"], "it has q1 (double), q2 (leaf), q3 (Counter)"),
+        (["q2"], "q2 is a question: name its notebook first, as in 01_small q2."),
+        (["leaf"], "leaf is a question: name its notebook first, as in 01_small leaf."),
         (["01_small", "q1", "--github"], "belongs into a workflow"),
         ([], "Missing argument 'NOTEBOOK'"),
         (["99_letters.ipynb"], "is no notebook of this course"),
@@ -187,6 +189,43 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
     done = run("check", *arguments)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("command", ["hint", "reset"])
+def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch):
+    """`hint q2` and `reset q2` say that q2 is a question, and without a question one is asked for."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "01_small.ipynb", handed_out())
+    for arguments, said in (
+        (["q2"], "q2 is a question: name"),
+        (["01_small"], "Missing argument 'QUESTION'"),
+    ):
+        done = run(command, *arguments)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path):
+    """Asked for alone, a stub says what its public check finds; among others it stays one line."""
+    write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
+    path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
+    alone, among = run("check", path, "q3"), run("check", path)
+    assert (alone.exit_code, among.exit_code) == (1, 1)
+    assert alone.output.splitlines()[1:5] == [
+        "  · q3  Title of q3  (not started yet)",
+        "      As it was handed out:",
+        "      ✘ It counts.",
+        "        The second call is not counted.",
+    ]
+    assert among.output.splitlines()[1:] == [
+        "  ✔ q1  Title of q1",
+        "  · q2  Title of q2  (not started yet)",
+        "  · q3  Title of q3  (not started yet)",
+        "",
+        "1 of 3 questions pass.",
+        "Next: q2, Title of q2.",
+        f"Stuck? python -m grader hint {str(path).removesuffix('.ipynb')} q2",
+    ]
 
 
 def test_an_endless_line_is_named(tmp_path):
@@ -268,11 +307,26 @@ def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_help_names_every_command_once_and_the_students_first():
-    """Commands are listed by whose they are."""
-    listed = re.findall(r"(?m)^  ([a-z]+)  ", run("--help").output)
-    assert sorted(listed) == sorted(main.commands)
-    assert listed[:5] == ["check", "hint", "watch", "status", "reset"]
+@pytest.mark.parametrize(
+    ("place", "option", "shows_all"),
+    [
+        ("solutions", "--help", True),
+        ("", "--help", True),
+        ("", "--help-all", True),
+        ("..", "--help", False),
+        ("..", "--help-all", True),
+    ],
+)
+def test_the_help_shows_the_commands_of_whoever_reads_it(place, option, shows_all, tmp_path, monkeypatch):
+    """In a course every command is listed once, the students' first; elsewhere theirs, and how to see all."""
+    (tmp_path / "course" / "solutions").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "course" / place)
+    output = run(option).output
+    listed = re.findall(r"(?m)^  ([a-z]+)  ", output)
+    students = ["check", "watch", "hint", "status", "reset", "handin"]
+    assert sorted(listed) == sorted(main.commands if shows_all else students)
+    assert listed[: len(students)] == students
+    assert ("For instructors and authors: python -m grader --help-all" in output) == (not shows_all)
 
 
 @contextlib.contextmanager

@@ -1,109 +1,26 @@
-"""On a student's machine: `watch` and `status`, which look at more than one notebook."""
+"""On a student's machine: `status`, which looks at more than one notebook."""
 
 import io
-import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from patience import time_limit
 from rich.console import Console
 from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked, write
 
 from grader.cli import main
 from grader.errors import GraderError
-from grader.student.display import print_table
-from grader.student.folder import Watcher
+from grader.student.check import NotebookReport, QuestionReport
+from grader.student.display import focus_closing, print_table
 from grader.student.notebook import notebooks_in
-from grader.student.process import RunnerPool
-
-ROOT = Path(__file__).resolve().parents[2]
-WAITING = "Waiting for the next save. Ctrl-C ends this."
 
 
 @pytest.fixture
 def folder(tmp_path):
     write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
     return tmp_path
-
-
-def saves(path, versions):
-    """Save one version after the other, each when it is asked for."""
-    for version in versions:
-        if isinstance(version, str):
-            path.write_text(version)
-        else:
-            write(path, version)
-        yield {path}
-
-
-@pytest.mark.long
-def test_each_save_is_answered_by_what_it_changed(folder):
-    """First how it stands, then what passes now or no more; code that stayed is not run again."""
-    path = folder / f"{STEM}.ipynb"
-    shown = io.StringIO()
-    same = worked(**ANSWERS)
-    same["cells"][0]["source"] = "# Another title"
-    versions = [worked(q1=ANSWERS["q1"]), worked(**ANSWERS), same, "{", worked(q2=ANSWERS["q2"])]
-    with RunnerPool() as supply:
-        Watcher(Console(file=shown, markup=False), 20, supply).watch(saves(path, versions))
-    parts = [part.splitlines() for part in shown.getvalue().split(WAITING)]
-    assert len(parts) == 5  # of six, one says nothing
-    first, second, broken, third, _ = parts
-    assert [line for line in first if line.startswith("Start")] == ["Start with q2, Title of q2."]
-    assert second[-2:] == ["✔ q2 now passes", "✔ q3 now passes"]
-    assert "is not a notebook" in " ".join(broken)
-    assert third[-2:] == ["✘ q1 does not pass any more", "✘ q3 does not pass any more"]
-
-
-def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
-    """On a terminal every look begins on an empty screen, and what was shown stays above it."""
-    path = write(folder / f"{STEM}.ipynb", worked())
-    path.write_text("{")
-    shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
-    with RunnerPool() as supply:
-        for is_terminal, file in shown.items():
-            console = Console(file=file, force_terminal=is_terminal, height=7, width=80, _environ={})
-            Watcher(console, 20, supply).check(path)
-    assert shown[True].getvalue().startswith("\n" * 6 + "\x1b[H")
-    assert "\x1b[H" not in shown[False].getvalue()
-
-
-def read_until(stream, end):
-    lines = []
-    while not lines or end not in lines[-1]:
-        line = stream.readline().decode()
-        assert line, f"it ended after {lines}"
-        lines.append(line.rstrip())
-    return lines
-
-
-def test_watch_sees_a_save_and_ends_with_one_line(folder):
-    """The command begins with the newest notebook, answers a save, and Ctrl-C ends it and all it started."""
-    path = write(folder / f"{STEM}.ipynb", worked())
-    with subprocess.Popen(
-        [sys.executable, "-m", "grader", "watch", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        try:
-            with time_limit(120):
-                assert "0 of 3 questions pass." in read_until(process.stdout, WAITING)
-                new = write(folder / ".new.ipynb", worked(q1=ANSWERS["q1"]))
-                new.replace(path)  # as Jupyter saves
-                assert "✔ q1 now passes" in read_until(process.stdout, WAITING)
-                process.send_signal(signal.SIGINT)
-                _, said = process.communicate()
-        finally:
-            process.kill()
-    assert (process.returncode, said) == (130, b"grader: stopped watching.\n")
 
 
 def test_status_shows_every_notebook(folder):
@@ -132,12 +49,45 @@ def line(name, *statuses):
     if not statuses:
         return Path(name), GraderError(f"{name} is broken.")
     notebook = SimpleNamespace(argument=Path(name).stem)
-    questions = [
-        SimpleNamespace(status=status, points=0, question=SimpleNamespace(id=f"q{number}", points=1))
+    questions = tuple(
+        QuestionReport(SimpleNamespace(id=f"q{number}", title="Title", points=1), status)
         for number, status in enumerate(statuses, start=1)
+    )
+    return Path(name), NotebookReport(notebook, (), questions)
+
+
+def test_the_totals_count_each_assignment_once():
+    """Below several notebooks stand all points and questions; a copy and a broken one do not count."""
+    lines = [
+        line("01_a.ipynb", "passes", "fails"),
+        line("01_a-Copy1.ipynb", "passes", "passes"),
+        line("02_b.ipynb", "passes", "untouched", "missing"),
+        line("03_c.ipynb"),
     ]
-    following = next((question for question in questions if question.status != "passes"), None)
-    return Path(name), SimpleNamespace(notebook=notebook, questions=questions, next_question=following)
+    shown = io.StringIO()
+    stems = {path: path.stem[:4] for path, _ in lines}
+    print_table(Console(file=shown, markup=False, width=200), dict(lines), stems)
+    assert "in all 2 of 5 2 of 5 questions pass" in " ".join(shown.getvalue().split())
+
+
+@pytest.mark.parametrize(
+    ("statuses", "focus", "said"),
+    [
+        (("passes", "untouched", "fails"), 0, "Well done. Press n to go on with q2, Title."),
+        (("untouched", "passes", "fails"), 2, None),
+        (("fails", "passes", "passes"), 2, "Well done. Press n to go on with q1, Title."),
+        (
+            ("passes", "passes"),
+            1,
+            "Well done! See whether the notebook is ready: python -m grader handin 01_a",
+        ),
+    ],
+)
+def test_n_goes_to_the_next_that_is_left(statuses, focus, said):
+    """Once the question in focus passes, the next one after it is named that is left, at last the first."""
+    _, report = line("01_a.ipynb", *statuses)
+    closing = [*focus_closing(report, report.questions[focus])]
+    assert closing[1:] == ([said] if said else [])
 
 
 @pytest.mark.parametrize(

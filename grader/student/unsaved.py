@@ -1,0 +1,59 @@
+"""Whether a notebook that is open in Jupyter is newer than its file, as far as that can be known.
+
+A check in a kernel notes which cell it was about and when that ran, beside the older versions that Jupyter
+keeps. A file that was saved before, and holds no such cell, is not what was checked. Of what was not checked
+nothing is known, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from grader.files import write_atomic
+from grader.student.notebook import StudentNotebook
+
+CHECKPOINTS = ".ipynb_checkpoints"  # Jupyter's own folder
+
+
+def note_check(path: Path, question: str, source: str, ended: float) -> None:
+    """Note the cell that a check of a question was about, and when it ran, in seconds since the epoch."""
+    if path.is_file():
+        noted = {**_noted(path), question: [source, ended]}
+        with suppress(OSError):  # it is only a help
+            write_atomic(_notes_of(path), json.dumps(noted).encode())
+
+
+def unsaved_line(notebook: StudentNotebook) -> str | None:
+    """What to do where Jupyter has newer code than the file; None where that is not known."""
+    path, cells = notebook.document.path, {cell.source.strip() for cell in notebook.code}
+    try:
+        saved = path.stat().st_mtime
+    except OSError:
+        return None
+    newer = []
+    for question, noted in _noted(path).items():
+        match noted:
+            case [str(source), float(ended)] if ended > saved and source.strip() not in cells:
+                newer.append(question)
+    if not newer:
+        return None
+    return (
+        f"Not saved since: in Jupyter you checked other code of {', '.join(newer)} than {notebook.name} has."
+        " Save the notebook there."
+    )
+
+
+def _notes_of(path: Path) -> Path:
+    return path.parent / CHECKPOINTS / f"{path.stem}.checked.json"
+
+
+def _noted(path: Path) -> Mapping[str, object]:
+    """What was noted by question; nothing where there is no such file, or another."""
+    try:
+        noted = json.loads(_notes_of(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return noted if isinstance(noted, dict) else {}

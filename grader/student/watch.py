@@ -1,0 +1,303 @@
+"""`watch`: checks a notebook whenever it is saved.
+
+On a terminal a single question is in focus, which keys change, and everything else stands in one line. Where
+there are no keys, as in a pipe, the whole report is printed each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from rich.console import Console
+from rich.control import Control
+from rich.text import Text
+
+from grader import signals
+from grader.errors import GraderError
+from grader.notebooks.files import NotebookError, is_notebook
+from grader.notebooks.reader import read_notebook
+from grader.student.check import NotebookReport, QuestionReport, check
+from grader.student.display import (
+    console,
+    focus_closing,
+    mark,
+    print_focus,
+    print_hint,
+    print_list,
+    print_report,
+    working,
+)
+from grader.student.hints import hints_to
+from grader.student.keyboard import open_keyboard, read_keys
+from grader.student.notebook import assignment_of, notebooks_in, open_notebook
+from grader.student.process import RunnerPool
+from grader.student.xray_page import XRayPage
+from grader.text import terminal_text
+
+_LOOK_MS = 100  # how often keys are looked at while nothing is checked
+_LONG = 3.0  # seconds after which a check may well be dropped
+_STARTING = "Starting: to load torch takes a few seconds."
+_KEYS = "n next · h hint · l list · x X-ray · q quit"
+
+
+class _DroppedError(Exception):
+    """The notebook was saved again, so that what is being checked is of no interest any more."""
+
+
+class _QuitError(Exception):
+    """The key q was pressed."""
+
+
+def watch_folder(folder: Path, seconds: float) -> None:
+    """Check each notebook of a folder when it is saved, first the last one saved, until q or an interruption.
+
+    A cell, or a test, may take so many seconds.
+    """
+    paths = notebooks_in(folder)
+    newest = max(paths, key=lambda path: path.stat().st_mtime)
+    to = console()
+    close_keyboard = open_keyboard() if to.is_terminal else None
+
+    def stop() -> str:
+        if close_keyboard:
+            close_keyboard()
+        pool.kill()
+        return "stopped watching."
+
+    try:
+        with RunnerPool() as pool:
+            signals.when_interrupted(stop)
+            if not to.is_terminal:
+                to.print(_STARTING)
+            pool.prepare()
+            saved = _saved(folder)
+            missed = next(saved)  # later saves are noticed
+            watcher = Watcher(to, seconds, pool, read_keys if close_keyboard else None)
+            watcher.watch(chain([missed | {newest}], saved))
+    finally:
+        if close_keyboard:
+            close_keyboard()
+
+
+def _saved(watched: Path) -> Iterator[set[Path]]:
+    """The notebooks of the course that were saved; an empty set now and then, the first at once."""
+    from watchfiles import watch as changes_in  # noqa: PLC0415 - it loads a library of a megabyte
+
+    folder = watched.parent if watched.is_file() else watched
+
+    def is_wanted(_: object, name: str) -> bool:
+        return is_notebook(Path(name).name) and (folder == watched or Path(name).name == watched.name)
+
+    for changes in changes_in(
+        folder, watch_filter=is_wanted, recursive=False, yield_on_timeout=True, rust_timeout=_LOOK_MS
+    ):
+        changed = {folder / Path(name).name for _, name in changes}
+        yield {path for path in changed if path.is_file() and assignment_of(path)}
+
+
+class Watcher:
+    """Checks notebooks again and again; remembers of each the last report and the question in focus.
+
+    A cell, or a test, may take so many seconds. `read` gives the keys that were pressed; None where there are
+    no keys.
+    """
+
+    def __init__(
+        self, to: Console, seconds: float, pool: RunnerPool, read: Callable[[], str] | None = None
+    ) -> None:
+        self._to = to
+        self._seconds = seconds
+        self._pool = pool
+        self._read = read
+        self._typed = ""
+        self._shown: NotebookReport | None = None
+        self._last: dict[Path, NotebookReport] = {}
+        self._focus: dict[Path, str] = {}
+        self._hints: defaultdict[tuple[Path, str], int] = defaultdict(int)  # that were given to a question
+        self._page = XRayPage()
+
+    def watch(self, saved: Iterable[Iterable[Path]]) -> None:
+        """Check every notebook that is saved, and do what keys ask, until there are no more, or q."""
+        with suppress(_QuitError):
+            for paths in saved:
+                for path in sorted(paths):
+                    self.check(path)
+                self._read_keys()
+                typed, self._typed = self._typed, ""
+                for key in typed:
+                    self.press(key)
+
+    def check(self, path: Path) -> None:
+        """Check a notebook and print the report; nothing where its code is what it was."""
+        while True:
+            with suppress(_DroppedError):
+                self._check(path)
+                return
+
+    def _check(self, path: Path) -> None:
+        before = self._last.get(path)
+        try:
+            notebook = open_notebook(path)
+            if before and notebook.code == before.notebook.code and self._shown is before:
+                return
+            self._clear()
+            with working(f"checking {notebook.name}" if self._last else _STARTING):
+                report = check(
+                    notebook,
+                    notebook.questions,
+                    self._seconds,
+                    self._pool.take,
+                    in_full=self._read is not None,
+                    at_tick=self._dropping(path, notebook.code),
+                )
+        except GraderError as error:
+            self._shown = None
+            self._clear()
+            self._to.print(Text(terminal_text(str(error)), "red"))
+            self._print_waiting()
+        else:
+            self._shown = self._last[path] = report
+            following = report.next_question or report.questions[0]
+            self._focus.setdefault(path, following.question.id)
+            self._print(report, before)
+        self._pool.prepare()
+
+    def _dropping(self, path: Path, code: object) -> Callable[[], None]:
+        """What ends a check: a save of other code than is being checked, or q."""
+        seen = None  # so that the first look compares the code
+        late = time.monotonic() + _LONG
+
+        def look() -> None:
+            nonlocal seen
+            self._read_keys()
+            if time.monotonic() > late:
+                self._pool.prepare()  # so that a save is answered at once
+            if (now := _stamp(path)) != seen:
+                seen = now
+                if _code(path) != code:
+                    raise _DroppedError
+
+        return look
+
+    def _read_keys(self) -> None:
+        self._typed += self._read() if self._read else ""
+        if "q" in self._typed:
+            raise _QuitError
+
+    def press(self, key: str) -> None:
+        """Do what a key says, where a notebook is shown."""
+        report = self._shown
+        if report is None:
+            return
+        focus = self._focused(report)
+        following = report.question_after(focus.question.id)
+        if key == "n" and following:
+            self._show(report, following)
+        elif key.isdecimal() and 0 < int(key) <= len(report.questions):
+            self._show(report, report.questions[int(key) - 1])
+        elif key == "l":
+            self._clear()
+            print_list(self._to, report, focus)
+            self._to.print(Text("\nPress a number to see that question.", "dim"))
+            self._print_waiting()
+        elif key == "h":
+            self._give_hint(report, focus)
+        elif key == "x":
+            self._draw(report, focus)
+
+    def _focused(self, report: NotebookReport) -> QuestionReport:
+        focus = self._focus[report.notebook.document.path]
+        return next(answer for answer in report.questions if answer.question.id == focus)
+
+    def _show(self, report: NotebookReport, focus: QuestionReport) -> None:
+        """Put a question into focus."""
+        self._focus[report.notebook.document.path] = focus.question.id
+        self._clear()
+        self._print(report, None)
+
+    def _give_hint(self, report: NotebookReport, focus: QuestionReport) -> None:
+        """Print the next hint to a question; after the last the first again."""
+        hints, asked = hints_to(focus.question), (report.notebook.document.path, focus.question.id)
+        number = self._hints[asked] % len(hints)
+        self._hints[asked] = number + 1
+        self._to.print()
+        print_hint(self._to, focus.question.id, hints[number], number + 1, len(hints))
+        more = (
+            f"h gives hint {number + 2} of {len(hints)}."
+            if number + 1 < len(hints)
+            else "That was the last hint."
+        )
+        self._to.print(Text(more, "dim"))
+        self._print_waiting()
+
+    def _draw(self, report: NotebookReport, focus: QuestionReport) -> None:
+        """Show in the browser what a question's function made."""
+        question = focus.question
+        if focus.graph:
+            title = f"{question.id} of {report.notebook.name}: {question.function}"
+            self._to.print(f"\n{self._page.show(title, focus.graph)}")
+        else:
+            self._to.print(
+                f"\nThere is no graph to draw: in its public check {question.function} was not called, did"
+                " not return, or neither got nor returned a tensor; or it is a class."
+            )
+        self._print_waiting()
+
+    def _print(self, report: NotebookReport, before: NotebookReport | None) -> None:
+        """A report, and what has changed."""
+        focus = self._focused(report)
+        if self._read is None:
+            print_report(self._to, report)
+        else:
+            print_focus(self._to, report, focus)
+        self._to.print()
+        if before:
+            self._print_changes(report, before)
+        if self._read is not None:
+            for line in focus_closing(report, focus):
+                self._to.print(line)
+        self._print_waiting()
+
+    def _print_changes(self, report: NotebookReport, before: NotebookReport) -> None:
+        passed = {answer.question.id for answer in before.questions if answer.is_done}
+        changed = [answer for answer in report.questions if answer.is_done != (answer.question.id in passed)]
+        for answer in changed:
+            words = "now passes" if answer.is_done else "does not pass any more"
+            sign = mark(self._to, "passes" if answer.is_done else "fails")
+            self._to.print(sign, Text(f" {answer.question.id} {words}", "bold"), sep="")
+        if not changed:
+            self._to.print(Text("No question passes that did not before.", "dim"))
+
+    def _print_waiting(self) -> None:
+        waiting = "Waiting for the next save."
+        self._to.print(
+            Text(f"{waiting} Ctrl-C ends this." if self._read is None else f"{waiting}\n{_KEYS}", "dim")
+        )
+
+    def _clear(self) -> None:
+        """Begin on an empty screen; scrolling up shows what was there before."""
+        if self._to.is_terminal:
+            self._to.print("\n" * (self._to.height - 1), end="")
+            self._to.control(Control.home())
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is saved; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _code(path: Path) -> object:
+    """The code cells of a notebook; None where it cannot be read."""
+    try:
+        return read_notebook(path).cells
+    except NotebookError:
+        return None

@@ -1,0 +1,259 @@
+"""On a student's machine: `watch`, which checks a notebook whenever it is saved, and its keys."""
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from patience import time_limit
+from rich.console import Console
+from student_notebooks import ANSWERS, CHECKS, STEM, handed_out, worked, write
+
+from grader.course.public_check import otter_test
+from grader.student.process import RunnerPool
+from grader.student.watch import Watcher
+
+ROOT = Path(__file__).resolve().parents[2]
+WAITING = "Waiting for the next save. Ctrl-C ends this."
+KEYS = "q quit"
+CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with what was handed out, where q1 has an afterword."""
+    notebook = handed_out()
+    test = otter_test("q1", CHECKS["q1"], 4, "`x + x` is `2 * x`.")
+    notebook["metadata"]["otter"]["tests"]["q1"] = test
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", notebook)
+    return tmp_path
+
+
+def saves(path, versions):
+    """Save one version after the other, each when it is asked for."""
+    for version in versions:
+        if isinstance(version, str):
+            path.write_text(version)
+        else:
+            write(path, version)
+        yield {path}
+
+
+@pytest.mark.long
+def test_each_save_is_answered_by_what_it_changed(folder):
+    """First how it stands, then what passes now or no more; code that stayed is not run again."""
+    path = folder / f"{STEM}.ipynb"
+    shown = io.StringIO()
+    same = worked(**ANSWERS)
+    same["cells"][0]["source"] = "# Another title"
+    versions = [worked(q1=ANSWERS["q1"]), worked(**ANSWERS), same, "{", worked(q2=ANSWERS["q2"])]
+    with RunnerPool() as supply:
+        Watcher(Console(file=shown, markup=False), 20, supply).watch(saves(path, versions))
+    parts = [part.splitlines() for part in shown.getvalue().split(WAITING)]
+    assert len(parts) == 5  # of six, one says nothing
+    first, second, broken, third, _ = parts
+    assert [line for line in first if line.startswith("Next")] == ["Next: q2, Title of q2."]
+    assert second[-2:] == ["✔ q2 now passes", "✔ q3 now passes"]
+    assert "is not a notebook" in " ".join(broken)
+    assert third[-2:] == ["✘ q1 does not pass any more", "✘ q3 does not pass any more"]
+
+
+def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
+    """On a terminal every look begins on an empty screen, and what was shown stays above it."""
+    path = write(folder / f"{STEM}.ipynb", worked())
+    path.write_text("{")
+    shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
+    with RunnerPool() as supply:
+        for is_terminal, file in shown.items():
+            console = Console(file=file, force_terminal=is_terminal, height=7, width=80, _environ={})
+            Watcher(console, 20, supply).check(path)
+    assert shown[True].getvalue().startswith("\n" * 6 + "\x1b[H")
+    assert "\x1b[H" not in shown[False].getvalue()
+
+
+def save(path, notebook):
+    """Save a notebook as Jupyter does."""
+    new = write(path.with_name(".new.ipynb"), notebook)
+    new.replace(path)
+
+
+@contextmanager
+def watching(folder, **environment):
+    """`watch` in a pipe."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "grader", "watch", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            with time_limit(120):
+                yield process
+        finally:
+            process.kill()
+
+
+def read_until(stream, end):
+    lines = []
+    while not lines or end not in lines[-1]:
+        line = stream.readline().decode()
+        assert line, f"it ended after {lines}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def test_watch_sees_a_save_and_ends_with_one_line(folder):
+    """The command begins with the newest notebook, answers a save, and Ctrl-C ends it and all it started."""
+    path = write(folder / f"{STEM}.ipynb", worked())
+    with watching(folder) as process:
+        first = read_until(process.stdout, WAITING)
+        assert first[0] == "Starting: to load torch takes a few seconds."
+        assert "0 of 3 questions pass." in first
+        save(path, worked(q1=ANSWERS["q1"]))
+        assert "✔ q1 now passes" in read_until(process.stdout, WAITING)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (130, b"grader: stopped watching.\n")
+
+
+class Terminal:
+    """`watch` on a terminal of its own."""
+
+    def __init__(self, folder, columns=80, **environment):
+        self.end, inside = pty.openpty()
+        termios.tcsetwinsize(inside, (30, columns))
+        self.inside = inside
+        self.before = termios.tcgetattr(inside)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "grader", "watch", str(folder), "--seconds", "600"],
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm", **environment},
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            start_new_session=True,
+        )
+
+    def press(self, key):
+        os.write(self.end, key.encode())
+        return self.read()
+
+    def read(self, end=KEYS):
+        """What is shown from here to the end of a screen, without spaces at the end of lines."""
+        shown = b""
+        while end.encode() not in shown:
+            shown += os.read(self.end, 65536)
+        return "\n".join(line.rstrip() for line in CONTROLS.sub("", shown.decode()).splitlines())
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.inside)
+        os.close(self.end)
+
+
+@pytest.fixture
+def terminal(folder):
+    """`watch` on a terminal, of a notebook of which q1 is wrong and the others are not begun."""
+    path = write(folder / f"{STEM}.ipynb", worked(q1="def double(x):\n    return x * x"))
+    browser = folder / "browser"
+    browser.write_text('#!/bin/sh\nprintf "%s" "$1" > "$0.address"\n')
+    browser.chmod(0o755)
+    with time_limit(120):
+        opened = Terminal(folder, BROWSER=f"{browser} %s")
+        opened.path, opened.address = path, folder / "browser.address"
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def test_keys_lead_through_the_questions(terminal):
+    """A question in focus, its hints, the sentence about its pass, the next one, the list, the end."""
+    first = terminal.read()
+    assert "01_small.ipynb  q1\N{NO-BREAK SPACE}✘  q2\N{NO-BREAK SPACE}·  q3\N{NO-BREAK SPACE}·" in first
+    assert "Three becomes six.\n        double(3) is not 6" in first
+    assert "Title of q2" not in first
+    hints = [terminal.press("h") for _ in range(2)]
+    assert "q1 · What is asked  (1 of 5)" in hints[0]
+    assert "h gives hint 2 of 5." in hints[0]
+    assert "The hint number 1." in hints[1]
+    save(terminal.path, worked(q1=ANSWERS["q1"]))
+    passed = terminal.read()
+    assert "  ✔ q1  Title of q1\n      `x + x` is `2 * x`.\n" in passed
+    assert "✔ q1 now passes\n" in passed
+    assert "1 of 3 questions pass.\nWell done. Press n to go on with q2, Title of q2.\n" in passed
+    following = terminal.press("n")
+    assert "As it was handed out:\n      ✘ It requires grad." in following
+    assert "Title of q1" not in following
+    listed = terminal.press("l")
+    assert "  1  ✔ q1  Title of q1\n  2  · q2  Title of q2  (not started yet)\n  3  · q3" in listed
+    assert "Title of q3" in terminal.press("3")
+    os.write(terminal.end, b"zq")  # other keys say nothing
+    assert terminal.process.wait() == 0
+    assert termios.tcgetattr(terminal.inside) == terminal.before
+
+
+def test_the_x_ray_is_a_page_of_the_browser(terminal):
+    """It draws what the function in focus got and returned; where that is no tensor, a sentence says so."""
+    terminal.read()
+    said = terminal.press("x")
+    assert "There is no graph to draw: in its public check double" in " ".join(said.split())
+    returns = "def leaf(n):\n    made = torch.zeros(n, requires_grad=True)\n    return made * 2"
+    save(terminal.path, worked(q2=returns))
+    terminal.read()
+    terminal.press("2")
+    said = terminal.press("x")
+    address = terminal.address.read_text()
+    assert f"The X-ray is in your browser: {address}" in said
+    with urlopen(address) as page:
+        text = page.read().decode()
+    assert "<title>X-ray: q2 of 01_small.ipynb: leaf</title>" in text
+    assert "returned" in text
+    assert "<svg" in text
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(address[:-3])
+
+
+def test_a_check_is_dropped_at_a_new_save_and_at_q(terminal):
+    """What runs for ever is given up when other code is saved, which is checked then, and at q."""
+    terminal.read()
+    begun = terminal.path.with_name("begun")
+    endless = worked(q1=f"def double(x):\n    open({str(begun)!r}, 'w').close()\n    while True: pass")
+
+    def save_endless():
+        begun.unlink(missing_ok=True)
+        save(terminal.path, endless)
+        while not begun.exists():
+            time.sleep(0.01)
+
+    save_endless()
+    save(terminal.path, worked(q1=ANSWERS["q1"]))
+    seen = terminal.read()
+    assert "1 of 3 questions pass." in seen
+    assert "took longer" not in seen
+    save_endless()
+    os.write(terminal.end, b"q")
+    assert terminal.process.wait() == 0
+    assert termios.tcgetattr(terminal.inside) == terminal.before
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
+def test_a_signal_puts_the_terminal_back(number, terminal):
+    """However it is ended, letters that are typed afterwards are seen."""
+    terminal.read()
+    assert termios.tcgetattr(terminal.inside) != terminal.before
+    terminal.process.send_signal(number)
+    assert terminal.process.wait() == 128 + number
+    assert termios.tcgetattr(terminal.inside) == terminal.before
