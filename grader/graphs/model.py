@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, convert, field
 from msgspec.structs import replace
 
 MOST = 5_000  #: nodes that are counted and looked at
-MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 64, 40, 8, 4  # of an answer; the worker's own bounds
+MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 48, 40, 8, 4  # of an answer; the worker's own bounds
 MAX_NAME = 28
 _HARMFUL = re.compile(r"[^A-Za-z0-9_.\[\]]")
 

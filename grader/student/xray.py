@@ -23,7 +23,6 @@ _FOLDED = (
     "parameters, and with the operations from their last use up to where the next module is used."
 )
 _LEAVES = "These are leaves only. Give xray what was computed with them, too: xray(loss=loss, model=model)."
-_CUT = "More nodes are drawn by a larger limit: xray(..., limit=100)."
 _NOT_DRAWN = 3  # values that a sentence names
 _TENSORS_IN_TEXT = 100
 
@@ -57,7 +56,7 @@ def _xray(named: Callable[[], Mapping[str, Any]], limit: int) -> XRay:
     try:
         return _look(named(), limit)
     except Exception as error:  # noqa: BLE001 - a notebook shows a sentence, and no traceback of ours
-        return XRay(f"This graph could not be read ({_told(error)}).")
+        return XRay(f"This graph could not be read {_told(error)}.")
 
 
 def _look(named: Mapping[str, Any], limit: int) -> XRay:
@@ -78,7 +77,7 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
         kinds=[module.kind for module in given.modules],
         parents=[module.parent for module in given.modules],
         owners=given.owners,
-        order=forward_order(given.tensors),
+        order=forward_order(given.tensors) if given.modules else [],
     )
     shown = fitted(graph, modules, limit)
     notes = [f"Not drawn: {left_out}."] if left_out else []
@@ -87,7 +86,7 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
     if given.modules and not graph.nodes:
         notes.append(_LEAVES)
     if shown.more:
-        notes.append(_CUT)
+        notes.append(f"A larger limit draws more nodes: xray(..., limit={2 * limit}).")
     return XRay(" ".join(notes), graph, shown)
 
 
@@ -124,7 +123,8 @@ def _what(value: Any) -> str:
 
 
 def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {printable(str(error))}".rstrip(". ")
+    """An error of torch's or Graphviz' on a line."""
+    return f"({type(error).__name__}: {printable(str(error).partition(chr(10))[0])})"
 
 
 class XRay:
@@ -143,7 +143,7 @@ class XRay:
         try:
             return draw(self._graph, "", self._shown)
         except Exception as error:  # noqa: BLE001 - a C library may raise anything
-            self._note = f"Graphviz could not draw this graph: {_told(error)}."
+            self._note = f"Graphviz could not draw this graph {_told(error)}."
             return None
 
     def html(self) -> str:

@@ -191,7 +191,7 @@ class Bounds(NamedTuple):
     saved: int  # tensors of a node
 
 
-IN_AN_ANSWER = Bounds(tensors=64, nodes=40, arrows=8, saved=4)
+IN_AN_ANSWER = Bounds(tensors=48, nodes=40, arrows=8, saved=4)
 COUNTED = 5_000  # nodes; 60 ms
 _MAX_DIMENSIONS = 8
 
