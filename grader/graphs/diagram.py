@@ -33,7 +33,13 @@ class Box:
 
     kind: Kind
     words: tuple[str, ...]
-    strong: int = 0  # how many of the words, from the first, are names of tensors
+    strong: int = 0  # how many of the words, from the first, begin with a name
+
+    def name_in(self, row: int) -> tuple[str, str]:
+        """The name with which a line begins, or an empty text, and the rest of the line."""
+        word = self.words[row]
+        name = word.partition(" ")[0] if row < min(self.strong, _NAMES_IN_A_BOX) else ""
+        return name, word.removeprefix(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class _Composer:
 
     def _leaf(self, node: Node) -> Box:
         if node.named is None:
-            return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)), strong=1)
+            return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)))
         return _leaf(self._names(node.named), self._graph.tensors[node.named])
 
     def _operation(self, index: int, node: Node) -> Box:
@@ -170,7 +176,7 @@ def _module(node: Folded) -> Box:
     if node.is_freed:
         words.append("saved tensors freed")
     names = [node.name] if node.name else []
-    return Box("freed" if node.is_freed else "module", (*names, *words), len(names) or 1)
+    return Box("freed" if node.is_freed else "module", (*names, *words), len(names))
 
 
 def _left_out(graph: Graph) -> tuple[str, ...]:

@@ -73,7 +73,8 @@ def mermaid(diagram: Diagram) -> str:
 
 def _shaped(box: Box) -> str:
     opening, closing = _SHAPES[box.kind]
-    words = [f"<b>{_text(w)}</b>" if n < box.strong else _text(w) for n, w in enumerate(box.words)]
+    parts = map(box.name_in, range(len(box.words)))
+    words = [f"<b>{_text(name)}</b>{_text(rest)}" if name else _text(rest) for name, rest in parts]
     return f'{opening}"{"<br/>".join(words)}"{closing}'
 
 

@@ -143,10 +143,12 @@ def _at(point: _Point) -> str:
 
 def _words(box: Box, centre: _Point) -> Iterator[str]:
     top = centre[1] - (len(box.words) - 1) * _ROW / 2 + _SIZE * 0.35
-    bold, plain = ' font-weight="bold"', ' font-style="italic"' if box.kind == "note" else ""
-    for row, word in enumerate(box.words):
+    style = ' font-style="italic"' if box.kind == "note" else ""
+    for row in range(len(box.words)):
         position = f'x="{centre[0]:.1f}" y="{top + row * _ROW:.1f}" text-anchor="middle"'
-        yield f"<text {position}{bold if row < box.strong else plain}>{escape(word)}</text>"
+        name, rest = box.name_in(row)
+        bold = f'<tspan font-weight="bold">{escape(name)}</tspan>' if name else ""
+        yield f"<text {position}{style}>{bold}{escape(rest)}</text>"
 
 
 def _outline(kind: str, centre: _Point, width: float, height: float) -> str:
@@ -187,10 +189,11 @@ _WORDS = {
 LEGEND_HTML = (
     '<ul class="xray-legend" style="list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2em 1.2em">'
     + "".join(f"<li>{_sample(kind)} {words}</li>" for kind, words in _WORDS.items())
-    + "</ul>"
+    + "<li><strong>w</strong> 3x4: a tensor and its shape</li></ul>"
 )
 LEGEND_MARKDOWN = (
     "Arrows show the way a gradient travels. A box with double sides is a non-leaf and the operation that "
     "made it; a box with round ends is a leaf; a dashed box has no history; a hexagon is an operation whose "
-    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory."
+    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory. "
+    "Behind a tensor's name stands its shape."
 )

@@ -158,10 +158,10 @@ def test_names_are_harmless_wherever_they_go(name):
     picture = draw(read_graph(fact), "")
     tree = ET.fromstring(picture.svg)
     tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
-    assert tags == {"svg", "g", "path", "rect", "text"}
+    assert tags == {"svg", "g", "path", "rect", "text", "tspan"}
     for element in tree.iter():
         assert not {"id", "href", "onload"} & set(element.attrib)
-        assert WORDS.fullmatch(element.text or "")
+        assert WORDS.fullmatch((element.text or "") + (element.tail or ""))
     for line in picture.mermaid.splitlines():
         assert MERMAID.fullmatch(line), line
     assert WORDS.fullmatch(picture.summary.replace(";", ""))
@@ -218,7 +218,7 @@ def test_a_box_that_is_not_the_end_says_so():
     """Where arrows are left out the box says that it goes on, in both drawings; other boxes do not."""
     nodes = [with_(NODE, next=[1, None], saved=[]), LEAF]
     picture = draw(read_graph(with_(GRAPH, nodes=nodes, more=True, total=52)), "")
-    assert re.findall(r"n\d.*goes on", picture.mermaid) == ['n0[["<b>h 1x2</b><br/>Mul<br/>goes on']
+    assert re.findall(r"n\d.*goes on", picture.mermaid) == ['n0[["<b>h</b> 1x2<br/>Mul<br/>goes on']
     assert picture.svg.count(">goes on ...</text>") == 1
     whole = draw(read_graph(GRAPH), "")
     assert "goes on" not in whole.svg + whole.mermaid

@@ -103,7 +103,7 @@ def test_every_front_end_has_something_to_show(shown):
     """HTML, SVG on paper of its own, Mermaid in Markdown, and readable text."""
     assert "<svg" in shown["html"]
     assert "saved tensors freed" in shown["html"]
-    assert ">cell.weight_hh 2x2<" in shown["html"]
+    assert ">cell.weight_hh</tspan> 2x2<" in shown["html"]
     assert "```mermaid\nflowchart TB\n" in shown["markdown"]
     assert shown["repr"].splitlines()[:4] == [
         f"18 nodes behind loss; {FREED}.",
