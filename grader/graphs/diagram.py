@@ -174,7 +174,7 @@ def _module(node: Folded) -> Box:
     if not node.is_reached:
         words.append("no arrow arrives")
     if node.is_freed:
-        words.append("saved tensors freed")
+        words.append(f"saved tensors of {node.freed} freed")
     names = [node.name] if node.name else []
     return Box("freed" if node.is_freed else "module", (*names, *words), len(names))
 

@@ -62,6 +62,7 @@ class Folded(Node, frozen=True):
 
     name: str  # of the module; its ``op`` is the name of its class
     operations: int
+    freed: int  # of these operations
     parameters: tuple[Named, ...]
     is_direct: bool  # whether the parameters are the module's own, and not of a module in it
     is_reached: bool  # whether a gradient arrives at one of the parameters
@@ -151,6 +152,7 @@ def _box(graph: Graph, modules: Modules, module: int, inside: list[int], paramet
         saved=tuple(dict.fromkeys(chain.from_iterable(node.saved for node in nodes))),
         name=harmless(modules.names[module], _MAX_NAME),
         operations=sum(node.leaf is None for node in nodes),
+        freed=sum(node.is_freed for node in nodes),
         parameters=tuple(graph.tensors[index] for index in parameters),
         is_direct=all(modules.owners[index] == module for index in parameters),
         is_reached=any(node.leaf is not None for node in nodes),

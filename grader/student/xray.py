@@ -19,8 +19,8 @@ from grader.text import printable, some
 
 _EXAMPLE = "Give xray tensors, modules, or lists, tuples and dicts of them: xray(loss=loss, h=h)."
 _FOLDED = (
-    "This graph has many nodes, so it is folded by module: a box with a double line is a module with its "
-    "parameters, and with the operations from their last use up to where the next module is used."
+    "This graph has many nodes, so it is folded by module: a box with a double line is a module, with its "
+    "parameters, the operations that use them, and the operations that follow until another module is used."
 )
 _LEAVES = "These are leaves only. Give xray what was computed with them, too: xray(loss=loss, model=model)."
 _NOT_DRAWN = 3  # values that a sentence names

@@ -323,7 +323,7 @@ def test_a_module_alone_is_told_to_be_leaves_only(large):
 def test_trouble_is_seen_in_a_folded_graph(large):
     """A box of freed operations says so, and an operation with an overwritten tensor stays by itself."""
     freed = large["freed"]["boxes"]
-    assert {name for name, words in freed.items() if words[-1:] != ["saved tensors freed"]} == {
+    assert {name for name, words in freed.items() if words[-1:] != ["saved tensors of 2 freed"]} == {
         "end scalar",
         "deep.0.0",
     }
