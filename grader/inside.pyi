@@ -144,7 +144,7 @@ def graph(**named: Any) -> dict[str, Any]:
     parameters (`cell.weight_hh`), a list or a tuple for its items (`state[0]`)
 
     Args:
-        named: the result first, for the nodes behind it are counted. At most 24 tensors and 40 nodes are
+        named: the result first, for the nodes behind it are counted. At most 48 tensors and 40 nodes are
         told.
 
     Returns:

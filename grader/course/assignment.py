@@ -27,6 +27,7 @@ STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
 IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 
 _HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
+_SECTION = re.compile(r"(?m)^#+ ")  # a heading of any level
 
 Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
 
@@ -145,6 +146,11 @@ class Assignment:
         stubs = {question.id: question.stub for question in self.questions}
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
+
+    def asks_to_guess(self, index: int) -> bool:
+        """Whether the text between a cell and the last heading before it says "Guess first"."""
+        text = "\n".join(cell.source for cell in self.cells[:index] if cell.role in ("prose", "task"))
+        return "guess first" in _SECTION.split(text)[-1].casefold()
 
     def cell_at(self, line: int) -> MasterCell:
         """The cell that has a line of the master, counted from 1."""

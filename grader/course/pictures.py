@@ -30,7 +30,8 @@ from grader.sandbox.observer import observe
 from grader.sandbox.plan import PlannedProbe, ProbePlan
 from grader.sandbox.zygote import Zygote
 
-_MAX_FACTS = 50_000  # characters; an honest graph at its largest has two thirds of it
+_MAX_FACTS = 50_000  # characters; an honest graph at its largest has three quarters of it
+_FOLDED = "The graph as a picture, for after your guess"
 _NAMED = "tensors_of_this_picture"
 _PROBE = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
 
@@ -95,6 +96,7 @@ class LessonPicture:
         summary: a sentence for readers who cannot see it.
         width: in pixels; its letters are then as large as the text around it.
         png: the file, in base64.
+        gives_away: whether students are asked to guess what it shows; it is folded then.
     """
 
     caption: str
@@ -102,15 +104,17 @@ class LessonPicture:
     summary: str
     width: int
     png: str
+    gives_away: bool = False
 
     @property
     def markdown(self) -> str:
         """The text of its cell; Colab shows no other form of a picture in a cell of text."""
         alternative = escape(f"{self.caption} {self.summary}")
-        return (
+        shown = (
             f'<img width="{self.width}" alt="{alternative}" src="data:image/png;base64,{self.png}">\n\n'
             f"*{self.caption}* (`{self.call}`)"
         )
+        return f"<details><summary>{_FOLDED}</summary>\n\n{shown}\n\n</details>" if self.gives_away else shown
 
 
 LessonPictures = Mapping[int, LessonPicture]
@@ -144,7 +148,8 @@ def _lesson_pictures(
             if stored is None:
                 stored = asdict(_lesson_picture(assignment, before, cell, zygote()))
                 memory.remember(key, stored)
-            pictures[index] = LessonPicture(**stored)
+            picture = LessonPicture(**stored)
+            pictures[index] = replace(picture, gives_away=assignment.asks_to_guess(index))
     return pictures
 
 

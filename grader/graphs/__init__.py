@@ -2,7 +2,10 @@
 
 * **Graphviz gets numbers only.** It lays out boxes whose sizes are counted from their letters, and the SVG is
   written here: no text of a student's reaches its parsers, it looks for no font, and ids of several pictures
-  in a page cannot clash. Names are cut to 28 letters of ``A-Z a-z 0-9 _ . [ ]``.
+  in a page cannot clash. Names are cut to 28 letters of ``A-Z a-z 0-9 _ . [ ]``, those of modules
+  to 40.
 * **From 81 lines on, lines are straight.** Leading them around boxes took 90 ms for the densest graph that is
   allowed; straight lines take 15 ms.
+* **Only a student's own ``xray`` draws large graphs.** What a worker tells is bounded by its answer. At home
+  up to 5,000 nodes are read, and ``fold.py`` makes of them what can be looked at.
 """

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grader.graphs.model import Graph, Named, Node
+from grader.graphs.fold import Folded
+from grader.graphs.model import MOST, Graph, Named, Node
 from grader.text import some
 
-Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "note"]
+Kind = Literal["result", "leaf", "constant", "op", "freed", "stale", "module", "note"]
 Style = Literal["gradient", "constant", "memory"]
 
 MAX_LINES = 100  # beyond it the layout takes more than milliseconds
+_LINES_OF_A_BOX = 2  # the same for a graph of more nodes, which a student asked for
 GOES_ON = "goes on ..."  # the last line of a box from which arrows are left out
 _NAMES_IN_A_BOX = 3
+_PARAMETERS_IN_A_BOX = 2
 _CUTS = {
     "detach": "cut: detached, same memory",
     "data": "cut: .data, versions differ",
@@ -30,7 +33,13 @@ class Box:
 
     kind: Kind
     words: tuple[str, ...]
-    strong: int = 0  # how many of the words, from the first, are names of tensors
+    strong: int = 0  # how many of the words, from the first, begin with a name
+
+    def name_in(self, row: int) -> tuple[str, str]:
+        """The name with which a line begins, or an empty text, and the rest of the line."""
+        word = self.words[row]
+        name = word.partition(" ")[0] if row < min(self.strong, _NAMES_IN_A_BOX) else ""
+        return name, word.removeprefix(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +79,30 @@ class _Composer:
         for index, tensor in enumerate(graph.tensors):
             self._of_tensor[index] = self._box_of(index, tensor)
         if graph.more:
-            self._boxes.append(Box("note", (f"{len(graph.nodes)} nodes shown, not everything",)))
+            self._boxes.append(Box("note", _left_out(graph)))
 
     def diagram(self) -> Diagram:
         nodes = enumerate(self._graph.nodes)
         gradients = [Line(index, after, "gradient") for index, node in nodes for after in node.next]
         lines = [*gradients, *self._consumed(), *self._shared()]
-        return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:MAX_LINES])
+        most = max(MAX_LINES, _LINES_OF_A_BOX * len(self._graph.nodes))
+        return Diagram(tuple(self._boxes), tuple(dict.fromkeys(lines))[:most])
 
     def _node(self, index: int, node: Node) -> Box:
-        box = self._operation(index, node) if node.leaf is None else self._leaf(node)
+        if isinstance(node, Folded):
+            box = _module(node)
+        else:
+            box = self._operation(index, node) if node.leaf is None else self._leaf(node)
         return replace(box, words=(*box.words, GOES_ON)) if node.goes_on else box
 
     def _leaf(self, node: Node) -> Box:
         if node.named is None:
-            return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)), strong=1)
+            return Box("leaf", (f"leaf {node.leaf}", _grad(node.grad)))
         return _leaf(self._names(node.named), self._graph.tensors[node.named])
 
     def _operation(self, index: int, node: Node) -> Box:
         made = [t for t in self._graph.tensors if t.made_by == index]
-        names = _few([t.name for t in made])
+        names = _few([_sized(t) for t in made])
         words = [*names, operation(node.op)]
         if any(t.retains for t in made):
             words.append(f"retains grad, {_grad(any(t.grad for t in made))}")
@@ -104,7 +117,7 @@ class _Composer:
     def _names(self, index: int) -> tuple[str, ...]:
         """The names of a tensor: its first, and those that came later."""
         others = [t.name for t in self._graph.tensors if t.same == index]
-        return _few([self._graph.tensors[index].name, *others])
+        return _few([_sized(self._graph.tensors[index]), *others])
 
     def _box_of(self, index: int, tensor: Named) -> int:
         """The box of a named tensor; a new box where no node stands for it."""
@@ -145,6 +158,42 @@ class _Composer:
                 self._boxes.append(Box("note", (_CUTS[self._graph.cut(start, tensor)],)))
                 yield Line(first_box, note, "memory")
                 yield Line(note, box, "memory")
+
+
+def _module(node: Folded) -> Box:
+    """The box of a module in which operations and parameters are folded."""
+    parameters, number = node.parameters, node.operations
+    words = [f"{node.op}, {number} operation{'' if number == 1 else 's'}" if number else node.op]
+    if node.is_direct and len(parameters) <= _PARAMETERS_IN_A_BOX:
+        words.append(", ".join(f"{t.name.rpartition('.')[2]} {t.shape}" for t in parameters))
+    else:
+        words.append(f"{len(parameters)} parameters")
+    with_grad = sum(t.grad for t in parameters)
+    some_have = with_grad and with_grad < len(parameters)
+    words.append(f".grad set in {with_grad} of {len(parameters)}" if some_have else _grad(bool(with_grad)))
+    if not node.is_reached:
+        words.append("no arrow arrives")
+    if node.is_freed:
+        words.append(f"saved tensors of {node.freed} freed")
+    names = [node.name] if node.name else []
+    return Box("freed" if node.is_freed else "module", (*names, *words), len(names))
+
+
+def _left_out(graph: Graph) -> tuple[str, ...]:
+    """How much of a graph is not shown."""
+    more, shown = graph.more_nodes, len(graph.nodes)
+    at_least = "at least " if more + shown > MOST else ""
+    words = [f"and {at_least}{_counted(more, 'node')}"] if more else []
+    words += [f"and {_counted(graph.more_tensors, 'tensor')}"] if graph.more_tensors else []
+    return tuple(words) or ("not all arrows are shown",)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} more {noun}{'' if number == 1 else 's'}"
+
+
+def _sized(tensor: Named) -> str:
+    return f"{tensor.name} {tensor.shape}"
 
 
 def _leaf(names: tuple[str, ...], tensor: Named, *more: str) -> Box:

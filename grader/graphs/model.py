@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, convert, field
 from msgspec.structs import replace
 
 MOST = 5_000  #: nodes that are counted and looked at
-MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 24, 40, 8, 4  # the worker's own bounds
+MAX_TENSORS, MAX_NODES, MAX_NEXT, MAX_SAVED = 48, 40, 8, 4  # of an answer; the worker's own bounds
 MAX_NAME = 28
 _HARMFUL = re.compile(r"[^A-Za-z0-9_.\[\]]")
 
@@ -35,12 +35,12 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
     """A node of the autograd graph: an operation, or the AccumulateGrad of a leaf."""
 
     op: _Text
-    after: Annotated[tuple[_Number | None, ...], Meta(max_length=MAX_NEXT)] = field(name="next")
+    after: tuple[_Number | None, ...] = field(name="next")
     leaf: _Sizes | None  # the leaf's sizes; None for an operation
     named: _Number | None  # index of the leaf among the named tensors
     grad: bool  # whether the leaf has a ``.grad``
     #: Without those that are current and on no named tensor's memory.
-    saved: Annotated[tuple[Saved, ...], Meta(max_length=MAX_SAVED)]
+    saved: tuple[Saved, ...]
 
     @property
     def next(self) -> tuple[int, ...]:
@@ -82,12 +82,24 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     """The graph behind some named tensors, as far as it is shown."""
 
-    tensors: Annotated[tuple[Named, ...], Meta(min_length=1, max_length=MAX_TENSORS)]
-    nodes: Annotated[tuple[Node, ...], Meta(max_length=MAX_NODES)]  # the nearest first
+    tensors: Annotated[tuple[Named, ...], Meta(min_length=1)]
+    nodes: tuple[Node, ...]  # the nearest first
     more: bool  # whether something is left out
     total: _Number  # how many nodes are behind the first tensor, at most ``MOST + 1``
     freed: _Number  # how many of these, up to the nearest ``MOST``, have freed saved tensors
     stale: _Number  # how many of them have stale saved tensors
+    more_nodes: _Number = 0  # how many nodes are left out; together with the others at most ``MOST + 1``
+    more_tensors: _Number = 0  # how many named tensors are left out
+
+    @property
+    def loose(self) -> list[int]:
+        """Indices of the named tensors for which no node stands, without later names of the same."""
+        at_nodes = {node.named for node in self.nodes}
+        return [
+            index
+            for index, tensor in enumerate(self.tensors)
+            if tensor.made_by is None and tensor.same is None and index not in at_nodes
+        ]
 
     def behind(self, tensor: Named) -> set[int]:
         """Indices of the nodes that a backward from a tensor would visit, as far as they are shown."""
@@ -121,6 +133,16 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_graph(fact: Any) -> Graph | None:
     """The graph that a fact describes; None where it is anything else, or of another form or size."""
+    graph = read_large_graph(fact)
+    if graph is None or len(graph.tensors) > MAX_TENSORS or len(graph.nodes) > MAX_NODES:
+        return None
+    if any(len(node.after) > MAX_NEXT or len(node.saved) > MAX_SAVED for node in graph.nodes):
+        return None
+    return graph
+
+
+def read_large_graph(fact: Any) -> Graph | None:
+    """The same for a graph of any size, of a process that is trusted."""
     try:
         graph = convert(fact, Graph)
     except ValueError:
@@ -134,21 +156,21 @@ def read_graph(fact: Any) -> Graph | None:
             return None
     return replace(
         graph,
-        tensors=tuple(replace(t, name=_harmless(t.name), shape=_harmless(t.shape)) for t in tensors),
+        tensors=tuple(replace(t, name=harmless(t.name), shape=harmless(t.shape)) for t in tensors),
         nodes=tuple(
             replace(
                 node,
-                op=_harmless(node.op),
-                leaf=None if node.leaf is None else _harmless(node.leaf),
-                saved=tuple(replace(saved, name=_harmless(saved.name)) for saved in node.saved),
+                op=harmless(node.op),
+                leaf=None if node.leaf is None else harmless(node.leaf),
+                saved=tuple(replace(saved, name=harmless(saved.name)) for saved in node.saved),
             )
             for node in nodes
         ),
     )
 
 
-def _harmless(name: str) -> str:
+def harmless(name: str, most: int = MAX_NAME) -> str:
     """A name reduced to letters, digits, ``_ . [ ]``; of a long one the beginning and the end."""
-    if len(name) > MAX_NAME:
-        name = f"{name[:10]}..{name[12 - MAX_NAME :]}"
+    if len(name) > most:
+        name = f"{name[:10]}..{name[12 - most :]}"
     return _HARMFUL.sub("_", name)

@@ -22,6 +22,7 @@ _SHAPES = {
     "op": ("(", ")"),
     "freed": ("{{", "}}"),
     "stale": ("{{", "}}"),
+    "module": ("[", "]"),
     "note": (">", "]"),
 }
 _LINES = {"gradient": "-->", "constant": "-.->", "memory": "-.-"}
@@ -30,6 +31,7 @@ _CLASSES = {
     "constant": "stroke:#888,stroke-dasharray:5 4",
     "freed": "stroke:#d1383f,stroke-width:3px",
     "stale": "stroke:#c26a00,stroke-width:3px,stroke-dasharray:8 3",
+    "module": "stroke:#2f7fd6,stroke-width:3px",
     "note": "stroke:#888,stroke-dasharray:2 3",
 }
 _ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fine screen
@@ -51,9 +53,9 @@ class Picture:
     is_the_references: bool = False  # whether it is the same as the reference's, where that may be known
 
 
-def draw(graph: Graph, caption: str) -> Picture:
-    """A graph as a picture."""
-    diagram, sentence = diagram_of(graph), summary(graph)
+def draw(graph: Graph, caption: str, shown: Graph | None = None) -> Picture:
+    """A graph as a picture; `shown` is what is drawn of a large one, of all of which the sentence speaks."""
+    diagram, sentence = diagram_of(shown or graph), summary(graph)
     return Picture(caption, sentence, svg(diagram, sentence), mermaid(diagram))
 
 
@@ -71,7 +73,8 @@ def mermaid(diagram: Diagram) -> str:
 
 def _shaped(box: Box) -> str:
     opening, closing = _SHAPES[box.kind]
-    words = [f"<b>{_text(w)}</b>" if n < box.strong else _text(w) for n, w in enumerate(box.words)]
+    parts = map(box.name_in, range(len(box.words)))
+    words = [f"<b>{_text(name)}</b>{_text(rest)}" if name else _text(rest) for name, rest in parts]
     return f'{opening}"{"<br/>".join(words)}"{closing}'
 
 
@@ -80,14 +83,21 @@ def _text(word: str) -> str:
     return word.replace("&", "#amp;").replace("<", "#lt;").replace('"', "#quot;").replace("`", "'")
 
 
+def on_paper(svg: str) -> str:
+    """An ``<svg>`` of ours as a file of its own: dark on white."""
+    start, rest = svg.replace("currentColor", _INK).split(">", 1)
+    left = re.search(r'viewBox="(\S+) (\S+)', start)
+    corner = f'x="{left[1]}" y="{left[2]}"' if left else ""
+    return f'{start}><rect {corner} width="100%" height="100%" fill="{_PAPER}"/>{rest}'
+
+
 def png(svg: str) -> bytes:
-    """An ``<svg>`` of ours as a PNG file, dark on white; the same on every machine, by matplotlib's font."""
+    """An ``<svg>`` of ours as a PNG file; the same on every machine, by matplotlib's font."""
     import resvg_py  # noqa: PLC0415 - instructors have it
     from PIL import Image  # noqa: PLC0415 - comes with matplotlib
 
     drawn = resvg_py.svg_to_bytes(
-        svg_string=svg.replace("currentColor", _INK),
-        background=_PAPER,
+        svg_string=on_paper(svg),
         zoom=_ZOOM,
         skip_system_fonts=True,
         font_files=_fonts(),

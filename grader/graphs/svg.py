@@ -22,6 +22,7 @@ _STROKES = {
     "leaf": f'stroke="{_BLUE}" stroke-width="2" fill="{_BLUE}" fill-opacity=".12"',
     "constant": 'stroke="currentColor" stroke-dasharray="5 4" stroke-opacity=".7" fill="none"',
     "op": 'stroke="currentColor" stroke-opacity=".7" fill="none"',
+    "module": f'stroke="{_BLUE}" stroke-width="1.4" fill="{_BLUE}" fill-opacity=".06"',
     "freed": f'stroke="{_RED}" stroke-width="2.6" fill="{_RED}" fill-opacity=".14"',
     "stale": f'stroke="{_ORANGE}" stroke-width="2.6" stroke-dasharray="9 3" '
     f'fill="{_ORANGE}" fill-opacity=".14"',
@@ -33,6 +34,7 @@ _LINES = {
 }
 _EFFORT = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}  # bounds what a hostile graph can cost
 _MANY_LINES = 80  # more are drawn straight, because leading them around boxes takes most of the time
+_IN_A_ROW = 6  # boxes without lines
 _Point = tuple[float, float]
 
 
@@ -70,7 +72,7 @@ def _sample(kind: str) -> str:
 def _size(box: Box) -> _Point:
     """Width and height of a box in pixels."""
     width = max(map(len, box.words)) * _CHARACTER + 2 * _PADDING
-    slanted = {"freed": 14, "stale": 14, "leaf": 8, "result": 8}.get(box.kind, 0)
+    slanted = {"freed": 14, "stale": 14, "leaf": 8, "result": 8, "module": 8}.get(box.kind, 0)
     return round(width + slanted, 1), round(len(box.words) * _ROW + 10, 1)
 
 
@@ -87,6 +89,10 @@ def _layout(diagram: Diagram) -> tuple[float, float, list[_Point], list[list[_Po
         paper.add_node(index, width=f"{width / _POINT:.4f}", height=f"{height / _POINT:.4f}")
     for line in diagram.lines:
         paper.add_edge(line.start, line.end)
+    tied = {index for line in diagram.lines for index in (line.start, line.end)}
+    loose = [index for index in range(len(diagram.boxes)) if index not in tied]
+    for above, below in zip(loose, loose[_IN_A_ROW:], strict=False):
+        paper.add_edge(above, below, style="invis")
     drawn = paper.draw(format="plain", prog="dot").decode("ascii")  # rows of words; y grows upwards
     width = height = 0.0
     centres: dict[int, _Point] = {}
@@ -137,10 +143,12 @@ def _at(point: _Point) -> str:
 
 def _words(box: Box, centre: _Point) -> Iterator[str]:
     top = centre[1] - (len(box.words) - 1) * _ROW / 2 + _SIZE * 0.35
-    bold, plain = ' font-weight="bold"', ' font-style="italic"' if box.kind == "note" else ""
-    for row, word in enumerate(box.words):
+    style = ' font-style="italic"' if box.kind == "note" else ""
+    for row in range(len(box.words)):
         position = f'x="{centre[0]:.1f}" y="{top + row * _ROW:.1f}" text-anchor="middle"'
-        yield f"<text {position}{bold if row < box.strong else plain}>{escape(word)}</text>"
+        name, rest = box.name_in(row)
+        bold = f'<tspan font-weight="bold">{escape(name)}</tspan>' if name else ""
+        yield f"<text {position}{style}>{bold}{escape(rest)}</text>"
 
 
 def _outline(kind: str, centre: _Point, width: float, height: float) -> str:
@@ -161,6 +169,9 @@ def _outline(kind: str, centre: _Point, width: float, height: float) -> str:
     if kind == "result":
         sides = "".join(f"M{side:.1f},{y:.1f}v{height:.1f}" for side in (x + 4, x + width - 4))
         shape += f'<path d="{sides}" {stroke}/>'
+    if kind == "module":
+        inner = f'x="{x + 3:.1f}" y="{y + 3:.1f}" width="{width - 6:.1f}" height="{height - 6:.1f}"'
+        shape += f"<rect {inner} {stroke}/>"
     return shape
 
 
@@ -178,10 +189,11 @@ _WORDS = {
 LEGEND_HTML = (
     '<ul class="xray-legend" style="list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2em 1.2em">'
     + "".join(f"<li>{_sample(kind)} {words}</li>" for kind, words in _WORDS.items())
-    + "</ul>"
+    + "<li><strong>w</strong> 3x4: a tensor and its shape</li></ul>"
 )
 LEGEND_MARKDOWN = (
     "Arrows show the way a gradient travels. A box with double sides is a non-leaf and the operation that "
     "made it; a box with round ends is a leaf; a dashed box has no history; a hexagon is an operation whose "
-    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory."
+    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory. "
+    "Behind a tensor's name stands its shape."
 )

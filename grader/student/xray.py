@@ -5,67 +5,211 @@ In a worker ``grader`` is a fake, whose ``xray`` does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from grader.graphs.model import Graph, Named, read_graph
-from grader.graphs.picture import Picture, draw, summary
+from grader.graphs.fold import Folded, Modules, fitted
+from grader.graphs.model import MAX_NODES, Graph, Named, read_large_graph
+from grader.graphs.picture import Picture, draw, on_paper, png, summary
 from grader.graphs.svg import LEGEND_HTML
+from grader.text import printable, some
 
-_PAPER = "height:auto"  # what the picture's own style says
+_EXAMPLE = "Give xray tensors, modules, or lists, tuples and dicts of them: xray(loss=loss, h=h)."
+_FOLDED = (
+    "This graph has many nodes, so it is folded by module: a box with a double line is a module, with its "
+    "parameters, the operations that use them, and the operations that follow until another module is used."
+)
+_LEAVES = "These are leaves only. Give xray what was computed with them, too: xray(loss=loss, model=model)."
+_NOT_DRAWN = 3  # values that a sentence names
+_TENSORS_IN_TEXT = 100
 
 
-def xray(*unnamed: Any, **named: Any) -> XRay:
-    """The autograd graph behind tensors, as they are now; changes nothing.
+def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
+    """The autograd graph behind tensors, as they are now; changes nothing and raises nothing.
 
     Args:
-        unnamed: tensors without a name, which are called ``tensor``, or ``tensor[0]``, ``tensor[1]`` ...
-        named: tensors, or modules, which stand for their parameters: ``xray(loss=loss, cell=cell)``.
+        unnamed: the same without names: ``xray(loss)``. A tensor is then called ``tensor``, and several
+            by their positions, ``tensor[0]``, ``tensor[1]`` ...; a module's parameters have their own names.
+        limit: how many nodes are drawn at most. A larger graph is folded by the modules that were given, and
+            cut off behind the nearest nodes where that is not enough.
+        named: tensors; modules, which stand for their parameters; or lists, tuples and dicts of them:
+            ``xray(loss=loss, cell=cell, state=(h, c))``.
 
-    Raises:
-        TypeError: no argument is a tensor or a module with parameters.
+    Returns:
+        What a notebook shows as a picture. Where nothing can be drawn it is a sentence that says why.
     """
-    from grader.sandbox.worker.graph import graph  # noqa: PLC0415 - imports torch, which only this machine's owner asks for
+    if type(limit) is not int or limit < 1:
+        return XRay(f"limit is how many nodes are drawn at most: xray(loss=loss, limit={MAX_NODES}).")
+    return _xray(lambda: {**_with_names(unnamed), **named}, limit)
 
-    if unnamed:
-        named = {"tensor": unnamed[0] if len(unnamed) == 1 else unnamed, **named}
-    found = read_graph(graph(**named))
-    if found is None:
-        raise TypeError("nothing of this is a tensor or a module with parameters: xray(loss=loss, h=h)")
-    return XRay(found)
+
+def xray_html(named: Mapping[str, Any]) -> str | None:
+    """The X-ray of named values as HTML; None where there is nothing to draw. It raises nothing."""
+    seen = _xray(lambda: named, MAX_NODES)
+    return None if seen.picture is None else seen.html()
+
+
+def _xray(named: Callable[[], Mapping[str, Any]], limit: int) -> XRay:
+    try:
+        return _look(named(), limit)
+    except Exception as error:  # noqa: BLE001 - a notebook shows a sentence, and no traceback of ours
+        return XRay(f"This graph could not be read {_told(error)}.")
+
+
+def _look(named: Mapping[str, Any], limit: int) -> XRay:
+    # these import torch, which only this machine's owner asks for
+    from grader.sandbox.worker.graph import COUNTED, Bounds, forward_order, graph_of  # noqa: PLC0415
+    from grader.sandbox.worker.named_tensors import MOST, Given  # noqa: PLC0415
+
+    given = Given(named)
+    left_out = "; ".join(
+        some((f"{printable(name) or 'it'} {_what(value)}" for name, value in given.others), _NOT_DRAWN)
+    )
+    bounds = Bounds(tensors=MOST, nodes=COUNTED, arrows=MOST, saved=MOST)
+    graph = read_large_graph(graph_of(given.tensors, bounds))
+    if graph is None:
+        return XRay(f"There is nothing to draw: {left_out or 'nothing was given'}. {_EXAMPLE}")
+    modules = Modules(
+        names=[module.name for module in given.modules],
+        kinds=[module.kind for module in given.modules],
+        parents=[module.parent for module in given.modules],
+        owners=given.owners,
+        order=forward_order(given.tensors) if given.modules else [],
+    )
+    shown = fitted(graph, modules, limit)
+    notes = [f"Not drawn: {left_out}."] if left_out else []
+    if any(isinstance(node, Folded) for node in shown.nodes):
+        notes.append(_FOLDED)
+    if given.modules and not graph.nodes:
+        notes.append(_LEAVES)
+    if shown.more:
+        notes.append(f"A larger limit draws more nodes: xray(..., limit={2 * limit}).")
+    return XRay(" ".join(notes), graph, shown)
+
+
+def _with_names(unnamed: tuple[Any, ...]) -> dict[str, Any]:
+    """Values without a name by names of their own: a module is told from others by its parameters' names."""
+    from grader.sandbox.worker.torch_objects import is_module  # noqa: PLC0415 - imports torch
+
+    modules = [index for index, value in enumerate(unnamed) if is_module(value)]
+    others = [index for index in range(len(unnamed)) if index not in modules]
+    return {
+        (kind if len(places) == 1 else f"{kind or 'module'}[{index}]"): unnamed[index]
+        for index in range(len(unnamed))
+        for kind, places in (("", modules), ("tensor", others))
+        if index in places
+    }
+
+
+def _what(value: Any) -> str:
+    """What a value is that cannot be drawn."""
+    kind = type(value)
+    name = printable(kind.__name__)
+    classes = {above.__name__ for above in kind.__mro__[1:]}
+    if value is None:
+        return "is None"
+    if kind in {dict, list, tuple}:
+        return f"is a {name} without tensors"
+    if "Module" in classes:
+        return f"is a module without parameters, {name}"
+    if "Tensor" in classes:
+        return f"is of a class made from Tensor, {name}"
+    if kind.__module__ == "builtins":
+        return f"is {'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return f"is of class {name}"
+
+
+def _told(error: Exception) -> str:
+    """An error of torch's or Graphviz' on a line."""
+    return f"({type(error).__name__}: {printable(str(error).partition(chr(10))[0])})"
 
 
 class XRay:
-    """A graph that notebooks show as a picture, and a terminal as text."""
+    """A graph that notebooks show as a picture, and a terminal as text; or a sentence where there is none."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, note: str, graph: Graph | None = None, shown: Graph | None = None) -> None:
+        self._note = note
         self._graph = graph
+        self._shown = shown or graph  # what is drawn of it
 
     @cached_property
-    def _picture(self) -> Picture:
-        return draw(self._graph, "")
+    def picture(self) -> Picture | None:
+        """What Graphviz drew; None where there is nothing to draw, or it cannot."""
+        if self._graph is None:
+            return None
+        try:
+            return draw(self._graph, "", self._shown)
+        except Exception as error:  # noqa: BLE001 - a C library may raise anything
+            self._note = f"Graphviz could not draw this graph {_told(error)}."
+            return None
+
+    def html(self) -> str:
+        """The picture, what it shows in a sentence, and what its shapes mean."""
+        picture = self.picture
+        if picture is None:
+            return f"<pre>{escape(repr(self))}</pre>" if self._graph else f"<p>{escape(self._note)}</p>"
+        note = f"<p>{escape(self._note)}</p>" if self._note else ""
+        legend = f"<details><summary>What the shapes mean</summary>{LEGEND_HTML}</details>"
+        return f"<p>{escape(picture.summary)}</p>{picture.svg}{note}{legend}"
+
+    def save(self, file: str | Path = "graph.svg") -> Path | None:
+        """Write the picture into a file, dark on white, ``.svg`` or ``.png``.
+
+        Returns:
+            The file; None where it could not be written, and then a printed sentence says why.
+        """
+        path = Path(file)
+        try:
+            path.write_bytes(self._file(path.suffix.lower()))
+        except ImportError:
+            why = 'a .png needs `pip install resvg_py Pillow matplotlib`; save("graph.svg") needs nothing'
+        except OSError as error:
+            why = f"{error.strerror}; choose a folder that exists, and in which you may write"
+        except ValueError as error:
+            why = str(error)
+        else:
+            return path
+        print(f"{path} was not written: {why}.")  # noqa: T201 - a notebook shows it
+        return None
+
+    def _file(self, suffix: str) -> bytes:
+        """What a file of this suffix holds; ValueError where there is no such file."""
+        if self.picture is None:
+            raise ValueError(self._note.rstrip("."))
+        if suffix not in {".svg", ".png"}:
+            raise ValueError("the name of a picture ends in .svg or .png")
+        svg = self.picture.svg
+        return png(svg) if suffix == ".png" else on_paper(svg).encode()
 
     def _repr_html_(self) -> str:
-        legend = f"<details><summary>What the shapes mean</summary>{LEGEND_HTML}</details>"
-        return f"<p>{escape(self._picture.summary)}</p>{self._picture.svg}{legend}"
+        return self.html()
 
-    def _repr_svg_(self) -> str:
+    def _repr_svg_(self) -> str | None:
         """For front ends that show an image, which does not know the page's colours."""
-        return self._picture.svg.replace(_PAPER, f"{_PAPER};color:#1a1a1a;background:#fff", 1)
+        return None if self.picture is None else on_paper(self.picture.svg)
 
-    def _repr_markdown_(self) -> str:
-        return f"{self._picture.summary}\n\n```mermaid\n{self._picture.mermaid}\n```\n"
+    def _repr_markdown_(self) -> str | None:
+        if self.picture is None:
+            return None
+        return f"{self.picture.summary}\n\n```mermaid\n{self.picture.mermaid}\n```\n"
 
     def __repr__(self) -> str:
-        return "\n".join([summary(self._graph), *map(self._line, self._graph.tensors)])
+        lines = [self._note] if self._note else []
+        if self._graph is not None:
+            tensors = (_line(self._graph, tensor) for tensor in self._graph.tensors)
+            lines = [summary(self._graph), *some(tensors, _TENSORS_IN_TEXT), *lines]
+        return "\n".join(lines)
 
-    def _line(self, tensor: Named) -> str:
-        """One tensor in a line of text."""
-        maker = "a node not shown" if tensor.made_by is None else self._graph.nodes[tensor.made_by].op
-        words = ["leaf" if tensor.leaf else f"made by {maker}"]
-        words.append("requires grad" if tensor.requires_grad else "no grad")
-        words.append("inference tensor" if tensor.version is None else f"version {tensor.version}")
-        if tensor.leaf or tensor.retains:
-            words.append(".grad set" if tensor.grad else ".grad None")
-        return f"  {tensor.name}: {', '.join(words)}"
+
+def _line(graph: Graph, tensor: Named) -> str:
+    """One tensor in a line of text."""
+    maker = "a node not shown" if tensor.made_by is None else graph.nodes[tensor.made_by].op
+    words = ["leaf" if tensor.leaf else f"made by {maker}"]
+    words.append("requires grad" if tensor.requires_grad else "no grad")
+    words.append("inference tensor" if tensor.version is None else f"version {tensor.version}")
+    if tensor.leaf or tensor.retains:
+        words.append(".grad set" if tensor.grad else ".grad None")
+    return f"  {tensor.name} {tensor.shape}: {', '.join(words)}"

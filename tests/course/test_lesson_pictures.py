@@ -84,6 +84,28 @@ def test_a_drawn_cell_becomes_its_picture(root, shared_zygote):
     assert not any("xray" in source or "total" in source for kind, source in cells if kind == "code")
 
 
+GUESS = "# %% [markdown]\n# *Guess first:* is it a leaf?\n\n# %%\nimport torch\n"
+FOLDED = re.compile(r"<details><summary>[^<]+</summary>\n\n<img [^>]*>\n\n\\*.*\n\n</details>")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_folded"),
+    [
+        (GUESS, True),
+        (GUESS.replace("# *Guess", "# ### Its kind\n#\n# *Guess"), True),
+        (GUESS.replace("*Guess first:*", "**Guess first.**"), True),
+        (f"{GUESS}\n# %% [markdown]\n# ### The next subject\n\n# %%\n", False),
+        (GUESS.replace("Guess first", "Look"), False),
+    ],
+)
+def test_a_picture_does_not_give_a_guess_away(root, shared_zygote, text, is_folded):
+    """Between "Guess first" and the next heading a picture is folded, with a text that says what is in it."""
+    replace(root, "# %%\nimport torch\n", text)
+    [shown] = [source for _, source in built(root) if "data:image" in source]
+    assert bool(FOLDED.fullmatch(shown)) == is_folded
+    assert ("<details>" in shown) == is_folded
+
+
 def test_a_picture_is_drawn_once(root, shared_zygote, request):
     """What was drawn of the same cells is remembered; a demonstration that has changed draws anew."""
     before = built(root)

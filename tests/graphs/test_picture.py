@@ -158,10 +158,10 @@ def test_names_are_harmless_wherever_they_go(name):
     picture = draw(read_graph(fact), "")
     tree = ET.fromstring(picture.svg)
     tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
-    assert tags == {"svg", "g", "path", "rect", "text"}
+    assert tags == {"svg", "g", "path", "rect", "text", "tspan"}
     for element in tree.iter():
         assert not {"id", "href", "onload"} & set(element.attrib)
-        assert WORDS.fullmatch(element.text or "")
+        assert WORDS.fullmatch((element.text or "") + (element.tail or ""))
     for line in picture.mermaid.splitlines():
         assert MERMAID.fullmatch(line), line
     assert WORDS.fullmatch(picture.summary.replace(";", ""))
@@ -218,10 +218,33 @@ def test_a_box_that_is_not_the_end_says_so():
     """Where arrows are left out the box says that it goes on, in both drawings; other boxes do not."""
     nodes = [with_(NODE, next=[1, None], saved=[]), LEAF]
     picture = draw(read_graph(with_(GRAPH, nodes=nodes, more=True, total=52)), "")
-    assert re.findall(r"n\d.*goes on", picture.mermaid) == ['n0[["<b>h</b><br/>Mul<br/>goes on']
+    assert re.findall(r"n\d.*goes on", picture.mermaid) == ['n0[["<b>h</b> 1x2<br/>Mul<br/>goes on']
     assert picture.svg.count(">goes on ...</text>") == 1
     whole = draw(read_graph(GRAPH), "")
     assert "goes on" not in whole.svg + whole.mermaid
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"more_nodes": 1}, "and 1 more node"),
+        ({"more_nodes": 50, "more_tensors": 24}, "and 50 more nodes<br/>and 24 more tensors"),
+        ({"more_nodes": 4999}, "and at least 4999 more nodes"),
+        ({}, "not all arrows are shown"),
+    ],
+)
+def test_how_much_is_left_out_is_told(counts, said):
+    """A picture that is not everything says how many nodes and how many of the named tensors are missing."""
+    drawn = draw(read_graph(with_(GRAPH, more=True, **counts)), "").mermaid
+    assert f'>"{said}"]' in drawn
+
+
+def test_tensors_without_lines_stand_in_rows():
+    """Many named tensors to which no arrow leads make a picture higher, and not ever wider."""
+    boxes = tuple(Box("leaf", (f"w{n} 3x4", "leaf, .grad None")) for n in range(40))
+    few, many = (svg(Diagram(boxes[:number], ()), "") for number in (6, 40))
+    widths = [int(re.search(r' width="(\d+)"', drawn)[1]) for drawn in (few, many)]
+    assert widths[1] <= widths[0] + 1
 
 
 def test_each_shape_of_the_legend_is_that_of_the_drawing():
@@ -282,7 +305,7 @@ def test_the_work_of_the_worst_graph_is_bounded():
         )
         for n in range(MAX_NODES)
     ]
-    tensors = [with_(TENSOR, name=f"t{n}", made_by=n, storage=n % 3) for n in range(MAX_TENSORS)]
+    tensors = [with_(TENSOR, name=f"t{n}", made_by=n % MAX_NODES, storage=n % 3) for n in range(MAX_TENSORS)]
     graph = read_graph(with_(GRAPH, tensors=tensors, nodes=nodes))
     assert len(diagram_of(graph).lines) == MAX_LINES
     ways = re.findall(r'<path d="(M[^"]*C[^"]*)"', draw(graph, "").svg)

@@ -302,7 +302,41 @@ x = torch.cat(layer)
 return graph(x=x, **{f"name_of_a_tensor_{i}": t for i, t in enumerate(w)}, layer=layer)
 """
     graph = seen(zygote, body)
-    assert (len(graph.tensors), len(graph.nodes), graph.more) == (24, 40, True)
+    assert (len(graph.tensors), len(graph.nodes), graph.more) == (48, 40, True)
+    assert (graph.more_tensors, graph.more_nodes) == (1 + 30 + 120 - 48, 1 + 120 + 30 - 40)
+
+
+def test_every_leaf_that_is_shown_and_was_given_has_its_name(zygote):
+    """Where more tensors were given than are told, those that the shown graph ends in are told first."""
+    body = """
+w = [torch.ones(2, requires_grad=True) for _ in range(100)]
+return graph(x=w[98] * w[99], weights=w)
+"""
+    graph = seen(zygote, body)
+    names = [None if node.named is None else graph.tensors[node.named].name for node in graph.nodes]
+    assert names == [None, "weights[98]", "weights[99]"]
+    assert (len(graph.tensors), graph.more_tensors) == (48, 53)
+
+
+def test_what_is_held_by_something_else_has_a_name(zygote):
+    """Lists, tuples, dicts and modules may hold each other; each tensor is named as one writes it."""
+    body = """
+t = torch.ones(1)
+class Pair(tuple):
+    pass
+state = [(t + 1, t + 2), {"h": t + 3, 5: t + 4, "a b": t + 5}, Pair([t + 6]), nn.Linear(1, 1), 7, None, []]
+state.append(state)
+return graph(x=t, state=state)
+"""
+    names = [tensor.name for tensor in seen(zygote, body).tensors][:10]
+    assert names == [
+        "x",
+        *("state[0][0]", "state[0][1]"),
+        *("state[1].h", "state[1][5]", "state[1][a_b]"),
+        "state[2][0]",
+        *("state[3].weight", "state[3].bias"),
+        "state[7][0][0]",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +377,7 @@ class Loop(torch.nn.Module):
 """
     graph = seen(zygote, f"return graph(x=torch.ones(1), thing={thing})", cell)
     expected = {"student.Loop()": ["thing.weight"], "torch.ones(1).to_sparse()": ["thing"]}
-    expected["torch.ones(1, device='meta')"] = ["thing"]
+    expected |= {"torch.ones(1, device='meta')": ["thing"], "{'h': torch.ones(1)}": ["thing.h"]}
     assert [t.name for t in graph.tensors[1:]] == expected.get(thing, [])
 
 

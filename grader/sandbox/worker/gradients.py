@@ -11,7 +11,8 @@ import torch
 
 from . import torch_objects
 from .facts import Raised, snap
-from .graph import behind, leaf_of, tensors_of
+from .graph import behind, leaf_of
+from .named_tensors import Given
 from .spy import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -59,7 +60,7 @@ def gradients(
             output = output()
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}
-    leaves = dict(tensors_of({**(others or {}), **named}))
+    leaves = dict(Given({**(others or {}), **named}).tensors)
     frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
     arrived = _back(output, leaves, set(frozen), by)
     return {"output": snap(output), "gradients": arrived, "frozen": frozen}
@@ -128,7 +129,7 @@ class Updates:
     """
 
     def __init__(self, opt: Any, **named: Any) -> None:
-        pairs = [*tensors_of(named)]
+        pairs = Given(named).tensors
         names = {_id(p): name for name, p in reversed(pairs)}  # of several names of a parameter the first
         self._learners = list({_id(p): p for _, p in pairs if torch_objects.requires_grad(p)}.values())
         self._names = [names[_id(p)] for p in self._learners]

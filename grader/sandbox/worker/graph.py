@@ -12,7 +12,7 @@ and nothing is changed. The form, whose lists are cut off so that the whole fits
              gradient travels; None for all that are left out), ``leaf`` (a leaf's sizes, None for an
              operation), ``named`` (index in ``tensors``, or None), ``grad``, ``saved``: ``[name, state,
              version when saved, version now, index of a named tensor on the same memory, or None]``.
-``more``     whether nodes, arrows or tensors are missing.
+``more``     whether nodes, arrows or tensors are missing: ``more_nodes`` and ``more_tensors`` of them.
 ``total``    how many nodes are behind the first tensor; 5,001 where there are more than 5,000.
 ``freed``, ``stale``  how many of these, up to the nearest 5,000, have saved tensors in this state.
 
@@ -25,24 +25,15 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from . import errors
-from .torch_objects import (
-    is_leaf,
-    is_module,
-    is_tensor,
-    made_by,
-    members,
-    memory_key,
-    modules_of,
-    read_grad,
-    storage_of,
-)
+from .named_tensors import Given
+from .torch_objects import is_leaf, is_tensor, made_by, memory_key, read_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -190,12 +181,19 @@ def getter(kind: type, name: str) -> Any:
 
 # The word ``graph``.
 
-MAX_TENSORS = 24
-MAX_NODES = 40
-MAX_NEXT = 8
-MAX_SAVED = 4
-_COUNTED = 5_000  # 60 ms
-_MAX_NAME, _MAX_MODULES, _MAX_ITEMS = 60, 64, 8
+
+class Bounds(NamedTuple):
+    """How much of a graph is told."""
+
+    tensors: int
+    nodes: int
+    arrows: int  # of a node
+    saved: int  # tensors of a node
+
+
+IN_AN_ANSWER = Bounds(tensors=48, nodes=40, arrows=8, saved=4)
+COUNTED = 5_000  # nodes; 60 ms
+_MAX_DIMENSIONS = 8
 
 _output, _shape, _requires, _retains = (
     _base.__dict__[name].__get__ for name in ("output_nr", "shape", "requires_grad", "retains_grad")
@@ -204,46 +202,63 @@ _output, _shape, _requires, _retains = (
 
 def graph(**named: Any) -> dict[str, Any]:
     """The autograd graph behind named tensors; what else a student returned is left out."""
-    some = [*islice(tensors_of(named), MAX_TENSORS + 1)]
-    return _Graph(some[:MAX_TENSORS]).as_data(is_cut=len(some) > MAX_TENSORS)
+    return graph_of(Given(named).tensors, IN_AN_ANSWER)
 
 
-def tensors_of(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The tensors that named values stand for; a module is read past its own methods, and once."""
-    modules: set[int] = set()
-    for name, value in named.items():
-        kind = _type(value)
-        if is_tensor(value):
-            yield name[:_MAX_NAME], value
-        elif kind is list or kind is tuple:
-            items = enumerate(value[:_MAX_ITEMS])
-            yield from ((f"{name}[{n}]"[:_MAX_NAME], item) for n, item in items if is_tensor(item))
-        elif is_module(value):
-            for prefix, part in modules_of(value, f"{name}."):
-                if _id(part) not in modules and len(modules) < _MAX_MODULES:
-                    modules.add(_id(part))
-                    own = members(part, "_parameters")
-                    yield from ((f"{prefix}{key}"[:_MAX_NAME], held) for key, held in own if is_tensor(held))
+def forward_order(tensors: list[tuple[str, Any]]) -> list[int]:
+    """For each node that ``graph_of`` tells a number, which is larger for operations that ran later."""
+    nodes = Walk([tensor for _, tensor in tensors], COUNTED).nodes
+    return [
+        getter(_PythonNode if _issubclass(_type(n), _PythonNode) else _type(n), "_sequence_nr")(n)()
+        for n in nodes
+    ]
+
+
+def graph_of(tensors: list[tuple[str, Any]], bounds: Bounds) -> dict[str, Any]:
+    """The autograd graph behind tensors, each with its name, in the form described above."""
+    return _Graph(tensors, bounds).as_data()
 
 
 class _Graph:
-    def __init__(self, named: list[tuple[str, Any]]) -> None:
-        self._named = named
-        self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(named)])}
-        memory = [_memory_of(tensor) for _, tensor in named]
+    def __init__(self, given: list[tuple[str, Any]], bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._first = [tensor for _, tensor in given[:1]]
+        self._walk = Walk([tensor for _, tensor in given], COUNTED)
+        self._shown = self._walk.nodes[: bounds.nodes]
+        self._named = given if len(given) <= bounds.tensors else self._most_wanted(given)
+        self._more_tensors = len(given) - len(self._named)
+        self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(self._named)])}
+        memory = [_memory_of(tensor) for _, tensor in self._named]
         self._storages = {key: number for number, key in enumerate(dict.fromkeys(memory))}
         self._groups = [self._storages[key] for key in memory]  # of tensors on the same memory
-        self._shown = Walk([tensor for _, tensor in named], MAX_NODES)
 
-    def as_data(self, *, is_cut: bool) -> dict[str, Any]:
+    def _most_wanted(self, given: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """As many of the tensors as may be told: the first, those that a shown node stands for, others."""
+        leaves = {_id(leaf_of(node)) for node in self._shown}
+        first, *others = given
+        others.sort(key=lambda pair: _id(pair[1]) not in leaves and self._node_of(pair[1]) is None)
+        return [first, *others[: self._bounds.tensors - 1]]
+
+    def _node_of(self, tensor: Any) -> int | None:
+        """The index of the node that made a tensor, if it is shown."""
+        return self._if_shown(self._walk.indices.get(_id(made_by(tensor))))
+
+    def _if_shown(self, index: int | None) -> int | None:
+        return index if index is not None and index < len(self._shown) else None
+
+    def as_data(self) -> dict[str, Any]:
         """The graph in the form described above."""
-        wide = any(len(after) > MAX_NEXT for after in self._shown.after)
-        behind = Walk([tensor for _, tensor in self._named[:1]], _COUNTED)
+        shown = [*zip(self._shown, self._walk.after, strict=False)]
+        more_nodes = len(self._walk.nodes) - len(shown) + self._walk.is_cut
+        is_wide = any(len(after) > self._bounds.arrows for _, after in shown)
+        behind = Walk(self._first, COUNTED)
         found = [{state for _, state, *_ in states(node)} for node in behind.nodes]
         return {
             "tensors": [self._tensor(index, *pair) for index, pair in enumerate(self._named)],
-            "nodes": [self._node(*pair) for pair in zip(self._shown.nodes, self._shown.after, strict=True)],
-            "more": is_cut or wide or self._shown.is_cut,
+            "nodes": [self._node(*pair) for pair in shown],
+            "more": bool(more_nodes or self._more_tensors or is_wide),
+            "more_nodes": more_nodes,
+            "more_tensors": self._more_tensors,
             "total": len(behind.nodes) + behind.is_cut,
             "freed": sum("freed" in of_node for of_node in found),
             "stale": sum(not of_node.isdisjoint(("stale", "detached")) for of_node in found),
@@ -257,7 +272,7 @@ class _Graph:
             "leaf": is_leaf(tensor),
             "requires_grad": _requires(tensor),
             "version": None if _is_inference(tensor) else _version(tensor),
-            "made_by": self._shown.indices.get(_id(made_by(tensor))),
+            "made_by": self._node_of(tensor),
             "output": _output(tensor),
             "storage": self._groups[index],
             "same": None if first == index else first,
@@ -268,13 +283,14 @@ class _Graph:
     def _node(self, node: Any, after: list[int | None]) -> dict[str, Any]:
         leaf = leaf_of(node)
         is_known = is_tensor(leaf)
+        most, told = self._bounds.arrows, [*map(self._if_shown, after)]
         return {
             "op": errors.class_name(_type(node)),
-            "next": after if len(after) <= MAX_NEXT else [*after[: MAX_NEXT - 1], None],
+            "next": told if len(told) <= most else [*told[: most - 1], None],
             "leaf": _sizes(leaf) if is_known else None,
             "named": self._names.get(_id(leaf)) if is_known else None,
             "grad": is_known and read_grad(leaf) is not None,
-            "saved": [*islice(self._remarkable(states(node)), MAX_SAVED)],
+            "saved": [*islice(self._remarkable(states(node)), self._bounds.saved)],
         }
 
     def _remarkable(self, saved: list[State]) -> Iterator[list[Any]]:
@@ -299,4 +315,4 @@ def _memory_of(tensor: Any) -> int:
 
 
 def _sizes(tensor: Any) -> str:
-    return "x".join(map(str, _shape(tensor)[:_MAX_ITEMS])) or "scalar"
+    return "x".join(map(str, _shape(tensor)[:_MAX_DIMENSIONS])) or "scalar"
