@@ -26,7 +26,7 @@ from grader.text import quoted, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
-    "missing": "No cell of this notebook defines {name}, or the cell that does so stopped with an error before it came to that.",
+    "missing": "No cell of this notebook defines {name}, or the cell that does stopped with an error before.",
     "untouched": "{name} is still as it was handed out.",
 }
 

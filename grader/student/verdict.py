@@ -162,5 +162,5 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     pages.filters.update(prose=html_text)
-    pages.globals.update(explanation=explanation, picture=lambda graph: XRay(graph)._repr_html_())
+    pages.globals.update(explanation=explanation, picture=lambda graph: XRay("", graph).html())
     return pages.get_template("check.html")

@@ -5,7 +5,7 @@ In a worker ``grader`` is a fake, whose ``xray`` does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -43,18 +43,8 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
     """
     if type(limit) is not int or limit < 1:
         return XRay(f"limit is how many nodes are drawn at most: xray(loss=loss, limit={MAX_NODES}).")
-    return _xray(lambda: {**_with_names(unnamed), **named}, limit)
-
-
-def xray_html(named: Mapping[str, Any]) -> str | None:
-    """The X-ray of named values as HTML; None where there is nothing to draw. It raises nothing."""
-    seen = _xray(lambda: named, MAX_NODES)
-    return None if seen.picture is None else seen.html()
-
-
-def _xray(named: Callable[[], Mapping[str, Any]], limit: int) -> XRay:
     try:
-        return _look(named(), limit)
+        return _look({**_with_names(unnamed), **named}, limit)
     except Exception as error:  # noqa: BLE001 - a notebook shows a sentence, and no traceback of ours
         return XRay(f"This graph could not be read {_told(error)}.")
 

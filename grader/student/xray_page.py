@@ -44,7 +44,7 @@ class XRayPage:
 
     def show(self, title: str, graph: Graph) -> str:
         """Open a graph in the browser; the sentence that says where it is."""
-        picture = XRay(graph)._repr_html_()
+        picture = XRay("", graph).html()
         self._content = _PAGE.format(title=escape(title), picture=picture).encode()
         try:
             self._address = self._address or self._serve()
