@@ -1,4 +1,4 @@
-"""The commands of a student's own machine: public checks, hints and a way back, on every system.
+"""A student's own machine: what commands and a kernel show, public checks, hints and a way back.
 
 The notebook and the machine are the student's own, so there is neither cage nor border. Nothing here knows a
 hidden check, a reference or an answer.
@@ -9,5 +9,8 @@ hidden check, a reference or an answer.
   process's standard input is its lifeline: it ends with the command that started it, however that ends.
 * **Windows has no alarm.** There a cell that hangs is ended with its process and left out, and the others
   run again. Python's watchdog names the line everywhere.
-* **Files say what is checked**: the nearest `.handout/` (or `assignments/`), else the notebook's own tests.
+* **Files say what is checked**: the nearest `.handout/` (or `assignments/`), else the notebooks that a released
+  package carries, else the notebook's own tests.
+* **A public test runs in one way**, `public_tests.py`, in a kernel and in the process of ``runner.py``. So an
+  error is told in the same words in both.
 """
