@@ -9,8 +9,8 @@ hidden check, a reference or an answer.
   process's standard input is its lifeline: it ends with the command that started it, however that ends.
 * **Windows has no alarm.** There a cell that hangs is ended with its process and left out, and the others
   run again. Python's watchdog names the line everywhere.
-* **Files say what is checked**: the nearest `.handout/` (or `assignments/`), else the notebooks that a released
-  package carries, else the notebook's own tests.
+* **Files say what is checked**: the nearest `.handout/` (or `assignments/`), else the notebooks that a
+  released package carries, else the notebook's own tests.
 * **A public test runs in one way**, `public_tests.py`, in a kernel and in the process of ``runner.py``. So an
   error is told in the same words in both.
 """

@@ -158,5 +158,12 @@ def quiet() -> Iterator[Printed]:
 
 
 def sources_of(cache: Mapping[str, Any]) -> dict[str, str]:
-    """The texts in a ``linecache`` that come from no file, as those of cells do."""
-    return {name: "".join(entry[2]) for name, entry in cache.items() if len(entry) == 4 and entry[1] is None}
+    """The texts in a ``linecache`` that come from no file, as those of cells do.
+
+    An IPython before 8, which Colab has, gives them a time all the same.
+    """
+    return {
+        name: "".join(entry[2])
+        for name, entry in cache.items()
+        if len(entry) == 4 and (entry[1] is None or not Path(name).exists())
+    }
