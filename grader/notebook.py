@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
@@ -46,11 +46,15 @@ _OUR_MISTAKE = (
 )
 
 
-def _shown(call: Callable[..., Any]) -> Callable[..., Any]:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _shown(call: Callable[_P, _R]) -> Callable[_P, _R | Sentence]:
     """Let a call of a student's give back a sentence where it would raise."""
 
     @wraps(call)
-    def told(*arguments: Any, **options: Any) -> Any:
+    def told(*arguments: _P.args, **options: _P.kwargs) -> _R | Sentence:
         try:
             return call(*arguments, **options)
         except GraderError as error:
@@ -81,9 +85,10 @@ class Notebook:
         self._found: StudentNotebook | None = None
         self._failures: dict[str, int] = {}  # of questions: with each of them a hint more is shown
         self._log = _cell_log()
+        _LATEST[:] = [self]
 
     @_shown
-    def check(self, question: str, global_env: dict[str, Any] | None = None) -> Verdict | Sentence | None:
+    def check(self, question: str, global_env: dict[str, Any] | None = None) -> Verdict | None:
         """Run the public tests of a question, over the caller's names; what is found shows itself."""
         if _is_graded_by_otter():
             return None
@@ -91,7 +96,7 @@ class Notebook:
         return self._verdict(_asked(notebook, question), notebook, global_env or _callers_names())
 
     @_shown
-    def check_all(self) -> Verdicts | Sentence | None:
+    def check_all(self) -> Verdicts | None:
         """Run the public tests of all questions."""
         if _is_graded_by_otter():
             return None
@@ -133,6 +138,21 @@ class Notebook:
             graph=run.graph,
             hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
         )
+
+
+_LATEST: list[Notebook] = []  # of this kernel, for a cell that says `import grader`
+
+
+def check(question: str) -> Verdict | Sentence | None:
+    """``check`` of the notebook's own ``grader``, whose name `import grader` took."""
+    (latest,) = _LATEST or [Notebook()]
+    return latest.check(question)
+
+
+def check_all() -> Verdicts | Sentence | None:
+    """The same for ``check_all``."""
+    (latest,) = _LATEST or [Notebook()]
+    return latest.check_all()
 
 
 class _Run(NamedTuple):

@@ -19,6 +19,7 @@ from attack import Attack
 from attack_inside import SWITCHES as INSIDE
 from attack_layers import NO_LIMITS, without
 from attack_world import NEIGHBOUR, World, world
+from markdown_it import MarkdownIt
 from rich.console import Console
 from tiny_course import write_notebook
 
@@ -209,6 +210,16 @@ def _stopwatch(run: Run) -> Iterator[None]:
         yield
 
 
+def _without_code(markdown: str) -> str:
+    """Markdown without its blocks of code, in which nothing is markup: a student's own code stands there."""
+    lines = markdown.split("\n")
+    for token in MarkdownIt().parse(markdown):
+        if token.type == "fence" and token.map:
+            begin, end = token.map
+            lines[begin:end] = [""] * (end - begin)
+    return "\n".join(lines)
+
+
 def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
     for row in outcome.results:
         path = out / "submissions" / row.student / f"{row.name}.json"
@@ -220,7 +231,10 @@ def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
     for path in out.rglob("*"):
         if path.suffix in _READ_BY_PEOPLE:
             name = path.name if path.parent == out else f"feedback{path.suffix}"
-            run.shown[name] = run.shown.get(name, "") + path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            run.shown[name] = run.shown.get(name, "") + (
+                _without_code(text) if path.suffix == ".md" else text
+            )
     run.shown["terminal"] = _printed(outcome, out)
 
 

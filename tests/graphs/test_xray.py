@@ -327,14 +327,6 @@ def test_looking_changes_nothing(shown):
     assert (shown["grad"], shown["versions"]) == (True, [0, 0])
 
 
-def test_who_imports_the_package_over_otter_is_told():
-    """`import grader` in a notebook takes Otter's place; the next check says so, and what to do."""
-    with pytest.raises(
-        TypeError, match="Write `from grader import xray` instead, and run the notebook's first"
-    ):
-        grader.check("q1")
-
-
 def test_it_does_nothing_in_a_worker(zygote):
     """A notebook that shows an X-ray can be graded: there the call does nothing."""
     cells = ["import torch\nfrom grader import xray", 'x = torch.ones(1)\nxray(x=x)\nxray(x).save("x.svg")']

@@ -211,12 +211,12 @@ def test_check_says_the_same(tmp_path):
 
 
 def test_check_tells_who_took_a_name(tmp_path):
-    """On the student's machine the same sentence stands beside the error."""
+    """On the student's machine the same sentence says what the error means."""
     answer = "def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"
     notebook = open_notebook(write_work(tmp_path, [answer, "times = 3"]))
     report = check(notebook, [notebook.question("q1")], 20.0, RunnerProcess)
     _, failure = report.questions[0].tests[0]
-    assert "`times` came from code cell 1 as a function, but code cell 2, line 1," in failure.text
+    assert "`times` came from code cell 1 as a function, but code cell 2, line 1," in failure.meaning
 
 
 REBOUND = {

@@ -45,7 +45,8 @@ sys.path.insert(0, '')
 paths = [path.relative_to("grader") for path in pathlib.Path("grader").rglob("*.py")]
 stems = [path.parent if path.stem == "__init__" else path.with_suffix("") for path in paths]
 names = {".".join(("grader", *stem.parts)) for stem in stems if stem.name != "__main__"}
-outside = sorted(n for n in names - {"grader.student.runner_cells"} if not f"{n}.".startswith(INSIDE))
+beside = {f"grader.student.{name}" for name in ("kernel", "public_tests", "runner_cells", "verdict")}
+outside = sorted(n for n in names - beside - {"grader.notebook"} if not f"{n}.".startswith(INSIDE))
 for name in outside:
     importlib.import_module(name)
 
@@ -178,7 +179,10 @@ def test_the_worker_imports_nothing_else_of_the_package(path):
 
 
 def test_the_outside_never_imports_torch(tmp_path):
-    """After every outside module was imported and a class judged, neither torch nor the worker is there."""
+    """After every outside module was imported and a class judged, neither torch nor the worker is there.
+
+    Not outside are the modules that run beside a student's code on the student's own machine.
+    """
     check_file = tmp_path / "test_01_tiny.py"
     check_file.write_text(CHECKS.strip() + "\n")
     found = output(OUTSIDE, str(check_file))

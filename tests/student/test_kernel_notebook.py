@@ -134,6 +134,7 @@ CASES = [
         "",
         "✔ q1 ... ✔ q2 ... ✔ q3 ... 3 of 3 questions pass.",
     ),
+    ("import grader", ["import grader", CHECK], "passes", "q1 · Title of q1"),
     (
         "a mistake of ours",
         ["import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None", FIRST, CHECK],
