@@ -10,7 +10,6 @@ import pytest
 from observing import look
 from test_picture import GRAPH
 
-import grader
 from grader.graphs.model import read_graph
 from grader.student.xray import XRay
 
