@@ -1,7 +1,7 @@
 """JupyterLab for tests: a server on loopback with folders of its own, and its notebooks in a browser's page.
 
-Cells are run through JupyterLab's own application, whose promises say when a cell has ended, so that nothing here
-waits for a time to pass. What is typed goes through the keyboard.
+Cells are run through JupyterLab's own application, whose promises say when a cell has ended, so that nothing
+here waits for a time to pass. What is typed goes through the keyboard.
 """
 
 import json
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from browser import missing
@@ -28,7 +29,8 @@ _SETTINGS = {  # of JupyterLab's extensions, that differ from their own
 _OPEN = """async path => {
     const app = window.jupyterapp;
     await app.restored;
-    const panel = await app.commands.execute("docmanager:open", {path, factory: "Notebook", kernel: {name: "python3"}});
+    const how = {path, factory: "Notebook", kernel: {name: "python3"}};  // no dialog asks for a kernel
+    const panel = await app.commands.execute("docmanager:open", how);
     await panel.context.ready;
     await panel.sessionContext.ready;
     await panel.revealed;
@@ -39,12 +41,14 @@ _RUN = """async ([panel, place]) => {
     await window.jupyterapp.commands.execute("notebook:run-cell");
     return true;
 }"""
-_IS_SHOWN = """([panel, place]) => {
+_HAS_RUN = """([panel, place, before]) => {
     const {model, node} = panel.content.widgets[place];
     const shown = [...node.querySelectorAll(".jp-OutputArea-output")];
-    return /\\d/.test(node.querySelector(".jp-InputPrompt").textContent)
+    return model.executionCount > before && node.querySelector(".jp-InputPrompt").textContent !== "[*]:"
         && shown.length === model.outputs.length && shown.every(output => output.childNodes.length);
 }"""
+_WEARS = """theme => document.body.dataset.jpThemeName === theme
+    && !document.getElementById("jupyterlab-splash")"""
 _EXECUTE = """async ([panel, code]) => {
     const told = await panel.sessionContext.session.kernel.requestExecute({code, silent: true}).done;
     return told.content.status === "ok";
@@ -59,7 +63,7 @@ def served(folder, home):
         folder: whose notebooks are opened.
         home: a folder for what Jupyter and its kernels keep.
     """
-    if subprocess.run([sys.executable, "-m", "jupyterlab", "--version"], capture_output=True).returncode:
+    if find_spec("jupyterlab") is None:
         missing("JupyterLab is not installed")
     for name, settings in _SETTINGS.items():
         path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
@@ -120,19 +124,19 @@ class Lab:
 
     def __init__(self, page, folder):
         self.page = page
-        self._folder = folder
+        self.folder = folder
 
     def open(self, path):
         """Open a notebook of the folder, in a kernel of its own."""
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        panel = self.page.wait_for_function(_OPEN, arg=str(path.relative_to(self._folder)))
+        panel = self.page.wait_for_function(_OPEN, arg=str(path.relative_to(self.folder)))
         return OpenNotebook(self.page, panel, ["".join(cell["source"]) for cell in notebook["cells"]])
 
     def wear(self, theme):
         """Show everything in a theme, ``light`` or ``dark``."""
         name = THEMES[theme]
         self.page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.page.wait_for_function(_WEARS, arg=name)
 
 
 class OpenNotebook:
@@ -143,7 +147,6 @@ class OpenNotebook:
         self._panel = panel
         checks = (place for place, source in enumerate(sources) if source.startswith("grader.check("))
         self._checks = {sources[place].split('"')[1]: place for place in checks}
-        self.first = [place for place, source in enumerate(sources) if "import" in source and place < 4]
 
     def answer(self, question):
         """The place of a question's answer."""
@@ -160,15 +163,29 @@ class OpenNotebook:
 
     def type(self, place, source):
         """Type over a cell's source, as students do: JupyterLab indents and closes brackets meanwhile."""
-        self._editor(place).click()
+        self.cell(place).locator(".cm-content").click()
         self._page.keyboard.press("Control+A")
         self._page.keyboard.type(source)
 
     def run(self, place):
         """Run a cell to its end, and show what it gives."""
-        self._page.wait_for_function(_RUN, arg=[self._panel, place])
-        self._page.wait_for_function(_IS_SHOWN, arg=[self._panel, place])
+        with self._to_its_end(place):
+            self._page.wait_for_function(_RUN, arg=[self._panel, place])
         return self.cell(place)
+
+    def run_by_key(self, place):
+        """Run by Shift+Enter the cell that has the focus, which is this, and select the next."""
+        with self._to_its_end(place):
+            self._page.keyboard.press("Shift+Enter")
+        return self.cell(place)
+
+    @contextmanager
+    def _to_its_end(self, place):
+        """Wait until a cell has run once more, and all it gives is on the page."""
+        count = "([panel, place]) => panel.content.widgets[place].model.executionCount ?? 0"
+        before = self._page.evaluate(count, [self._panel, place])
+        yield
+        self._page.wait_for_function(_HAS_RUN, arg=[self._panel, place, before])
 
     def execute(self, code):
         """Run code in the kernel that no cell holds."""
@@ -178,6 +195,3 @@ class OpenNotebook:
         """A cell on the page."""
         panel = self._panel.evaluate("panel => panel.id")
         return self._page.locator(f"[id='{panel}'] .jp-Notebook .jp-Cell").nth(place)
-
-    def _editor(self, place):
-        return self.cell(place).locator(".cm-content")
