@@ -1,0 +1,218 @@
+"""In JupyterLab: what a student types in the first hour, and what the check below it shows."""
+
+import json
+import re
+import shutil
+from typing import NamedTuple
+
+import pytest
+from jupyter import ROOT, THEMES, opened_lab, served
+
+STEM = "01_leaves"
+HANDED_OUT = ROOT / "assignments" / f"{STEM}.ipynb"
+DOCUMENT = json.loads(HANDED_OUT.read_text(encoding="utf-8"))
+SOURCES = ["".join(cell["source"]) for cell in DOCUMENT["cells"]]
+CODE = [place for place, cell in enumerate(DOCUMENT["cells"]) if cell["cell_type"] == "code"]
+STUB, ALL_GRADS = (
+    next(source for source in SOURCES if source.startswith(f"def {name}("))
+    for name in ("make_weight", "all_grads")
+)
+RIGHT = """\
+def make_weight(n, m, scale):
+    generator = torch.Generator().manual_seed(0)
+    return (torch.randn(n, m, generator=generator) * scale).requires_grad_()"""
+WHY = "Compute first, and switch requires_grad on last"  # the afterword begins with it
+
+
+def before_the_end(lines):
+    """The right answer, with lines before its last."""
+    return RIGHT.replace("    return", f"{lines}\n    return")
+
+
+SPAM = before_the_end("    for step in range(20_000):\n        print('spam', step)")
+RAISES = before_the_end("    rows, columns = n.shape")
+LOOPS = before_the_end("    while True:\n        n = n + 0")
+WARNS = ALL_GRADS.replace("o.backward()", "torch.autograd.backward(o)")
+
+
+class Mistake(NamedTuple):
+    """What a student does, and what is read then without opening anything."""
+
+    name: str
+    question: str
+    sources: list[str]  # its cell is run with each of them, then its check
+    status: str
+    words: str  # that are read, in this order
+    never: str  # a pattern of what is not
+
+
+MISTAKES = [
+    Mistake("the check before its cell", "q4", [], "missing", "! ... Run the cell of q4 first", "✘"),
+    Mistake("an untouched stub", "q1", [STUB], "untouched", "not started yet", "[✔✘]"),
+    Mistake(
+        "a syntax error",
+        "q1",
+        [RIGHT, RIGHT.replace("scale):", "scale)")],
+        "stale",
+        "did not run ... SyntaxError ... old function ... def make_weight(n, m, scale)",
+        "passed|[✔✘]",
+    ),
+    Mistake(
+        "no return",
+        "q1",
+        [RIGHT.replace("return ", "w = ")],
+        "fails",
+        "✘ ... make_weight returned None: is a return missing?",
+        "NoneType|✔",
+    ),
+    Mistake(
+        "an error in the function",
+        "q1",
+        [RAISES],
+        "fails",
+        "✘ ... AttributeError ... in make_weight, line 3 ... rows, columns = n.shape",
+        "✔",
+    ),
+    Mistake("prints", "q1", [SPAM], "passes", "✔ ... lines printed", "spam"),
+    Mistake(
+        "a warning of torch's",
+        "q3",
+        [WARNS],
+        "fails",
+        "✘ ... gradient of c is None ... 1 warning",
+        "UserWarning",
+    ),
+    Mistake("a pass", "q1", [RIGHT], "passes", f"✔ ... {WHY} ... X-ray", "✘"),
+]
+
+
+@pytest.fixture(scope="module")
+def lab(browser, tmp_path_factory):
+    """JupyterLab, which shows a folder of released notebooks."""
+    folder = tmp_path_factory.mktemp("course")
+    for place in (folder, folder / ".handout"):
+        place.mkdir(exist_ok=True)
+        shutil.copy(HANDED_OUT, place)
+    home = tmp_path_factory.mktemp("home")
+    with served(folder, home) as address, opened_lab(browser, address, folder) as lab:
+        yield lab
+
+
+def opened(lab, path):
+    """A notebook whose first two cells have run, which make `grader` and import torch."""
+    notebook = lab.open(path)
+    for place in CODE[:2]:
+        notebook.run(place)
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def notebook(lab):
+    """The notebook as it is handed out, in one kernel for all tests that share it."""
+    return opened(lab, lab.folder / HANDED_OUT.name)
+
+
+def verdict(notebook, question, sources=()):
+    """What a question's check shows, once its cell was run with each of these sources."""
+    for source in sources:
+        notebook.put(notebook.answer(question), source)
+        notebook.run(notebook.answer(question))
+    shown = notebook.run(notebook.check(question)).locator(".autograd-check")
+    assert shown.count() == 1
+    return shown
+
+
+def assert_reads(text, words):
+    for part in words.split(" ... "):
+        _, found, text = text.partition(part)
+        assert found, part
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
+def test_a_verdict_is_read_at_a_glance(notebook, mistake):
+    """The check says what happened without anything being unfolded, and shows nothing that misleads."""
+    shown = verdict(notebook, mistake.question, mistake.sources)
+    text = shown.inner_text()
+    assert shown.get_attribute("data-status") == mistake.status
+    assert_reads(text, mistake.words)
+    assert not re.search(f"Traceback|{mistake.never}", text)
+    assert len(text) < 1_000
+
+
+def test_a_typed_answer_turns_the_verdict(notebook):
+    """Who types an answer over the stub, and runs both cells by the keyboard, sees the check turn."""
+    before = verdict(notebook, "q1", [STUB]).get_attribute("data-status")
+    indented_by_jupyter = re.sub("(?m)^ +", "", RIGHT)
+    notebook.type(notebook.answer("q1"), indented_by_jupyter)
+    notebook.run_by_key(notebook.answer("q1"))
+    shown = notebook.run_by_key(notebook.check("q1")).locator(".autograd-check")
+    assert (before, shown.get_attribute("data-status")) == ("untouched", "passes")
+
+
+def test_an_endless_loop_is_stopped(notebook):
+    """A function that never ends is stopped, and the line is shown at which it was."""
+    notebook.execute("import os; os.environ['GRADER_CHECK_SECONDS'] = '1'")
+    shown = verdict(notebook, "q1", [LOOPS])
+    notebook.execute("del os.environ['GRADER_CHECK_SECONDS']")
+    assert shown.get_attribute("data-status") == "fails"
+    assert_reads(shown.inner_text(), "stopped after 1 s ... in make_weight, line")
+    assert shown.locator(".autograd-line pre").inner_text().strip() in {"while True:", "n = n + 0"}
+
+
+def test_an_unknown_question_is_one_sentence(notebook):
+    """A question that is not there is answered with those that are, and without a traceback."""
+    place = notebook.check("q6")
+    notebook.put(place, 'grader.check("q9")')
+    shown = notebook.run(place)
+    assert_reads(
+        shown.locator(".autograd-check[data-status=error]").inner_text(), "There is no q9 ... q1 to q6"
+    )
+    assert "Traceback" not in shown.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("question", "source", "kind", "words"),
+    [
+        ("q1", SPAM, "printed", "spam 0"),
+        ("q3", WARNS, "printed", "UserWarning"),
+        ("q3", WARNS, "hint", "UserWarning"),
+    ],
+    ids=["prints", "a warning", "a hint"],
+)
+def test_what_is_folded_unfolds(notebook, question, source, kind, words):
+    """What the function printed, torch's warnings and hints are read after a click."""
+    folded = verdict(notebook, question, [source]).locator(f"details.autograd-{kind}").first
+    assert words not in folded.inner_text()
+    folded.locator("> summary").click()
+    assert words in folded.inner_text()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
+    """The picture opens with a click; the verdict has the notebook's own colour, light or dark."""
+    lab.wear(theme)
+    shown = verdict(notebook, "q1", [RIGHT])
+    xray = shown.locator("details.autograd-xray")
+    assert not xray.locator("svg").first.is_visible()
+    xray.locator("> summary").click()
+    assert xray.locator("svg").first.is_visible()
+    text, around = (
+        found.evaluate("one => getComputedStyle(one).color")
+        for found in (shown.locator("strong").first, notebook.cell(0).locator("p").first)
+    )
+    assert text == around
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("my answers (1)", DOCUMENT["metadata"]), (STEM, {}), ("Kopie von 1", {})],
+    ids=["renamed", "without metadata", "both"],
+)
+def test_a_notebook_is_known_however_it_was_saved(lab, name, kept):
+    """A notebook that was renamed, or lost its metadata, is checked as any other."""
+    path = lab.folder / "saved" / f"{name}.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    shutil.copytree(lab.folder / ".handout", path.parent / ".handout", dirs_exist_ok=True)
+    path.write_text(json.dumps({**DOCUMENT, "metadata": kept}), encoding="utf-8")
+    shown = verdict(opened(lab, path), "q1", [RIGHT])
+    assert_reads(shown.inner_text(), f"✔ ... {WHY}")
