@@ -88,7 +88,7 @@ class Notebook:
         _LATEST[:] = [self]
 
     @_shown
-    def check(self, question: str, global_env: dict[str, Any] | None = None) -> Verdict | None:
+    def check(self, question: str = "", global_env: dict[str, Any] | None = None) -> Verdict | None:
         """Run the public tests of a question, over the caller's names; what is found shows itself."""
         if _is_graded_by_otter():
             return None
@@ -133,6 +133,7 @@ class Notebook:
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=cell.failure if cell and function not in cell.given else None,
+            has_run=self._log is not None and stub is not None and self._log.has_run(stub.id),
             is_outdated=cell is not None and cell.is_outdated(function, Path(opened)),
             printed=run.printed,
             graph=run.graph,
@@ -209,12 +210,15 @@ def _find(named: Path | None, folder: Path) -> StudentNotebook:
 
 def _asked(notebook: StudentNotebook, name: str) -> Question:
     """The question of an id or a function's name; GraderError names those there are."""
+    wanted = str(name).strip()
     with suppress(GraderError):
-        return notebook.question(str(name))
+        return notebook.question(wanted)
     ids = [question.id for question in notebook.questions if question.id != END_TASK]
     end = " and an end task" if len(ids) < len(notebook.questions) else ""
     known = f"this notebook has {ids[0]} to {ids[-1]}{end}"
-    raise GraderError(f"There is no {terminal_text(str(name))}; {known}.")
+    if not wanted:
+        raise GraderError(f'Name a question, as in grader.check("{ids[0]}"): {known}.')
+    raise GraderError(f"There is no {terminal_text(wanted)}; {known}.")
 
 
 def _cell_log() -> CellLog | None:

@@ -46,8 +46,8 @@ print(state.grad_fn)  # <TanhBackward0 ...>, because the last operation was a ta
 xray(state=state, start=start, cell=cell)
 
 # %% [markdown]
-# You can draw such pictures yourself, of any tensor you have at hand. They need the package `grader`, which comes
-# with the course's repository: remove the `#` below where it is installed.
+# You can draw such pictures yourself, of any tensor you have at hand. Remove the `#`
+# below, where the course's package `grader` is installed.
 
 # %%
 # from grader import xray

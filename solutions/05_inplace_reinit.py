@@ -63,8 +63,8 @@ except RuntimeError as error:
 xray(loss=loss, b=b, a=a)
 
 # %% [markdown]
-# You can draw such pictures yourself, of any tensor you have at hand. They need the package `grader`, which comes
-# with the course's repository: remove the `#` below where it is installed.
+# You can draw such pictures yourself, of any tensor you have at hand. Remove the `#`
+# below, where the course's package `grader` is installed.
 
 # %%
 # from grader import xray

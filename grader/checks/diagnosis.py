@@ -140,7 +140,7 @@ _NONE = (
     "one of the values here, as of a layer without a bias?"
 )
 _NO_NAME = (
-    "this name had no value when it was used. Is it spelled otherwise, or did its own cell stop before?"
+    "this name had no value when it was used. Is it spelled otherwise, or did its own cell not run through?"
 )
 
 

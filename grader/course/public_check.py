@@ -45,30 +45,33 @@ def guarded(test):
 
         @wraps({function})
         def watched(*arguments, **options):
+            returned.clear()
             result = {function}(*arguments, **options)
             shape = f" and shape {{tuple(result.shape)}}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test({function} if isinstance({function}, type) else watched)  # it says:
-        except AssertionError:
-            raise
+        except AssertionError as error:
+{if_none_too}            raise
         except Exception as error:
             trace = error.__traceback__
             while trace is not None:
                 if trace.tb_frame.f_globals.get("__name__") == "__main__":
                     raise  # it comes out of a cell
                 trace = trace.tb_next
-{if_none}            what = f"What {function} returned is of type {{returned[0]}}, and t" if returned else "T"
-            why = f"he check cannot go on: {{type(error).__name__}}: {{error}}"
-            raise AssertionError(what + why) from error
+{if_none}            why = f"{{type(error).__name__}}: {{error}}"
+            if str(error).startswith("{function}()"):
+                raise AssertionError(f"Keep the parameters of {function} as they were: {{error}}") from None
+            what = f"What {function} returned is of type {{returned[0]}}, and t" if returned else "T"
+            raise AssertionError(f"{{what}}he check cannot go on: {{why}}") from error
 
     return checked
 """
 _IF_NONE = """\
             if returned == ["NoneType"]:
-                raise AssertionError("{function} returned None: is a return missing?") from None
+                raise AssertionError(f"{function} returned None: is a return missing?{told}") from None
 """
 
 
@@ -118,12 +121,14 @@ def otter_test(
             "@guarded",
         ]
     function = ast.unparse(tests[0].args)
-    if_none = _IF_NONE.format(function=function) if returns else ""
+    if_none, if_none_too = (
+        _IF_NONE.format(function=function, told=told) if returns else "" for told in ("", "\\n{error}")
+    )
     return _TEST_FILE.format(
         identity=identity,
         points=points,
         afterword=f"afterword = {_literal(afterword)}\n" if afterword else "",
-        guard=_GUARD.format(identity=identity, function=function, if_none=if_none),
+        guard=_GUARD.format(identity=identity, function=function, if_none=if_none, if_none_too=if_none_too),
         checks="\n".join(lines),
     )
 

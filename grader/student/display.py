@@ -114,7 +114,7 @@ def closing(report: NotebookReport) -> Iterator[str]:
     """How many questions pass, and the next step."""
     whole = len(report.questions) == len(report.notebook.questions)
     if len(report.questions) > 1:
-        yield _counted(report.questions)
+        yield counted(report.questions)
     following = report.next_question
     argument = report.notebook.argument
     if following is not None:
@@ -133,7 +133,7 @@ def closing(report: NotebookReport) -> Iterator[str]:
 
 def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
     """The same where keys choose a question."""
-    yield _counted(report.questions)
+    yield counted(report.questions)
     following = report.question_after(focus.question.id)
     if not focus.is_done:
         return
@@ -156,7 +156,7 @@ def _about_failed_cell(report: NotebookReport) -> str:
     return f"But {guilty} fails: mend or delete it, because Jupyter stops there."
 
 
-def _counted(questions: Sequence[QuestionReport]) -> str:
+def counted(questions: Sequence[QuestionReport]) -> str:
     """How many questions pass; an end task does not count and has a sentence of its own."""
     end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
     beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)

@@ -35,6 +35,7 @@ class CellRun:
     failure: Failure | None
     given: frozenset[str]  # the names that it gave a value, or deleted
     ended: float  # when, in seconds since the epoch
+    id: str  # of the cell, where the front end tells it; else empty
 
     def is_outdated(self, function: str, path: Path) -> bool:
         """Whether a notebook's file, saved since, holds another version of this cell, by the function in it.
@@ -66,6 +67,10 @@ class CellLog:
         """The last run of a cell that defines a function."""
         return next((run for run in reversed(self._runs) if defines(run.source, function)), None)
 
+    def has_run(self, cell_id: str) -> bool:
+        """Whether a cell ran to its end, by its id; False also where that is not known."""
+        return any(run.id == cell_id != "" and run.failure is None for run in self._runs)
+
     def _begin(self, _: Any) -> None:
         self._before = {name: id(value) for name, value in self._names.items()}
 
@@ -76,7 +81,8 @@ class CellLog:
             failure = Failure(**failure_of(error, getattr(error, "filename", None) or "", self._names))
         after = {name: id(value) for name, value in self._names.items()}
         given = frozenset(name for name, _ in self._before.items() ^ after.items())
-        self._runs.append(CellRun(result.info.raw_cell or "", failure, given, time.time()))
+        cell = getattr(result.info, "cell_id", None) or ""
+        self._runs.append(CellRun(result.info.raw_cell or "", failure, given, time.time(), cell))
 
 
 class StoppedError(BaseException):

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from grader.course.assignment import END_TASK, name_of
 from grader.graphs.model import Graph
 from grader.student.check import Failure, QuestionReport
-from grader.student.display import explanation
+from grader.student.display import counted, explanation
 from grader.student.hints import Hint
 from grader.student.kernel import Printed
 from grader.student.xray import XRay
@@ -24,7 +24,7 @@ _SHOWN = {
     "untouched": ("·", "not started yet"),
     "missing": ("!", "not there yet"),
     "unchecked": ("-", "has no public check"),
-    "stale": ("!", "the cell above did not run"),
+    "stale": ("!", "not what stands above"),
 }
 
 
@@ -47,6 +47,7 @@ class Verdict:
 
     Attributes:
         failed: how the last run of the question's cell failed, where it did not define the function anew.
+        has_run: whether the cell that was handed out for the question ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
         printed: what the function printed meanwhile, and the warnings.
         graph: behind what the function was given and returned the last time.
@@ -55,6 +56,7 @@ class Verdict:
 
     found: QuestionReport
     failed: Failure | None
+    has_run: bool
     is_outdated: bool
     printed: Printed
     graph: Graph | None
@@ -63,7 +65,8 @@ class Verdict:
     @property
     def status(self) -> str:
         """That of the question, or ``stale`` where an older function was checked."""
-        return "stale" if self.failed and self.found.status != "missing" else self.found.status
+        is_older = self.failed is not None or self.is_outdated
+        return "stale" if is_older and self.found.status != "missing" else self.found.status
 
     @property
     def title(self) -> str:
@@ -78,19 +81,21 @@ class Verdict:
     @property
     def remark(self) -> str:
         """What has to be said before the tests."""
-        question = self.found.question
+        question, is_missing = self.found.question, self.found.status == "missing"
         name = "the end task" if question.id == END_TASK else question.id
+        cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
         if self.failed:
             where = f", in line {self.failed.line}" if self.failed.line else ""
-            told = f"The cell of {name} did not run: it {self.failed.text.rstrip('.')}{where}."
-            if self.found.status == "missing":
-                return f"{told} So {question.function} is not defined: mend the cell, and run it again."
-            passes = "passes" if self.found.status == "passes" else "does not pass"
-            return f"{told} In memory is still your old function, which {passes}."
-        if self.is_outdated:
-            return f"The cell of {name} was changed after it ran: run it again, for this judges what ran."
-        if self.found.status == "missing":
+            so = f"In memory is still your old function, which {passes}."
+            if is_missing:
+                so = f"So {question.function} is not defined: mend the cell, and run it again."
+            return f"{cell} did not run: it {self.failed.text.rstrip('.')}{where}. {so}"
+        if is_missing and self.has_run:
+            return f"{cell} ran, but did not define {question.function}: does it spell the name so?"
+        if is_missing:
             return f"Run the cell of {name} first: {question.function} is not defined."
+        if self.is_outdated:
+            return f"{cell} was changed after it ran. What ran {passes}: run the cell again."
         if self.found.status == "untouched":
             return f"{question.function} is as it was handed out: complete it above, and run its cell."
         return ""
@@ -129,12 +134,11 @@ class Verdicts:
 
     @property
     def summary(self) -> str:
-        """How many questions pass; an end task does not count."""
-        counted = [one for one in self.all if one.found.question.id != END_TASK]
-        return f"{sum(one.status == 'passes' for one in counted)} of {len(counted)} questions pass."
+        """How many questions pass."""
+        return counted([verdict.found for verdict in self.all])
 
     def __repr__(self) -> str:
-        return "\n".join([*map(repr, self.all), self.summary])
+        return "\n".join([self.summary, *map(repr, self.all)])
 
     def _repr_html_(self) -> str:
         return _page(self.all, self.summary)

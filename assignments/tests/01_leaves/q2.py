@@ -20,14 +20,17 @@ def guarded(test):
 
         @wraps(input_gradient)
         def watched(*arguments, **options):
+            returned.clear()
             result = input_gradient(*arguments, **options)
             shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test(input_gradient if isinstance(input_gradient, type) else watched)  # it says:
-        except AssertionError:
+        except AssertionError as error:
+            if returned == ["NoneType"]:
+                raise AssertionError(f"input_gradient returned None: is a return missing?\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -36,10 +39,12 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError("input_gradient returned None: is a return missing?") from None
+                raise AssertionError(f"input_gradient returned None: is a return missing?") from None
+            why = f"{type(error).__name__}: {error}"
+            if str(error).startswith("input_gradient()"):
+                raise AssertionError(f"Keep the parameters of input_gradient as they were: {error}") from None
             what = f"What input_gradient returned is of type {returned[0]}, and t" if returned else "T"
-            why = f"he check cannot go on: {type(error).__name__}: {error}"
-            raise AssertionError(what + why) from error
+            raise AssertionError(f"{what}he check cannot go on: {why}") from error
 
     return checked
 

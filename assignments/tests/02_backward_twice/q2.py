@@ -20,14 +20,17 @@ def guarded(test):
 
         @wraps(task_grad_norms)
         def watched(*arguments, **options):
+            returned.clear()
             result = task_grad_norms(*arguments, **options)
             shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test(task_grad_norms if isinstance(task_grad_norms, type) else watched)  # it says:
-        except AssertionError:
+        except AssertionError as error:
+            if returned == ["NoneType"]:
+                raise AssertionError(f"task_grad_norms returned None: is a return missing?\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -36,10 +39,12 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError("task_grad_norms returned None: is a return missing?") from None
+                raise AssertionError(f"task_grad_norms returned None: is a return missing?") from None
+            why = f"{type(error).__name__}: {error}"
+            if str(error).startswith("task_grad_norms()"):
+                raise AssertionError(f"Keep the parameters of task_grad_norms as they were: {error}") from None
             what = f"What task_grad_norms returned is of type {returned[0]}, and t" if returned else "T"
-            why = f"he check cannot go on: {type(error).__name__}: {error}"
-            raise AssertionError(what + why) from error
+            raise AssertionError(f"{what}he check cannot go on: {why}") from error
 
     return checked
 

@@ -20,14 +20,17 @@ def guarded(test):
 
         @wraps(two_updates)
         def watched(*arguments, **options):
+            returned.clear()
             result = two_updates(*arguments, **options)
             shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test(two_updates if isinstance(two_updates, type) else watched)  # it says:
-        except AssertionError:
+        except AssertionError as error:
+            if returned == ["NoneType"]:
+                raise AssertionError(f"two_updates returned None: is a return missing?\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -36,10 +39,12 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError("two_updates returned None: is a return missing?") from None
+                raise AssertionError(f"two_updates returned None: is a return missing?") from None
+            why = f"{type(error).__name__}: {error}"
+            if str(error).startswith("two_updates()"):
+                raise AssertionError(f"Keep the parameters of two_updates as they were: {error}") from None
             what = f"What two_updates returned is of type {returned[0]}, and t" if returned else "T"
-            why = f"he check cannot go on: {type(error).__name__}: {error}"
-            raise AssertionError(what + why) from error
+            raise AssertionError(f"{what}he check cannot go on: {why}") from error
 
     return checked
 

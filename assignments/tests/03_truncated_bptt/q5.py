@@ -20,14 +20,15 @@ def guarded(test):
 
         @wraps(Center)
         def watched(*arguments, **options):
+            returned.clear()
             result = Center(*arguments, **options)
             shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test(Center if isinstance(Center, type) else watched)  # it says:
-        except AssertionError:
+        except AssertionError as error:
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -35,9 +36,11 @@ def guarded(test):
                 if trace.tb_frame.f_globals.get("__name__") == "__main__":
                     raise  # it comes out of a cell
                 trace = trace.tb_next
+            why = f"{type(error).__name__}: {error}"
+            if str(error).startswith("Center()"):
+                raise AssertionError(f"Keep the parameters of Center as they were: {error}") from None
             what = f"What Center returned is of type {returned[0]}, and t" if returned else "T"
-            why = f"he check cannot go on: {type(error).__name__}: {error}"
-            raise AssertionError(what + why) from error
+            raise AssertionError(f"{what}he check cannot go on: {why}") from error
 
     return checked
 

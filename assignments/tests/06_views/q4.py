@@ -20,14 +20,17 @@ def guarded(test):
 
         @wraps(row_bias)
         def watched(*arguments, **options):
+            returned.clear()
             result = row_bias(*arguments, **options)
             shape = f" and shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
-            returned[:] = [type(result).__name__ + shape]
+            returned.append(type(result).__name__ + shape)
             return result
 
         try:
             test(row_bias if isinstance(row_bias, type) else watched)  # it says:
-        except AssertionError:
+        except AssertionError as error:
+            if returned == ["NoneType"]:
+                raise AssertionError(f"row_bias returned None: is a return missing?\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -36,10 +39,12 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError("row_bias returned None: is a return missing?") from None
+                raise AssertionError(f"row_bias returned None: is a return missing?") from None
+            why = f"{type(error).__name__}: {error}"
+            if str(error).startswith("row_bias()"):
+                raise AssertionError(f"Keep the parameters of row_bias as they were: {error}") from None
             what = f"What row_bias returned is of type {returned[0]}, and t" if returned else "T"
-            why = f"he check cannot go on: {type(error).__name__}: {error}"
-            raise AssertionError(what + why) from error
+            raise AssertionError(f"{what}he check cannot go on: {why}") from error
 
     return checked
 
