@@ -65,11 +65,11 @@ ifneq ($(TORCH_INDEX),)
 	@$(PIP) --no-deps --index-url "$(TORCH_INDEX)" torch
 else
 	@if $(HAS_GPU); then \
-		echo "There is a GPU, so PyTorch's default build is taken."; $(PIP) torch; \
+		echo "There is an NVIDIA GPU, so PyTorch's default build is taken."; $(PIP) torch; \
 	elif $(PIP) --no-deps --retries 1 --timeout 10 --index-url $(CPU_INDEX) torch 2> /dev/null; then \
-		echo "There is no GPU, so PyTorch's CPU build was taken."; \
+		echo "There is no NVIDIA GPU, so PyTorch's CPU build was taken."; \
 	else \
-		echo "$(CPU_INDEX) cannot be reached, so PyTorch's default build is taken, which is several GB larger."; \
+		echo "PyTorch's CPU build could not be fetched from $(CPU_INDEX), so PyTorch's default build is taken, which is several GB larger."; \
 		$(PIP) torch; \
 	fi
 endif

@@ -40,6 +40,10 @@ _NOT_FOUND = (
     "The checks of {stem} were not found: install the course's package (README.md says how), or put the"
     " notebook that you were given into a folder .handout beside yours."
 )
+_NO_CALL = (
+    'There is no grader.{name} here. There are grader.check("q1") and grader.check_all(), and for pictures'
+    " `from grader import xray`. To hand in, save the notebook: nothing has to be exported."
+)
 _OUR_MISTAKE = (
     "This check failed by a mistake of its own ({error}). Restart the kernel and run all cells; if it happens"
     " again, tell your instructor."
@@ -105,10 +109,10 @@ class Notebook:
         return Verdicts([self._verdict(question, notebook, names) for question in asked])
 
     def __getattr__(self, name: str) -> Any:
-        """Otter's other calls, such as `export`, which write what Otter needs."""
+        """Any other call, such as Otter's `export`, or a misspelt one."""
         if name.startswith("_"):
             raise AttributeError(name)
-        told = Sentence(f"{name} is not needed in this course: save the notebook, and hand it in.")
+        told = Sentence(_NO_CALL.format(name=name))
         return lambda *_, **__: told
 
     def _notebook(self) -> StudentNotebook:
@@ -120,21 +124,24 @@ class Notebook:
     def _verdict(self, question: Question, notebook: StudentNotebook, names: dict[str, Any]) -> Verdict:
         function, stub, run = question.function, question.stub, _NOTHING
         status: Status = "missing"
-        if function in names and question.check:
+        if function in names and question.check is None:
+            status = "unchecked"
+        elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
             if stub and notebook.handed_out:  # only then it is known how the stub looked
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
-        cell, opened = self._log.last_run(function) if self._log else None, os.environ.get(_SESSION, "")
+        log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))
+        cell = log.last_run(function, stub_id) if log else None
         if cell:
-            note_check(Path(opened), question.id, cell.source, cell.ended)
+            note_check(opened, question.id, cell.source, cell.ended)
         failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=cell.failure if cell and function not in cell.given else None,
-            has_run=self._log is not None and stub is not None and self._log.has_run(stub.id),
-            is_outdated=cell is not None and cell.is_outdated(function, Path(opened)),
+            has_run=log is not None and log.has_run(stub_id),
+            is_outdated=cell is not None and cell.is_outdated(function, opened),
             printed=run.printed,
             graph=run.graph,
             hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
@@ -144,16 +151,14 @@ class Notebook:
 _LATEST: list[Notebook] = []  # of this kernel, for a cell that says `import grader`
 
 
-def check(question: str) -> Verdict | Sentence | None:
+def check(question: str = "") -> Verdict | Sentence | None:
     """``check`` of the notebook's own ``grader``, whose name `import grader` took."""
-    (latest,) = _LATEST or [Notebook()]
-    return latest.check(question)
+    return (_LATEST or [Notebook()])[0].check(question)
 
 
 def check_all() -> Verdicts | Sentence | None:
     """The same for ``check_all``."""
-    (latest,) = _LATEST or [Notebook()]
-    return latest.check_all()
+    return (_LATEST or [Notebook()])[0].check_all()
 
 
 class _Run(NamedTuple):
@@ -169,15 +174,15 @@ _NOTHING = _Run((), Printed(), None)
 
 def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
     """Run the tests of a question; each is stopped when its time is up."""
-    assert question.check is not None
     file, last = f"<public check of {question.id}>", LastCall()
     found: list[tuple[str, Failure | None]] = []
+    assert question.check is not None
     with quiet() as printed:
         for said, test in zip(question.check.tests, tests_in(question.check.source, file), strict=True):
             failure: Failure | None = None
             try:
                 with time_limit(seconds):
-                    test.run(names, last.watch)
+                    test.run(names, last)
             except KeyboardInterrupt:
                 raise
             except StoppedError as error:
@@ -186,6 +191,8 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
             except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
                 failure = Failure(**failure_of(error, file, names))
             found.append((said.title, failure))
+            if failure and failure.kind == StoppedError.__name__:
+                break  # as in a terminal, where a test that takes too long is the last
     return _Run(tuple(found), printed, read_graph(last.graph) if last.graph else None)
 
 

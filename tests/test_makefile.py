@@ -52,8 +52,8 @@ def set_up(folder, *variables, refused="nothing"):
     ("variables", "refused", "indexes", "said"),
     [
         (["HAS_GPU=false"], "nothing", [CPU], "PyTorch's CPU build was taken"),
-        (["HAS_GPU=false"], CPU, [CPU, "default"], f"{CPU} cannot be reached"),
-        (["HAS_GPU=true"], "nothing", ["default"], "There is a GPU"),
+        (["HAS_GPU=false"], CPU, [CPU, "default"], f"could not be fetched from {CPU}"),
+        (["HAS_GPU=true"], "nothing", ["default"], "There is an NVIDIA GPU"),
         (["TORCH_INDEX=https://a.org/x"], "nothing", ["https://a.org/x"], "comes from https://a.org/x"),
     ],
 )

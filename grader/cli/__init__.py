@@ -33,7 +33,10 @@ _ALL = "grader.all"  # what the context knows where every command is to be liste
 
 def _is_in_a_course() -> bool:
     """Whether this is the folder of a course, or below one; students never get its solutions/."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        return False
     return any((folder / "solutions").is_dir() for folder in (here, *here.parents))
 
 

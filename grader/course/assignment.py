@@ -72,7 +72,7 @@ class Question:
 
     @property
     def returns_a_value(self) -> bool:
-        """Whether the reference is a function that returns something else than None."""
+        """Whether the reference is a function with a value behind a `return`."""
         return _returns_a_value(ast.parse(self.answer).body[0])
 
 

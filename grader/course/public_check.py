@@ -64,8 +64,9 @@ def guarded(test):
 {if_none}            why = f"{{type(error).__name__}}: {{error}}"
             if str(error).startswith("{function}()"):
                 raise AssertionError(f"Keep the parameters of {function} as they were: {{error}}") from None
-            what = f"What {function} returned is of type {{returned[0]}}, and t" if returned else "T"
-            raise AssertionError(f"{{what}}he check cannot go on: {{why}}") from error
+            if returned:
+                why = f"{{why}} ({function} returned something of type {{returned[0]}})"
+            raise AssertionError(f"The check cannot go on: {{why}}") from error
 
     return checked
 """

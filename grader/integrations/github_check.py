@@ -103,8 +103,10 @@ def check_for_github(notebook: str | None, question: str | None, seconds: float)
         for name in [notebook] if notebook else handed_out or map(str, notebooks_in(Path())):
             checked = _checked(name, question, seconds, pool)
             every.append(checked)
-            result = f"result={action_output(checked.scores[0])}\n"
-            _append(output, result if question else outputs(checked.stem, checked.scores))
+            if question:
+                _append(output, f"result={action_output(checked.scores[0])}\n")
+            else:
+                _append(output, outputs(checked.stem, checked.scores))
             click.echo(quoted("\n".join(checked.lines)))
     if question is None:
         _append(os.environ.get("GITHUB_STEP_SUMMARY"), _summary(every))

@@ -20,7 +20,7 @@ from grader.student.unsaved import CHECKPOINTS, unsaved_line
 from grader.text import terminal_line, terminal_text
 
 
-class Finding(NamedTuple):
+class Remark(NamedTuple):
     """Something that was looked at; a note is neither right nor wrong."""
 
     status: Status
@@ -83,11 +83,11 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
         to.print(Text("  "), mark(to, "fails"), Text(f" {terminal_line(str(report))}"), sep="")
         to.print()
         return False
-    findings = [*findings_of(report), *_about_names(report, rivals)]
-    for finding in findings:
-        to.print(Text("  "), mark(to, finding.status), Text(f" {finding.text}"), sep="")
+    remarks = [*remarks_of(report), *_about_names(report, rivals)]
+    for remark in remarks:
+        to.print(Text("  "), mark(to, remark.status), Text(f" {remark.text}"), sep="")
     print_cells(to, report)
-    is_ready = not any(finding.status == "fails" for finding in findings)
+    is_ready = not any(remark.status == "fails" for remark in remarks)
     if is_ready:
         to.print("  Ready. Save it in Jupyter if you have not, then upload this file, or commit and push it:")
     else:
@@ -100,43 +100,43 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
     return is_ready
 
 
-def findings_of(report: NotebookReport) -> Iterator[Finding]:
+def remarks_of(report: NotebookReport) -> Iterator[Remark]:
     """What a check says about handing in: cells, questions that are left, public checks."""
     if unsaved := unsaved_line(report.notebook):
-        yield Finding("fails", unsaved)
+        yield Remark("fails", unsaved)
     if report.cells:
-        yield Finding(
+        yield Remark(
             "fails", "Not all cells run: mend or delete those named below, because Jupyter stops there."
         )
     else:
-        yield Finding("passes", "All cells run from top to bottom in a fresh Python.")
+        yield Remark("passes", "All cells run from top to bottom in a fresh Python.")
     asked = [answer for answer in report.questions if answer.question.id != END_TASK]
     left = [answer.question.id for answer in asked if answer.status in {"untouched", "missing"}]
     failed = [answer.question.id for answer in report.questions if answer.status == "fails"]
     if left:
-        yield Finding("fails", f"Not started, or not defined: {', '.join(left)}. They would earn nothing.")
-    else:
-        yield Finding("passes", "No question is as it was handed out.")
+        yield Remark("fails", f"Not started, or not defined: {', '.join(left)}. They would earn nothing.")
+    elif report.notebook.handed_out is not None:
+        yield Remark("passes", "No question is as it was handed out.")
     if failed:
         look = f"{COMMAND} check {report.notebook.argument} {failed[0]}"
-        yield Finding("fails", f"The public check does not pass: {', '.join(failed)}. Look: {look}")
+        yield Remark("fails", f"The public check does not pass: {', '.join(failed)}. Look: {look}")
     elif len(left) < len(asked):
-        yield Finding("passes", "The public checks pass." if not left else "The other public checks pass.")
+        yield Remark("passes", "The public checks pass." if not left else "The other public checks pass.")
 
 
-def _about_names(report: NotebookReport, rivals: Sequence[str]) -> Iterator[Finding]:
+def _about_names(report: NotebookReport, rivals: Sequence[str]) -> Iterator[Remark]:
     """The file's name, which grading does not need, and copies, which may be mixed up."""
     name = f"{report.notebook.stem}.ipynb"
     if report.notebook.document.path.name == name:
-        yield Finding("passes", "The file has the name it was handed out with.")
+        yield Remark("passes", "The file has the name it was handed out with.")
     else:
-        yield Finding(
+        yield Remark(
             "unchecked",
             f"It was handed out as {terminal_text(name)}. The grader knows it all the same, people may not.",
         )
     if rivals:
         others = ", ".join(map(terminal_text, rivals))
-        yield Finding(
+        yield Remark(
             "unchecked",
             f"For the same assignment there is {others}. Where you hand in both, the last saved one counts.",
         )

@@ -25,6 +25,7 @@ from grader.text import without_controls
 _MOST_PRINTED = 4_000  # characters that are kept of what a call prints
 _MOST_WARNINGS = 5
 _AGAIN = 1.0  # seconds until a call that goes on is stopped again
+_UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,18 @@ class CellRun:
     given: frozenset[str]  # the names that it gave a value, or deleted
     ended: float  # when, in seconds since the epoch
     id: str  # of the cell, where the front end tells it; else empty
+
+    def is_about(self, function: str, cell_id: str) -> bool:
+        """Whether the cell defines a function, or would if Python could parse it.
+
+        What cannot be parsed is known by its id or, where there is none, by a line such as ``deff f(x):``.
+        """
+        if defines(self.source, function):
+            return True
+        if self.failure is None or self.failure.kind not in _UNPARSED:
+            return False
+        heads = (line.strip() for line in self.source.splitlines())
+        return self.id == cell_id if self.id else any(f"{function}(" in h and h.endswith(":") for h in heads)
 
     def is_outdated(self, function: str, path: Path) -> bool:
         """Whether a notebook's file, saved since, holds another version of this cell, by the function in it.
@@ -49,7 +62,7 @@ class CellRun:
         except (OSError, NotebookError):
             return False
         saved = [cell.source.strip() for cell in cells if defines(cell.source, function)]
-        return bool(saved) and saved[-1] != self.source.strip()
+        return bool(saved) and self.source.strip() not in saved
 
 
 class CellLog:
@@ -63,9 +76,9 @@ class CellLog:
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
 
-    def last_run(self, function: str) -> CellRun | None:
-        """The last run of a cell that defines a function."""
-        return next((run for run in reversed(self._runs) if defines(run.source, function)), None)
+    def last_run(self, function: str, cell_id: str) -> CellRun | None:
+        """The last run of a cell that defines a function, or was to; the id is of its cell as handed out."""
+        return next((run for run in reversed(self._runs) if run.is_about(function, cell_id)), None)
 
     def has_run(self, cell_id: str) -> bool:
         """Whether a cell ran to its end, by its id; False also where that is not known."""
@@ -91,7 +104,10 @@ class StoppedError(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `StoppedError` in this thread after so many seconds, and again until the call heeds it."""
+    """Raise `StoppedError` in this thread after so many seconds; where there is an alarm, each second again.
+
+    A call that catches whatever is raised goes on all the same.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and hasattr(signal, "setitimer"):
 
@@ -118,13 +134,18 @@ def time_limit(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-@dataclass
+@dataclass(eq=False)
 class Printed(io.TextIOBase):
     """The beginning of what a call printed, and of its warnings, each of these once."""
 
     text: str = ""
     lines: int = 0
     warned: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.text or self.warned)
 
     @property
     def summary(self) -> str:

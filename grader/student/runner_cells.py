@@ -60,7 +60,6 @@ def _check_question(
         status = answer_status(question["stub"], function, notebook.names, notebook.sources)
     write({"question": identity, "status": status})
     is_run = status == "answered" or (status == "untouched" and request["in_full"])
-    watch = last.watch if request["in_full"] else _as_it_is
     file = f"<public check of {identity}>"
     tests = tests_in(question["source"], file) if is_run else []
     # In the modes of a fresh notebook. Between tests nothing is put back, as in Jupyter: the next test
@@ -70,24 +69,18 @@ def _check_question(
     for number, test in enumerate(tests):
         write({"question": identity, "test": number})
         faulthandler.dump_traceback_later(request["seconds"], exit=True, file=watchdog)
-        failure = _run_test(test, watch, file, notebook)
+        failure = _run_test(test, last if request["in_full"] else None, file, notebook)
         faulthandler.cancel_dump_traceback_later()
         write({"question": identity, "test": number, "failure": failure})
     if request["in_full"]:
         write({"question": identity, "graph": last.graph})
 
 
-def _as_it_is(answer: Any) -> Any:
-    return answer
-
-
-def _run_test(
-    test: OtterTest, watch: Callable[[Any], Any], file: str, notebook: Notebook
-) -> dict[str, Any] | None:
+def _run_test(test: OtterTest, last: LastCall | None, file: str, notebook: Notebook) -> dict[str, Any] | None:
     """What went wrong in a test from this file; None where it passed."""
     try:
         with warnings.catch_warnings():
-            test.run(notebook.names, watch)
+            test.run(notebook.names, last)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
         return _failure(error, file, notebook)
     return None

@@ -33,16 +33,16 @@ def unsaved_line(notebook: StudentNotebook) -> str | None:
         saved = path.stat().st_mtime
     except OSError:
         return None
-    newer = []
-    for question, noted in _noted(path).items():
-        match noted:
+    newer, notes = [], _noted(path)
+    for question in notebook.questions:
+        match notes.get(question.id):
             case [str(source), float(ended)] if ended > saved and source.strip() not in cells:
-                newer.append(question)
+                newer.append(question.id)
     if not newer:
         return None
     return (
         f"Not saved since: in Jupyter you checked other code of {', '.join(newer)} than {notebook.name} has."
-        " Save the notebook there."
+        " Save the notebook there, if it is still open."
     )
 
 

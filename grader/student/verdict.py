@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markdown_it import MarkdownIt
 
 from grader.course.assignment import END_TASK, name_of
 from grader.graphs.model import Graph
@@ -121,6 +122,11 @@ class Verdict:
                 yield from (f"    {line}" for line in [place_of(failure)] if line)
         if afterword := self.afterword:
             yield f"  {afterword}"
+        for number, hint in enumerate(self.hints, start=1):
+            yield f"  Hint {number}: {hint.text}"
+        if self.printed.is_any:
+            yield f"  {self.printed.summary}:"
+            yield self.printed.shown
 
     def _repr_html_(self) -> str:
         return _page([self])
@@ -165,6 +171,6 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters.update(prose=html_text)
+    pages.filters.update(prose=html_text, markdown=MarkdownIt("commonmark", {"html": False}).render)
     pages.globals.update(explanation=explanation, picture=lambda graph: XRay("", graph).html())
     return pages.get_template("check.html")

@@ -59,7 +59,7 @@ def watch_folder(folder: Path, seconds: float) -> None:
     A cell, or a test, may take so many seconds.
     """
     paths = notebooks_in(folder)
-    newest = max(paths, key=lambda path: path.stat().st_mtime)
+    newest = max(paths, key=lambda path: _stamp(path) or (0, 0))
     to = console()
     close_keyboard = open_keyboard() if to.is_terminal else None
 
@@ -163,7 +163,9 @@ class Watcher:
         else:
             self._shown = self._last[path] = report
             following = report.next_question or report.questions[0]
-            self._focus.setdefault(path, following.question.id)
+            known = {answer.question.id for answer in report.questions}
+            if self._focus.get(path) not in known:
+                self._focus[path] = following.question.id
             self._print(report, before)
         self._pool.prepare()
 

@@ -71,6 +71,8 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
     )
     shown = fitted(graph, modules, limit)
     notes = [f"Not drawn: {left_out}."] if left_out else []
+    if given.is_cut:
+        notes.append(f"Only the first {MOST:,} of the tensors are looked at.")
     if any(isinstance(node, Folded) for node in shown.nodes):
         notes.append(_FOLDED)
     if given.modules and not graph.nodes:

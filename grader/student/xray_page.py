@@ -73,7 +73,11 @@ class XRayPage:
             def log_message(self, *_: object) -> None:
                 """Say nothing: the terminal is the student's."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                """Say nothing of a browser that has gone."""
+
+        server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}{path}"
 

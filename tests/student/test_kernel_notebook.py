@@ -13,6 +13,7 @@ from grader.student.notebook import open_notebook
 from grader.student.unsaved import unsaved_line
 
 ROOT = Path(__file__).resolve().parents[2]
+RIGHT = ANSWERS["q1"]
 FIRST = 'import torch\nfrom grader.notebook import Notebook\ngrader = Notebook("01_small.ipynb")'
 CHECK = 'grader.check("q1")'
 #: Runs cells in IPython, and writes what each check that is a cell's last line gives back.
@@ -70,7 +71,7 @@ CASES = [
         "something else returned",
         ["def leaf(n):\n    return [n]", 'grader.check("q2")'],
         "fails",
-        "What leaf returned is of type list, and the check cannot go on: AttributeError: 'list' object has",
+        "The check cannot go on: AttributeError: 'list' object has ... (leaf returned something of type list)",
     ),
     (
         "an error of torch",
@@ -100,6 +101,14 @@ CASES = [
         "stale",
         "did not run: it stopped with SyntaxError ... In memory is still your old function, which passes.",
     ),
+    (
+        "an old function, by its misspelt def",
+        [RIGHT, "deff double(x):\n    pass", CHECK],
+        "stale",
+        "your old function",
+    ),
+    ("right again", [RIGHT, CHECK], "passes", "✔ Two becomes four."),
+    ("an old function again", ["def double(x):\n    return (x", CHECK], "stale", "did not run"),
     ("an old function, and the first cell again", [FIRST, CHECK], "stale", "your old function, which passes"),
     (
         "an old function after an error above",
@@ -134,7 +143,7 @@ CASES = [
     ("no name", ["grader.check()"], "", 'Name a question, as in grader.check("q1"): this notebook'),
     ("unknown question", ['grader.check("q9")'], "", "There is no q9; this notebook has q1 to q3."),
     ("no question at all", ["grader.check(None)"], "", "There is no None; this notebook has q1 to q3."),
-    ("Otter's export", ["grader.export()"], "", "export is not needed in this course: save the notebook"),
+    ("Otter's export", ["grader.export()"], "", "There is no grader.export here ... save the notebook"),
     (
         "all",
         [ANSWERS["q1"], ANSWERS["q2"], "grader.check_all()"],

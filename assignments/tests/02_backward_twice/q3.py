@@ -43,8 +43,9 @@ def guarded(test):
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("two_updates()"):
                 raise AssertionError(f"Keep the parameters of two_updates as they were: {error}") from None
-            what = f"What two_updates returned is of type {returned[0]}, and t" if returned else "T"
-            raise AssertionError(f"{what}he check cannot go on: {why}") from error
+            if returned:
+                why = f"{why} (two_updates returned something of type {returned[0]})"
+            raise AssertionError(f"The check cannot go on: {why}") from error
 
     return checked
 

@@ -43,8 +43,9 @@ def guarded(test):
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_learned_start()"):
                 raise AssertionError(f"Keep the parameters of train_learned_start as they were: {error}") from None
-            what = f"What train_learned_start returned is of type {returned[0]}, and t" if returned else "T"
-            raise AssertionError(f"{what}he check cannot go on: {why}") from error
+            if returned:
+                why = f"{why} (train_learned_start returned something of type {returned[0]})"
+            raise AssertionError(f"The check cannot go on: {why}") from error
 
     return checked
 

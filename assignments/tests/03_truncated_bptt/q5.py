@@ -39,8 +39,9 @@ def guarded(test):
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("Center()"):
                 raise AssertionError(f"Keep the parameters of Center as they were: {error}") from None
-            what = f"What Center returned is of type {returned[0]}, and t" if returned else "T"
-            raise AssertionError(f"{what}he check cannot go on: {why}") from error
+            if returned:
+                why = f"{why} (Center returned something of type {returned[0]})"
+            raise AssertionError(f"The check cannot go on: {why}") from error
 
     return checked
 

@@ -43,8 +43,9 @@ def guarded(test):
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("positive_part()"):
                 raise AssertionError(f"Keep the parameters of positive_part as they were: {error}") from None
-            what = f"What positive_part returned is of type {returned[0]}, and t" if returned else "T"
-            raise AssertionError(f"{what}he check cannot go on: {why}") from error
+            if returned:
+                why = f"{why} (positive_part returned something of type {returned[0]})"
+            raise AssertionError(f"The check cannot go on: {why}") from error
 
     return checked
 

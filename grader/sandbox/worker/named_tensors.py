@@ -38,12 +38,13 @@ class Given:
         self.owners: list[int | None] = []  # of each tensor the index of its module; None for any other
         self.modules: list[Module] = []  # in the order of ``named_modules``, and each once
         self.others: list[tuple[str, Any]] = []  # what is, or holds, no tensor
+        self.is_cut = False  # whether there is more than is read
         self._seen: set[int] = set()
         for name, value in named.items():
             self._add(name, value, 0)
 
     def _add(self, name: str, value: Any, depth: int) -> None:
-        if len(self.tensors) + len(self.others) >= MOST:
+        if self._is_full():
             return
         if is_tensor(value):
             self._add_tensor(name, value, None)
@@ -67,12 +68,18 @@ class Given:
             places[prefix] = index = len(self.modules)
             self.modules.append(Module(prefix[:-1], class_name(_type(part)), parent))
             for key, held in members(part, "_parameters"):
+                if self._is_full():
+                    return
                 if is_tensor(held):
                     self._add_tensor(f"{prefix}{key}", held, index)
                 else:  # such as the parameter of a lazy module before its first call
                     self.others.append((f"{prefix}{key}"[:_MAX_NAME], held))
         if len(self.tensors) + len(self.others) == before:
             self.others.append((name[:_MAX_NAME], value))
+
+    def _is_full(self) -> bool:
+        self.is_cut = self.is_cut or len(self.tensors) + len(self.others) >= MOST
+        return self.is_cut
 
     def _add_tensor(self, name: str, tensor: Any, owner: int | None) -> None:
         self.tensors.append((name[:_MAX_NAME], tensor))
