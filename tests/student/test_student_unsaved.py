@@ -32,7 +32,8 @@ def test_code_that_was_checked_and_is_not_in_the_file_is_said(source, ended, is_
     """It is said of a cell that ran after the save and is not in the file; never of one that may be older."""
     note_check(path, "q2", ANSWERS["q2"], SAVED - 5.0)
     note_check(path, "q1", source, ended)
-    said = f"in Jupyter you checked other code of q1 than {STEM}.ipynb has. Save the notebook there, if it is still open."
+    where = f"in Jupyter you checked other code of q1 than {STEM}.ipynb has"
+    said = f"{where}. Save the notebook there, if it is still open."
     assert unsaved_line(open_notebook(path)) == (f"Not saved since: {said}" if is_unsaved else None)
 
 
