@@ -187,12 +187,11 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
                 raise
             except StoppedError as error:
                 late = {"text": f"was stopped after {seconds:g} s", "meaning": ""}
-                failure = Failure(**{**failure_of(error, file, names), **late})
+                found.append((said.title, Failure(**{**failure_of(error, file, names), **late})))
+                break  # as in a terminal, where a test that takes too long is the last
             except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
                 failure = Failure(**failure_of(error, file, names))
             found.append((said.title, failure))
-            if failure and failure.kind == StoppedError.__name__:
-                break  # as in a terminal, where a test that takes too long is the last
     return _Run(tuple(found), printed, read_graph(last.graph) if last.graph else None)
 
 

@@ -238,11 +238,9 @@ def explanation(failure: Failure) -> Iterator[str]:
     lines = failure.text.splitlines() or ["it failed without a word"]
     if not failure.said:
         lines[0] = f"Your code {lines[0]}"
-    meaning = failure.meaning
-    if meaning:
-        lines.append(
-            f"{meaning[:1].upper()}{meaning[1:]}" + ("" if meaning.endswith((".", "?", "!")) else ".")
-        )
+    if meaning := failure.meaning:
+        end = "" if meaning.endswith((".", "?", "!")) else "."
+        lines.append(f"{meaning[:1].upper()}{meaning[1:]}{end}")
     yield from map(terminal_line, lines)
 
 

@@ -25,7 +25,6 @@ from grader.text import without_controls
 _MOST_PRINTED = 4_000  # characters that are kept of what a call prints
 _MOST_WARNINGS = 5
 _AGAIN = 1.0  # seconds until a call that goes on is stopped again
-_UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class CellRun:
 
     source: str
     failure: Failure | None
+    began: bool  # whether it came to run at all: what Python cannot parse does not
     given: frozenset[str]  # the names that it gave a value, or deleted
     ended: float  # when, in seconds since the epoch
     id: str  # of the cell, where the front end tells it; else empty
@@ -45,7 +45,7 @@ class CellRun:
         """
         if defines(self.source, function):
             return True
-        if self.failure is None or self.failure.kind not in _UNPARSED:
+        if self.began:
             return False
         heads = (line.strip() for line in self.source.splitlines())
         return self.id == cell_id if self.id else any(f"{function}(" in h and h.endswith(":") for h in heads)
@@ -94,8 +94,9 @@ class CellLog:
             failure = Failure(**failure_of(error, getattr(error, "filename", None) or "", self._names))
         after = {name: id(value) for name, value in self._names.items()}
         given = frozenset(name for name, _ in self._before.items() ^ after.items())
+        began = result.error_before_exec is None
         cell = getattr(result.info, "cell_id", None) or ""
-        self._runs.append(CellRun(result.info.raw_cell or "", failure, given, time.time(), cell))
+        self._runs.append(CellRun(result.info.raw_cell or "", failure, began, given, time.time(), cell))
 
 
 class StoppedError(BaseException):

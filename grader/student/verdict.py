@@ -119,7 +119,8 @@ class Verdict:
             yield f"  {_SHOWN['fails' if failure else 'passes'][0]} {title}"
             if failure:
                 yield from (f"    {line}" for line in explanation(failure))
-                yield from (f"    {line}" for line in [place_of(failure)] if line)
+                if failure.code:
+                    yield terminal_line(f"    {where(failure)}: {failure.code}")
         if afterword := self.afterword:
             yield f"  {afterword}"
         for number, hint in enumerate(self.hints, start=1):
@@ -136,30 +137,28 @@ class Verdict:
 class Verdicts:
     """The verdicts of several questions."""
 
-    all: list[Verdict]
+    verdicts: list[Verdict]
 
     @property
     def summary(self) -> str:
         """How many questions pass; what an older function does counts for nothing."""
         found = (
             replace(verdict.found, status="fails") if verdict.status == "stale" else verdict.found
-            for verdict in self.all
+            for verdict in self.verdicts
         )
         return counted([*found])
 
     def __repr__(self) -> str:
-        return "\n".join([self.summary, *map(repr, self.all)])
+        return "\n".join([self.summary, *map(repr, self.verdicts)])
 
     def _repr_html_(self) -> str:
-        return _page(self.all, self.summary)
+        return _page(self.verdicts, self.summary)
 
 
-def place_of(failure: Failure) -> str:
-    """The student's own line, with the function that it stands in; empty where no line is known."""
-    if not failure.code:
-        return ""
+def where(failure: Failure) -> str:
+    """Which line of the student's own it is about, and the function in which that stands."""
     within = f"in {failure.function}, " if failure.function else ""
-    return terminal_line(f"{within}line {failure.line} of its cell: {failure.code}")
+    return f"{within}line {failure.line} of its cell"
 
 
 def _page(verdicts: Sequence[Verdict], sentence: str = "") -> str:
@@ -176,5 +175,5 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     pages.filters.update(prose=html_text, markdown=MarkdownIt("commonmark", {"html": False}).render)
-    pages.globals.update(explanation=explanation, picture=lambda graph: XRay("", graph).html())
+    pages.globals.update(explanation=explanation, where=where, picture=lambda graph: XRay("", graph).html())
     return pages.get_template("check.html")
