@@ -27,36 +27,69 @@ if TYPE_CHECKING:
     from grader.checks.cases import assert_updates, cases, chunks, steps
     from grader.checks.check import points, raised
     from grader.checks.comparison import assert_close, assert_returned, assert_runs, is_close
+    from grader.checks.contract import (
+        assert_backward,
+        assert_every_case,
+        assert_kept,
+        assert_ordinary,
+        assert_values,
+    )
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
     from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
+    from grader.course.contract import contract
+    from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
     from grader.course.probes import picture, probe
     from grader.student.xray import xray
 
 __all__ = [
     "__version__",
+    "assert_backward",
     "assert_changed",
     "assert_close",
+    "assert_every_case",
     "assert_gradients",
+    "assert_kept",
+    "assert_ordinary",
     "assert_returned",
     "assert_runs",
     "assert_untouched",
     "assert_updates",
+    "assert_values",
     "blaming_changes",
     "cases",
     "chunks",
+    "contract",
+    "data",
     "how_it_differs",
+    "inputs",
     "is_close",
+    "network",
+    "number",
+    "optimizer",
+    "own",
+    "pairs",
     "picture",
     "points",
     "probe",
     "raised",
     "steps",
+    "target",
+    "tensor",
     "xray",
 ]
 
 #: The module of each name above.
 _HOMES = {
+    **dict.fromkeys(
+        ("assert_backward", "assert_every_case", "assert_kept", "assert_ordinary", "assert_values"),
+        "grader.checks.contract",
+    ),
+    "contract": "grader.course.contract",
+    **dict.fromkeys(
+        ("data", "inputs", "network", "number", "optimizer", "own", "pairs", "target", "tensor"),
+        "grader.course.kinds",
+    ),
     **dict.fromkeys(("points", "raised"), "grader.checks.check"),
     **dict.fromkeys(
         ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.checks.comparison"

@@ -40,6 +40,14 @@ def snap(tensor: Any) -> Any:
     Does not see: hooks and attributes (`untouched` does), and the elements of sparse and meta tensors.
     """
 
+def note(value: Any) -> None:
+    """`note(x)`: remembers what a function or a network of the check file was called with, for a contract
+    with `notes=["given"]`; nothing leads from there to what is remembered
+
+    Args:
+        value: a tensor is remembered as it is now.
+    """
+
 def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
     """`state(x)`: a module: `{"parameters": {name: snap}, "buffers": {name: snap}}`; an optimizer:
     `{"groups": [[snap]], "state": [{key: snap}]}`

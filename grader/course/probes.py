@@ -7,15 +7,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from grader.checks.observation import Observation
 from grader.course.probe_source import ProbeSource
 from grader.errors import CourseError
-
-if TYPE_CHECKING:
-    from grader.checks.observation import Observation
+from grader.sandbox.evidence import ProbeOutcome
 
 #: The names of a check file's module that hold its probes and pictures, in their order there.
 _PROBES, _PICTURES = "__probes__", "__pictures__"
@@ -80,6 +79,10 @@ class Probe:
     def attributes(self) -> frozenset[str]:
         """Attribute names that the probe and its helpers use, the student's functions among them."""
         return frozenset().union(*(part.attributes for part in self.parts()))
+
+    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Observation:
+        """What a check reads: the facts of a submission beside those of the reference."""
+        return Observation(self.name, seen, expected)
 
     def seed(self, run_seed: int, stem: str) -> int:
         """The seed of this probe in a run: the same for every submission, unknown before the run."""

@@ -170,7 +170,7 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence, answers: Evidence)
     functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
-        error = error_of(functions[check.id], observations_of(check, seen, expected))
+        error = error_of(functions[check.id], observations_of(rubric, check, seen, expected))
         if error is not None:
             unsound.setdefault(str(cause_of(error, rubric.path.parent)), check.id)
     if unsound:

@@ -127,9 +127,14 @@ class _Collection:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]
 
 
-def observations_of(check: Check, seen: Evidence, expected: Evidence) -> dict[str, Observation]:
+def observations_of(
+    rubric: Rubric, check: Check, seen: Evidence, expected: Evidence
+) -> dict[str, Observation]:
     """What a check is called with: for each probe that it names, what was seen and what is expected."""
-    return {p: Observation(p, seen.outcome(p), expected.outcome(p)) for p in check.probes}
+    return {
+        name: rubric.probes[name].observation(seen.outcome(name), expected.outcome(name))
+        for name in check.probes
+    }
 
 
 def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> BaseException | None:
@@ -151,7 +156,7 @@ def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> B
 def _verdict(
     rubric: Rubric, check: Check, function: CheckFunction, evidence: Evidence, reference: Evidence
 ) -> Verdict:
-    folder, observations = rubric.path.parent, observations_of(check, evidence, reference)
+    folder, observations = rubric.path.parent, observations_of(rubric, check, evidence, reference)
     try:
         error = error_of(function, observations)
     except CourseError as course_error:

@@ -50,7 +50,7 @@ class LiveSubject:
         seen = self._evidence.outcome(probe)
         if status != "answered":
             seen = NoFacts(UNANSWERED[status].format(name=function))
-        return Observation(probe, seen, expected.outcome(probe))
+        return rubric.probes[probe].observation(seen, expected.outcome(probe))
 
     @cached_property
     def _evidence(self) -> Evidence:

@@ -17,9 +17,9 @@ from msgspec.structs import asdict
 
 from grader.sandbox.facts import Count, Exact, Int, Other, Raised, Tensor, Text
 
-MAX_ITEMS = 60_000
+MAX_ITEMS = 300_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
-MAX_TENSORS = 600
+MAX_TENSORS = 3_500
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 _MAX_GRADIENTS = 4  # of a tensor's gradient, that gradient's own, ...
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -16,8 +16,8 @@ import struct
 import time
 from typing import Any
 
-MAX_FRAME = 1 << 20
-MAX_TOTAL = 4 << 20
+MAX_FRAME = 4 << 20
+MAX_TOTAL = 16 << 20
 
 
 class WireError(Exception):

@@ -19,10 +19,10 @@ from .torch_objects import is_tensor, memory_key, numel, read_grad, storage_of, 
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-MAX_ALL_ELEMENTS = 20_000  # of one answer
+MAX_ALL_ELEMENTS = 100_000  # of one answer
 MAX_DEPTH = 10
-MAX_ITEMS = 3_000
-MAX_TENSORS = 500
+MAX_ITEMS = 20_000
+MAX_TENSORS = 3_000
 MAX_ALL_TEXT = 100_000  # of one answer
 CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 

@@ -24,11 +24,14 @@ _generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.m
 _sha256 = hashlib.sha256
 _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
+_overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
+_equal = torch.equal
 
 
 def begin_probe(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
+    _overwritten[:] = [False]
 
 
 def derived(seed: int, use: bytes) -> int:
@@ -73,12 +76,20 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
     cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
+    handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
-        arrived = ways[by](output, tuple(asked.values()), cotangent) if asked else ()
+        arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
         return Raised(error)
+    _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
+
+
+def was_overwritten() -> bool:
+    """Whether a gradient that went back was written to on its way, since this was asked last."""
+    answer, _overwritten[0] = _overwritten[0], False
+    return answer
 
 
 def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 #: it is exact, as sums and products of whole numbers are.
 _BITS = {torch.float32: (torch.int32, (1 << 12) - 1), torch.float64: (torch.int64, (1 << 29) - 1)}
 _UNITS = 2
+_in_force: list[Moved] = []
 _DRAWS = torch.Tag.nondeterministic_seeded
 
 
@@ -31,6 +32,14 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._generator = torch.Generator().manual_seed(seed)
         self.has_begun = False
+
+    def __enter__(self) -> Any:
+        _in_force[:] = [self]
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: object) -> None:
+        _in_force.clear()
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -61,8 +70,19 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensor.copy_(torch.addcmul(values, values, signs * rounded, value=size).view(tensor.shape))
 
 
+def is_in_force() -> bool:
+    """Whether results may be moved in this probe."""
+    return bool(_in_force)
+
+
+def pause() -> None:
+    """Inputs that are made from here on stay what they are, until a name of the notebook is taken again."""
+    for movement in _in_force:
+        movement.has_begun = False
+
+
 class Beginning:
-    """The notebook's names as the probe sees them; the first that it takes begins the movement."""
+    """The notebook's names as the probe sees them; each that it takes begins the movement."""
 
     def __init__(self, student: Any, movement: Moved) -> None:
         self.__student, self.__movement = student, movement

@@ -21,8 +21,10 @@ from . import (
     REQUEST,
     audit,
     cells,
+    contract,
     errors,
     facts,
+    kinds,
     probe_api,
     torch_state,
 )
@@ -197,7 +199,12 @@ class Service:
         """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)
-        words.update(probe_api.WORDS, __builtins__=dict(_builtins))
+        words.update(
+            probe_api.WORDS,
+            observe_cases=contract.observe_cases,
+            note=kinds.note,
+            __builtins__=dict(_builtins),
+        )
         loaded = _load(_decode(code))
         _exec(loaded, words)
         torch_state.capture_probe(loaded, module)

@@ -118,16 +118,16 @@ class _Recorder:
             "kind": "module",
             "class": self._number(kind),
             "training": held.get("training") is True,
-            "hooks": self._hooks([table for name, table in held.items() if name.endswith("hooks")]),
-            "attributes": sorted(names),
+            "hooks": self._hooks(_tables_of_hooks(held)),
+            "attributes": names,
             "persistent": sorted(buffers - (left_out if _type(left_out) is set else set())),
         }
         in_tables = [pair for table in _TABLES for pair in items_of(held.get(table))]
-        others = [(n, held[n]) for n in names if not n.startswith("_") and n != "training"]
+        others = [(n, held[n]) for n in names if n[:1] != "_" and n != "training"]
         return entry, [(f".{name}", part) for name, part in in_tables + others]
 
     def _optimizer(self, kind: type, held: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
-        hooks = self._hooks([table for name, table in held.items() if name.endswith("hooks")])
+        hooks = self._hooks(_tables_of_hooks(held))
         state = [
             value if _type(value) is dict else dict(items_of(value))
             for _, value in items_of(held.get("state"))
@@ -148,8 +148,13 @@ class _Recorder:
 
     def _hooks(self, tables: list[Any]) -> list[int]:
         """The numbers of the hooks in some tables; a hook with options stands in several of them."""
-        hooks = (hook for table in tables for _, hook in items_of(table))
-        return sorted(self._number(hook) for hook in hooks if not isinstance(hook, bool))
+        hooks = [hook for table in tables for _, hook in items_of(table)]
+        return sorted(self._number(hook) for hook in hooks if not isinstance(hook, bool)) if hooks else []
+
+
+def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:
+    """The tables of hooks, of which most are empty, among the attributes of a module or an optimizer."""
+    return [table for name, table in held.items() if name[-5:] == "hooks" and table]
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:

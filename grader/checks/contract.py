@@ -1,0 +1,430 @@
+"""Judges what a function did in the cases of a contract; the reference shows what is right.
+
+A case of ordinary inputs comes first, then each unusual kind alone, then cases of several unusual kinds. A
+failure is told of the case with the fewest unusual kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import combinations
+from typing import Any
+
+from grader.checks.comparison import assert_close, is_close
+from grader.checks.diagnosis import finding_of
+from grader.checks.finding import FailedCheckError, Finding, wrong
+from grader.checks.gradients import assert_gradients
+from grader.checks.observation import Observation
+from grader.checks.untouched import changed_parts
+from grader.errors import CourseError
+from grader.sandbox.evidence import ProbeOutcome
+from grader.sandbox.facts import Raised, Tensor
+
+ORDINARY = "With ordinary inputs it is right."
+#: Of a thing that changes, what only says that it was written to.
+_TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: its unusual kinds by factor, and how a sentence about it begins."""
+
+    unusual: Mapping[str, str]
+    words: Mapping[str, str]  # of each unusual kind
+    may_raise: bool = False
+
+    def told(self, factors: Collection[str] | None = None) -> str:
+        """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only."""
+        named = [key for key in self.unusual if factors is None or key in factors]
+        of_things: dict[str, list[str]] = {}
+        when = []
+        for key in named:
+            if key.startswith(("call.", "all.")):
+                when.append(self.words[key])
+            else:
+                of_things.setdefault(key.partition(".")[0], []).append(self.words[key])
+        where = [f"{thing} {' and '.join(words)}" for thing, words in of_things.items()]
+        parts = [f"where {' and '.join(where)}" if where else "", *when]
+        text = ", ".join(filter(None, parts))
+        return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a contract says of right and wrong, and in which words.
+
+    Attributes:
+        free: patterns of ``path:part`` that are up to the answer.
+        may: those that may stay as they were, or be as the reference leaves them.
+        result: what is said of a wrong result, with its hint behind a blank line.
+        because: explanations of wrong gradients, as ``assert_gradients`` takes them.
+        becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
+        kept: the hint with whatever should have stayed as it was.
+        of: the name of what goes back.
+        history: whether the result has one counts, and whether it is an inference tensor.
+        owns: the result has memory of its own.
+    """
+
+    cases: tuple[Case, ...]
+    free: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    result: str = "What came back is wrong."
+    because: Mapping[str, Any] = field(default_factory=dict)
+    becomes: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+    of: str = "the result"
+    owns: bool = True
+    all_digits: bool = False
+    strict: bool = False
+    none_is_zero: bool = True
+    history: bool = False
+    notes: tuple[str, ...] = ()
+    used: str = "What came back does not do what it should."
+    waiting: str = ""
+
+
+class Contracted(Observation):
+    """What was seen and expected in the cases of a contract; the value of its fixture."""
+
+    def __init__(self, terms: Terms, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
+        super().__init__(probe, seen, expected)
+        self.terms = terms
+
+    @property
+    def expected(self) -> list[dict[str, Any]]:
+        """The facts of the reference; CourseError where it raises, and not for an error of the caller's."""
+        facts: list[dict[str, Any]] = super().expected
+        for case, right in zip(self.terms.cases, facts, strict=True):
+            if isinstance(right["raised"], Raised) and not case.may_raise:
+                told = finding_of(right["raised"], "raised").sentence
+                raise CourseError(
+                    f"the reference raises an error. {case.told() or 'Ordinary inputs'}: {told}"
+                )
+        return facts
+
+    @property
+    def seen(self) -> list[dict[str, Any]]:
+        """The facts of the submission, one for each case; FailedCheckError if there are none."""
+        facts = self.in_any_form
+        if not isinstance(facts, list) or len(facts) != len(self.terms.cases):
+            raise wrong("What came back of your function has no form that can be judged.", kind="form")
+        return facts
+
+    @property
+    def mismatch(self) -> None:
+        """None: each case is judged in whatever form it came."""
+
+
+_Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
+
+
+def assert_ordinary(contracted: Contracted) -> None:
+    """Fail unless all is right with ordinary inputs."""
+    _require(contracted.terms, contracted.seen[0], contracted.expected[0], _ASPECTS)
+
+
+def assert_values(contracted: Contracted) -> None:
+    """Fail unless in every case the right things come back, and what has to change becomes what it should."""
+    _assert_all(contracted, [_returned])
+
+
+def assert_backward(contracted: Contracted) -> None:
+    """Fail unless in every case a loss goes back from the result as it should."""
+    _assert_all(contracted, [_went_back])
+
+
+def assert_kept(contracted: Contracted) -> None:
+    """Fail unless in every case all else stays as it was, and the result has memory of its own."""
+    _assert_all(contracted, [_stayed])
+
+
+def assert_every_case(contracted: Contracted) -> None:
+    """Fail unless all is right in every case."""
+    _assert_all(contracted, _ASPECTS)
+
+
+def _first(
+    terms: Terms, seen: dict[str, Any], right: dict[str, Any], judges: Collection[_Judge]
+) -> Finding | None:
+    """What is found in a case first, or None."""
+    if seen == right:
+        return None
+    try:
+        return next((found for judge in judges for found in judge(terms, seen, right)), None)
+    except FailedCheckError as failed:
+        return failed.finding
+
+
+def _require(terms: Terms, seen: dict[str, Any], right: dict[str, Any], judges: Collection[_Judge]) -> None:
+    found = _first(terms, seen, right, judges)
+    if found is not None:
+        raise FailedCheckError(found)
+
+
+def _assert_all(contracted: Contracted, judges: Collection[_Judge]) -> None:
+    terms, expected = contracted.terms, contracted.expected
+    sides = list(zip(contracted.seen, expected, strict=True))
+    _require(terms, *sides[0], [_did_not_stop, *judges])
+    found = {
+        n: finding for n, (seen, right) in enumerate(sides) if (finding := _first(terms, seen, right, judges))
+    }
+    if not found:
+        return
+    number, factors = _plainest(terms.cases, found)
+    case = terms.cases[number].told(factors)
+    finding = found[number]
+    is_right = _first(terms, *sides[0], _ASPECTS) is None
+    told = f"{finding.sentence} {ORDINARY}" if is_right else finding.sentence
+    raise FailedCheckError(
+        replace(finding, sentence=told, case=case, group=f"{case} {finding.group}".strip())
+    )
+
+
+def _plainest(cases: tuple[Case, ...], found: Mapping[int, Finding]) -> tuple[int, set[str]]:
+    """The failed case with the fewest unusual kinds, and those of them that no case without a failure has.
+
+    A pair of kinds is the cause only where no case that has both is right. So the smallest sets of kinds that
+    occur in failed cases alone remain; the set of the most failures is named.
+    """
+    number = min(found, key=lambda n: len(cases[n].unusual))
+    if len(cases[number].unusual) <= 1:
+        return number, set(cases[number].unusual)
+    right = [set(case.unusual.items()) for n, case in enumerate(cases) if n not in found]
+    failed = {n: set(cases[n].unusual.items()) for n in found}
+    for size in (1, 2, 3):
+        causes = {
+            cause
+            for kinds in failed.values()
+            for cause in combinations(sorted(kinds), size)
+            if not any(kinds_of_right.issuperset(cause) for kinds_of_right in right)
+        }
+        if causes:
+            often = max(
+                sorted(causes), key=lambda cause: sum(kinds.issuperset(cause) for kinds in failed.values())
+            )
+            number = min((n for n in failed if failed[n].issuperset(often)), key=lambda n: len(failed[n]))
+            return number, {factor for factor, _ in often}
+    return number, set(cases[number].unusual)
+
+
+# --- what is found in one case
+
+
+def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """Errors, what came back, what has to change, and what networks did."""
+    yield from _raised(seen, right)
+    if right["raised"] is not None:
+        return
+    if "result" in right:
+        assert_close(
+            seen.get("result"),
+            right["result"],
+            terms.result,
+            strict=terms.strict,
+            all_digits=terms.all_digits,
+        )
+    for path_and_part, sentence in _parts(right["kept"]).items():
+        _assert_becomes(terms, path_and_part, sentence, seen, right)
+    for name in terms.notes:
+        mine, its = seen["notes"].get(name), right["notes"].get(name)
+        if name == "given":
+            yield from _of_given(mine, its)
+        elif mine != its:
+            yield _of_note(name, mine, its)
+    if "used" in right:
+        assert_close(seen.get("used"), right["used"], terms.used)
+
+
+def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """What stopped the call, or did not."""
+    yield from _raised(seen, right)
+
+
+def _raised(seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """What is wrong with the error of a call, or with there being one, or none."""
+    mine, its = seen["raised"], right["raised"]
+    if isinstance(mine, Raised) and its is None:
+        yield finding_of(mine, "unobserved")
+    elif isinstance(its, Raised) and not isinstance(mine, Raised):
+        yield Finding(
+            "wrong",
+            f"The caller's {its.type} does not reach the caller.",
+            takes_hint=True,
+            group="error swallowed",
+        )
+    elif (
+        isinstance(its, Raised)
+        and isinstance(mine, Raised)
+        and (mine.types, mine.text) != (its.types, its.text)
+    ):
+        told = f"An {mine.type} reaches the caller in place of the {its.type} that was raised."
+        yield Finding("wrong", told, takes_hint=True, group="another error")
+
+
+def _assert_becomes(
+    terms: Terms, path_and_part: str, sentence: str, seen: dict[str, Any], right: dict[str, Any]
+) -> None:
+    """Fail where a part that the reference changes did not become what it should."""
+    path, _, part = path_and_part.rpartition(":")
+    if part in _TRACES or _is_named(path_and_part, terms.free):
+        return
+    changed = path_and_part in _parts(seen["kept"])
+    if not changed and _is_named(path_and_part, terms.may):
+        return
+    told = next((text for rule, text in terms.becomes.items() if fnmatchcase(path_and_part, rule)), None)
+    mine, its = (_part_of(side["kept"]["after"].get(path), part) for side in (seen, right))
+    if not changed:
+        told = told or f"{path} should change, and stays as it is ({part})."
+        raise wrong(told, group=f"{path_and_part} stays")
+    if isinstance(its, Tensor):
+        assert_close(
+            mine, its, told or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
+        )
+    elif mine != its:
+        raise wrong(told or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
+
+
+def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
+    """A part of what ``untouched`` recorded of an object."""
+    if entry is None:
+        return None
+    if entry.get("kind") == "tensor":
+        tensor = entry["tensor"]
+        return tensor if part == "value" else tensor.grad if part == "grad" else getattr(tensor, part, None)
+    return entry.get(part)
+
+
+def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
+    """What a function of the caller's was called with."""
+    if len(mine) != len(its):
+        told = f"The caller's function is called {_times(len(mine))}, where {_times(len(its))} is right."
+        yield Finding("wrong", told, takes_hint=True, group="number of calls")
+    else:
+        assert_close(mine, its, "The caller's function is called with other things than it should be.")
+
+
+def _of_note(name: str, mine: Any, its: Any) -> Finding:
+    sentences = {
+        "calls": f"The network is called {_times(mine)}, and once for each need makes {_times(its)}.",
+        "copies": "A copy of the network computes in its place.",
+        "recorded": "Gradients are recorded while the network computes.",
+        "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
+        "left": "Activations of the network are still alive after the call.",
+    }
+    return Finding("wrong", sentences.get(name, f"{name}: {mine}"), takes_hint=True, group=f"notes {name}")
+
+
+def _times(counts: Any) -> str:
+    """As in ``once``, ``3 times``; of several networks the largest number."""
+    number = max(counts.values(), default=0) if isinstance(counts, Mapping) else counts
+    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """Gradients of the result, and of losses that waited."""
+    yield from _raised(seen, right)
+    if terms.history and "result" in right:
+        _assert_history(seen.get("result"), right["result"], terms.of)
+    if "gradients" in right:
+        is_single = "output" in right["gradients"]
+        sides = {"": "gradients"} if is_single else dict.fromkeys(right["gradients"], "")
+        for entry in sides:
+            mine, its = seen.get("gradients"), right["gradients"]
+            if entry:
+                mine, its = mine.get(entry) if isinstance(mine, dict) else None, its[entry]
+            values_are_right = is_close(seen.get("result"), right["result"])
+            assert_gradients(
+                mine,
+                its,
+                of=terms.of,
+                because=terms.because if values_are_right else {},
+                none_is_zero=terms.none_is_zero,
+                all_digits=terms.all_digits,
+            )
+    if right.get("incoming") is True and seen.get("incoming") is False:
+        told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
+        yield Finding("wrong", told, takes_hint=True, group="incoming")
+    for name, its in right.get("waiting", {}).items():
+        _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
+
+
+def _assert_history(mine: Any, its: Any, of: str) -> None:
+    """Fail where a tensor of the result has a history and should have none, or is an inference tensor."""
+    if isinstance(its, list | tuple | dict):
+        keys: Any = its if isinstance(its, dict) else range(len(its))
+        for key in keys:
+            _assert_history(_entry(mine, key), its[key], of)
+    elif isinstance(its, Tensor) and isinstance(mine, Tensor):
+        if mine.requires_grad and not its.requires_grad:
+            raise wrong(
+                f"{of[:1].upper()}{of[1:]} requires grad, and should have no history.", group="history"
+            )
+        if mine.version is None and its.version is not None:
+            raise wrong(
+                f"{of[:1].upper()}{of[1:]} is an inference tensor: no backward may save it.",
+                group="inference",
+            )
+
+
+def _entry(thing: Any, key: Any) -> Any:
+    """An entry, or None where there is none."""
+    try:
+        return thing[key]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _assert_waiting(terms: Terms, name: str, mine: Any, its: Any) -> None:
+    """Fail where a loss that was computed before the call goes back otherwise than it should."""
+    if isinstance(its["gradients"], Raised):
+        stays = not isinstance(mine, dict) or not isinstance(mine["gradients"], Raised)
+        told = f"A loss that was computed from the old values of {name} goes back, without an error."
+        if stays:
+            raise wrong(terms.waiting or told, group="waiting goes back")
+        if mine["gradients"].text.split(":")[0] != its["gradients"].text.split(":")[0]:
+            error = mine["gradients"]
+            raise wrong(
+                f"{told[:-1]} of torch's: {error.type}: {error.text[:100]}.", group="waiting raises another"
+            )
+        return
+    assert_gradients(mine, its, of=f"a loss that was computed from {name} before the call")
+
+
+def _stayed(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """What changed and should not have, even by a call that stopped, and whose memory the result lies in."""
+    mine, its = _parts(seen["kept"]), _parts(right["kept"])
+    for path_and_part, sentence in mine.items():
+        is_free = _is_named(path_and_part, (*terms.free, *terms.may))
+        if path_and_part not in its and not is_free and not _replaces(path_and_part, its):
+            yield Finding("wrong", sentence, terms.kept or None, takes_hint=True, group=path_and_part)
+    if right["raised"] is None and "memory" in right and terms.owns:
+        for place in [place for place in seen.get("memory", ()) if place]:
+            if place not in right["memory"]:
+                told = f"What came back lies in the memory of {place}: a write to either changes both."
+                yield Finding("wrong", told, terms.kept or None, takes_hint=True, group="memory")
+        if seen.get("shared") and not right["shared"]:
+            told = "Entries of what came back share memory: a write to one of them changes others."
+            yield Finding("wrong", told, terms.kept or None, takes_hint=True, group="shared memory")
+    if seen["earlier"] is not True and right["earlier"] is True and seen["raised"] is None:
+        told = "What an earlier call returned is something else after the next call."
+        yield Finding("wrong", told, takes_hint=True, group="earlier result")
+
+
+def _replaces(path_and_part: str, its: Mapping[str, str]) -> bool:
+    """Whether it is a mere trace of a write, at a thing that the reference writes to, too."""
+    path, _, part = path_and_part.rpartition(":")
+    return part in {"version", "history"} and f"{path}:value" in its
+
+
+def _parts(kept: Mapping[str, Any]) -> dict[str, str]:
+    """The sentences about what changed, by path and part."""
+    return changed_parts(kept)
+
+
+def _is_named(path_and_part: str, rules: Collection[str]) -> bool:
+    return any(fnmatchcase(path_and_part, rule) for rule in rules)
+
+
+_ASPECTS: tuple[_Judge, ...] = (_did_not_stop, _stayed, _returned, _went_back)

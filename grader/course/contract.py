@@ -1,0 +1,332 @@
+"""A contract: what may come in, said once; its cases, what travels to the worker, and what a check reads.
+
+The cases are the ordinary one, each unusual kind alone, and a covering array in which every two kinds meet
+(D. R. Kuhn, R. N. Kacker, Y. Lei: Practical Combinatorial Testing, NIST SP 800-142, 2010). Which cases there
+are is fixed; only the numbers and sizes in them are random.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+import pytest
+from allpairspy import AllPairs  # type: ignore[import-untyped]
+
+from grader.checks.contract import Case, Contracted, Terms
+from grader.course.kinds import Kinds, Never
+from grader.course.probe_source import ProbeSource
+from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
+from grader.errors import CourseError
+from grader.sandbox.evidence import ProbeOutcome
+
+Function = Callable[..., Any]
+Kind = Mapping[str, Any]  # of every factor
+
+_OF_THE_CALL = {
+    "call.mode": {"off": "called under no_grad()"},
+    "call.turn": {
+        "other": "in a second call, with other numbers",
+        "same": "in a second call, with the same things",
+        "moved": "in a second call, after its values have moved",
+    },
+    "all.dtype": {"float64": "with float64", "float32": "with float32"},
+    "all.sizes": {"equal": "where all sizes are equal"},
+}
+
+
+@dataclass(frozen=True)
+class Contract(Probe):
+    """A probe that follows from a declaration.
+
+    Attributes:
+        arguments: the kinds of each argument, in the order in which they are made.
+        terms: what is right, and the words for what is wrong.
+        factors: all kinds of ``argument.factor``, the ordinary one first.
+        rows: the unusual kinds of each case.
+    """
+
+    arguments: Mapping[str, Kinds] = field(kw_only=True)
+    terms: Terms = field(kw_only=True)
+    factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
+    rows: tuple[Kind, ...] = field(kw_only=True)
+
+    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Contracted:
+        """What was seen and expected in every case."""
+        return Contracted(self.terms, self.name, seen, expected)
+
+
+def contract(  # noqa: PLR0913 - what an author may say of a question
+    function: str,
+    arguments: Mapping[str, Kinds],
+    *,
+    name: str = "",
+    question: str | None = None,
+    given: Sequence[str] | None = None,
+    call: Function | None = None,
+    dtypes: Sequence[str] = ("float32", "float64"),
+    sizes: Sequence[str] = ("differ",),
+    modes: Sequence[str] = ("on", "off"),
+    turns: Sequence[str] = ("first", "other", "same", "moved"),
+    between: Mapping[str, Function] | None = None,
+    never: Sequence[Never] = (),
+    free: Sequence[str] = (),
+    may: Sequence[str] = (),
+    gives: Literal["result", "nothing"] = "result",
+    gradients: Literal["all", "each", "none"] = "all",
+    by: Literal["grad", "backward"] = "grad",
+    then: Function | None = None,
+    use: Function | None = None,
+    notes: Sequence[str] = (),
+    cover: Sequence[str] | None = None,
+    seconds: float = PROBE_SECONDS,
+    result: str = "What came back is wrong.",
+    used: str = "What came back does not do what it should.",
+    because: Mapping[str, Any] | None = None,
+    becomes: Mapping[str, str] | None = None,
+    kept: str = "",
+    waiting: str = "",
+    of: str = "the result",
+    owns: bool = True,
+    all_digits: bool = False,
+    strict: bool = False,
+    none_is_zero: bool = True,
+    history: bool = False,
+) -> Any:
+    """Declare what may come in; a fixture that the checks of a contract take.
+
+    Args:
+        function: the student's function.
+        arguments: the kinds of each, in the order in which they are made. What is not `given` is made, too.
+        name: of the fixture; the function's where there is none.
+        given: the arguments of the call in order; all of them where nothing is said.
+        call: an ``@inside`` function of ``(function, world)`` that calls it another way.
+        dtypes: of all floating-point tensors.
+        sizes: ``differ``, and ``equal`` where all sizes may be the same number.
+        modes: ``on``, and ``off`` where it may be called under no_grad.
+        turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
+            (with the same things), ``moved`` (the same, and their values have moved).
+        between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
+            run between two calls.
+        never: combinations that the task excludes: kinds by ``argument.factor``.
+        free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
+        may: what may stay as it was, or be as the reference leaves it.
+        gives: whether what comes back is looked at.
+        gradients: whether a loss of all that came back goes back, one of each entry, or none.
+        by: as the word ``gradients`` has it.
+        then: an ``@inside`` function of ``(world, result)`` that runs before the loss goes back.
+        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use.
+        notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``.
+        cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
+            most of a network's factors are tried alone.
+        result, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
+        owns, all_digits, strict, none_is_zero, history: what counts of a result; see `Terms`.
+
+    Raises:
+        CourseError: a factor is named that there is not, or a function cannot travel.
+    """
+    name = name or function
+    turns = (*turns, *(_name(f) for f in (between or {}).values()))
+    factors = {
+        f"{who}.{factor}": kinds for who, k in arguments.items() for factor, kinds in k.factors.items()
+    }
+    factors |= {
+        "all.dtype": tuple(dtypes),
+        "all.sizes": tuple(sizes),
+        "call.mode": tuple(modes),
+        "call.turn": turns,
+    }
+    excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
+        map(dict, never)
+    )
+    for rule in excluded:
+        for key in rule:
+            if key not in factors:
+                raise CourseError(
+                    f"contract of {function}: never names {key}, and the factors are {', '.join(factors)}"
+                )
+    if cover is None:
+        single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
+        cover = [key for key in factors if key not in single]
+    rows = covered(factors, excluded, cover)
+    words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    cases = tuple(_case(row, arguments, words) for row in rows)
+    own = [*filter(None, (call, then, use)), *(between or {}).values()]
+    sources = [
+        *map(ProbeSource.of, own),
+        *(source for kinds in arguments.values() for source in kinds.functions),
+    ]
+    plan = {
+        "function": function,
+        "arguments": [(who, kinds.maker, dict(kinds.options)) for who, kinds in arguments.items()],
+        "given": list(arguments if given is None else given),
+        "call": _name(call),
+        "base": {key: kinds[0] for key, kinds in factors.items()},
+        "cases": [dict(row) for row in rows],
+        "result": gives == "result",
+        "gradients": "" if gradients == "none" or gives == "nothing" else gradients,
+        "by": by,
+        "then": _name(then),
+        "use": _name(use),
+        "notes": bool(notes),
+    }
+    terms = Terms(
+        cases,
+        free=tuple(free),
+        may=tuple(may),
+        result=result,
+        because=because or {},
+        becomes=becomes or {},
+        kept=kept,
+        of=of,
+        owns=owns,
+        all_digits=all_digits,
+        strict=strict,
+        none_is_zero=none_is_zero,
+        history=history,
+        notes=tuple(notes),
+        used=used,
+        waiting=waiting,
+    )
+    where = sys._getframe(1)  # noqa: SLF001 - the check file, which holds its probes
+    made = Contract(
+        name=name,
+        source=_source(name, plan, sources, where.f_code.co_filename, where.f_lineno),
+        question=question,
+        seconds=seconds,
+        alone=False,
+        oracle=None,
+        arguments=dict(arguments),
+        terms=terms,
+        factors=factors,
+        rows=rows,
+    )
+    where.f_globals.setdefault(_PROBES, {})[name] = made
+
+    @pytest.fixture(scope="session", name=name)
+    def contracted(submission: Any) -> Contracted:
+        seen: Contracted = submission.observation(name)
+        return seen
+
+    return contracted
+
+
+def _name(function: Function | None) -> str:
+    return "" if function is None else function.__name__
+
+
+def _rule(who: str, rule: Never) -> dict[str, Any]:
+    return {f"{who}.{factor}": kinds for factor, kinds in rule.items()}
+
+
+def _source(name: str, plan: dict[str, Any], sources: list[ProbeSource], path: str, line: int) -> ProbeSource:
+    """What travels: a probe that hands its plan to the worker's own machinery."""
+    function = plan["function"]
+    used = {source.name: source for source in sources}
+    functions = ", ".join(f"{key!r}: {key}" for key in used)
+    text = f"def {name}(student):\n    return observe_cases(student, {plan!r}, {{{functions}}})"
+    tree = ast.parse(text).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    ast.increment_lineno(tree, line - 1)
+    return ProbeSource(
+        name, text, tuple(used.values()), frozenset({"observe_cases"}), frozenset({function}), path, tree
+    )
+
+
+def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str]) -> Case:
+    words = {}
+    for key, kind in row.items():
+        who, _, factor = key.partition(".")
+        if who in arguments:
+            words[key] = arguments[who].told(factor, kind)
+        else:
+            words[key] = turns.get(f"{key}={kind}") or _OF_THE_CALL[key][kind]
+    may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
+    return Case(dict(row), words, may_raise)
+
+
+# --- the cases
+
+_MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
+
+
+def covered(
+    factors: Mapping[str, tuple[Any, ...]],
+    never: Sequence[Mapping[str, Any]],
+    cover: Iterable[str] | None = None,
+) -> tuple[dict[str, Any], ...]:
+    """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
+
+    Args:
+        factors: the kinds of each, the ordinary one first.
+        never: combinations that there may not be.
+        cover: patterns of the factors of which every two kinds meet; of all where nothing is said.
+
+    Raises:
+        CourseError: the ordinary case is excluded.
+    """
+    rules = [
+        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
+        for rule in never
+    ]
+
+    def is_allowed(case: Mapping[str, Any]) -> bool:
+        return not any(
+            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
+        )
+
+    base = {key: kinds[0] for key, kinds in factors.items()}
+    several = [key for key, kinds in factors.items() if len(kinds) > 1]
+    if not is_allowed(base):
+        raise CourseError("the ordinary case is excluded: the first kinds of all factors have to go together")
+
+    def completed(case: dict[str, Any], key: str) -> dict[str, Any] | None:
+        """The case with one other kind that it needs: a filled .grad needs a leaf."""
+        others: list[dict[str, Any]] = [{}]
+        others += [{other: kind} for other in several if other != key for kind in factors[other][1:]]
+        return next((case | other for other in others if is_allowed(case | other)), None)
+
+    alone = [completed(base | {key: kind}, key) for key in several for kind in factors[key][1:]]
+    cases = [base, *filter(None, alone)]
+    paired = [
+        key
+        for key in several
+        if key != _MODE and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
+    ]
+    if len(paired) > 1:
+        rows = AllPairs(
+            [factors[key] for key in paired],
+            filter_func=lambda row: is_allowed(dict(zip(paired, row, strict=False))),
+            previously_tested=[[case[key] for key in paired] for case in cases],
+        )
+        cases += [base | dict(zip(paired, row, strict=True)) for row in rows]
+    if _MODE in several:
+        cases += _each_with(base, {key: factors[key] for key in paired}, {_MODE: "off"}, is_allowed)
+    unusual = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
+    return tuple({tuple(row.items()): row for row in unusual}.values())
+
+
+def _each_with(
+    base: Mapping[str, Any],
+    factors: Mapping[str, tuple[Any, ...]],
+    fixed: Mapping[str, Any],
+    is_allowed: Callable[[Mapping[str, Any]], bool],
+) -> list[dict[str, Any]]:
+    """So few cases with a fixed kind that every other kind is in one of them, as far as they go together."""
+    left = {(key, kind) for key, kinds in factors.items() for kind in kinds[1:]}
+    cases: list[dict[str, Any]] = []
+    while left:
+        case = {**base, **fixed}
+        for key, kind in sorted(left, key=str):
+            if case[key] == base[key] and is_allowed(case | {key: kind}):
+                case[key] = kind
+        done = {pair for pair in left if case[pair[0]] == pair[1]}
+        if not done:
+            return cases
+        left -= done
+        cases.append(case)
+    return cases

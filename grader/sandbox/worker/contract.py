@@ -1,0 +1,212 @@
+"""Observes a student's function in all cases of a contract, each in a world of its own.
+
+A *case* gives every factor of the arguments and of the call its kind. What comes back of each, in the order
+of the plan, is a dict:
+
+``raised``     the error that the call raised, or None.
+``result``     snaps of what it returned, to any depth.
+``memory``     of each tensor in it the argument in whose memory it lies, or "".
+``shared``     whether entries of the result share memory with each other.
+``gradients``  what ``gradients`` gives for the result and all that may require grad.
+``incoming``   whether the gradient that went back is still what it was.
+``kept``       what ``untouched`` kept: the parts that changed, before and after.
+``earlier``    whether the result of an earlier call is still what it was.
+``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
+``notes``      what networks did during the call.
+``used``       what a function of the check file found out by using the result.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from . import gradients, moved, probe_api, torch_objects, torch_state
+from .facts import Raised
+from .kinds import MAKERS, Notes, World, listen, snapped, tensors_in
+from .untouched import Untouched
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_set_grad = torch._C._set_grad_enabled
+_cat, _mul, _sum = torch.cat, torch._C.TensorBase.mul, torch._C.TensorBase.sum
+_reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
+_stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
+_randn_like = torch.randn_like
+_Module, _type, _id = torch.nn.Module, type, id
+_MAX_DEPTH = 6
+
+
+def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Callable[..., Any]]) -> list[Any]:
+    """The facts of every case.
+
+    Args:
+        student: the names of the notebook.
+        plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
+        functions: those of the check file that the plan names.
+    """
+    return [
+        _Case(student, plan, functions, {**plan["base"], **unusual}).observed(probe_api.seed_of_case(number))
+        for number, unusual in enumerate(plan["cases"])
+    ]
+
+
+class _Case:
+    """One case: a world, a call, and what can be said of both afterwards."""
+
+    def __init__(
+        self, student: Any, plan: dict[str, Any], functions: dict[str, Any], case: dict[str, Any]
+    ) -> None:
+        self._student, self._plan, self._functions, self._case = student, plan, functions, case
+        own = functions.get(plan["call"])
+        self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
+
+    def observed(self, seed: int) -> dict[str, Any]:
+        _put_modes_back()
+        probe_api.reseed(seed)
+        world = self._world(None)
+        turn = self._case["call.turn"]
+        other = self._world(world) if turn == "other" else world
+        waiting = self._losses(world)
+        storages = {
+            torch_objects.memory_key(t, torch_objects.storage_of(t)): name
+            for name, thing in world.items()
+            for t in tensors_in(thing)
+            if _numel(t)
+        }
+        function = getattr(self._student, self._plan["function"])  # from here on results may be moved
+        earlier: Any = None
+        if turn != "first":
+            self._switch()
+            earlier = probe_api.attempt(self._call, function, other)
+            _set_grad(True)
+            self._between(turn, world, earlier)
+        before = _values(earlier)
+        notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
+        self._switch()
+        listen(notes)
+        with Untouched(**world) as kept:
+            result = probe_api.attempt(self._call, function, world)
+        listen(None)
+        _put_modes_back()
+        changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
+        facts = {
+            "raised": result if _type(result) is Raised else None,
+            "kept": {"before": changed, "after": kept["after"]},
+            "earlier": _values(earlier) == before,
+            "notes": notes.told() if self._plan["notes"] else None,
+        }
+        if facts["raised"] is None and self._plan["result"]:
+            facts |= self._of_result(result, world, storages)
+        if waiting:
+            facts["waiting"] = {
+                name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
+            }
+        if self._plan["use"] and facts["raised"] is None:
+            facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
+        moved.pause()
+        return facts
+
+    def _switch(self) -> None:
+        _set_grad(self._case["call.mode"] == "on")
+
+    def _world(self, earlier: World | None) -> World:
+        """The things of the case; of the same sizes as those of an earlier world."""
+        world = World(self._case, self._functions, earlier)
+        for name, maker, options in self._plan["arguments"]:
+            world[name] = MAKERS[maker](world, name, world.kind(name), options)
+        return world
+
+    def _between(self, turn: str, world: World, earlier: Any) -> None:
+        """What happens between two calls with the same things."""
+        if turn in self._functions:
+            self._functions[turn](world, earlier)
+        elif turn == "moved":
+            for tensor in {_id(t): t for thing in world.values() for t in tensors_in(thing)}.values():
+                if tensor.is_floating_point():
+                    tensor.data.mul_(0.75)
+
+    def _losses(self, world: World) -> dict[str, tuple[Any, dict[str, Any]]]:
+        """Losses that need the present values of some arguments, and the tensors they go back to."""
+        losses = {}
+        for name, thing in world.items():
+            if self._case.get(f"{name}.waiting") != "waits":
+                continue
+            parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
+            slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
+            slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
+            loss = _cat([_reshape(_mul(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
+            start = {name: world.starts[name]} if name in world.starts else {}
+            losses[name] = loss, {**slopes, **start}
+        return losses
+
+    def _of_result(self, result: Any, world: World, storages: dict[int, str]) -> dict[str, Any]:
+        tensors = [*_tensors(result)]
+        keys = [torch_objects.memory_key(t, torch_objects.storage_of(t)) for t in tensors]
+        alive = [key for key, t in zip(keys, tensors, strict=True) if _numel(t)]
+        facts: dict[str, Any] = {
+            "result": snapped(result),
+            "memory": [
+                storages.get(key, "") if _numel(t) else "" for key, t in zip(keys, tensors, strict=True)
+            ],
+            "incoming": True,
+            "shared": len(set(alive)) < len(alive) or any(map(_has_shared_entries, tensors)),
+        }
+        if self._plan["then"]:
+            self._functions[self._plan["then"]](world, result)
+        if self._plan["gradients"] and self._case["call.mode"] == "on":
+            leaves = {name: thing for name, thing in world.items() if name not in world.starts}
+            targets = {**world.starts, **leaves}
+            by = self._plan["by"]
+            if self._plan["gradients"] == "each":
+                parts = {f"entry {n}": gradients.gradients(t, targets, by=by) for n, t in enumerate(tensors)}
+                facts["gradients"] = parts
+            else:
+                facts["gradients"] = gradients.gradients(_one_tensor(result, tensors), targets, by=by)
+            facts["incoming"] = not gradients.was_overwritten()
+        return facts
+
+
+def _put_modes_back() -> None:
+    """What a student's function left switched reaches no other case."""
+    if moved.is_in_force():  # which is such a mode itself; then only the reference runs
+        _set_grad(True)
+    else:
+        torch_state.restore_modes()
+
+
+def _one_tensor(result: Any, tensors: list[Any]) -> Any:
+    """What goes back: a single tensor as it is, of several all that have a history, as doubles in a row."""
+    if torch_objects.is_tensor(result) or not tensors:
+        return result
+    learning = [t for t in tensors if torch_objects.requires_grad(t)]
+    return (
+        _cat([_reshape(_to(t, torch.float64), (-1,)) for t in learning]) if learning else _detach(tensors[0])
+    )
+
+
+def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    """The tensors of a result, those of a dict in the order of its keys."""
+    if torch_objects.is_tensor(value):
+        yield value
+    elif depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
+        is_dict = _type(value) is dict
+        parts = [value[key] for key in sorted(value, key=str)] if is_dict else value
+        for part in parts:
+            yield from _tensors(part, depth + 1)
+
+
+def _has_shared_entries(tensor: Any) -> bool:
+    """Whether two entries of a tensor are one number in memory."""
+    pairs = zip(_stride(tensor), _shape(tensor), strict=True)
+    return any(stride == 0 and size > 1 for stride, size in pairs)
+
+
+def _values(result: Any) -> Any:
+    """The numbers of a result as they are now, as far as they can be read."""
+    if _type(result) is Raised:
+        return None
+    return [torch_objects.tensor_fields(tensor)["value"] for tensor in _tensors(result)]

@@ -1,0 +1,500 @@
+"""Makes what a contract says may come in: tensors, networks, optimizers and lists, each of any kind.
+
+A *kind* is what a factor of an argument may be, such as ``transposed`` for the layout of a tensor; the words
+outside stand in ``grader/course/kinds.py``. No class and no attribute here tells a student's code which
+question it is asked, and what a network has noticed lies behind a callable of C.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import re
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .facts import snap
+from .spy import opaque
+from .torch_objects import storage_of
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+Kind = Callable[[str], Any]  # of a factor
+_randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
+_id, _ref = id, weakref.ref
+_double = torch.float64
+
+
+class World(dict[str, Any]):
+    """What one case hands over, by name.
+
+    Attributes:
+        case: the kind of every factor, by ``argument.factor``.
+        dtype: that of all floating-point tensors.
+        starts: of each computed tensor, by name, the leaf that its gradient is asked for.
+    """
+
+    def __init__(self, case: dict[str, Any], functions: dict[str, Any], earlier: World | None = None) -> None:
+        super().__init__()
+        self.case, self.functions = case, functions
+        self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
+        self.starts: dict[str, Any] = {}
+        self.ways: dict[str, list[Any]] = {}
+        order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
+        self._free = order[:1] * 20 if case.get("all.sizes") == "equal" else [*order, 8, 9, 10, 11, 12]
+        self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
+
+    def size(self, name: str) -> int:
+        """A size of its own for each name, no two of them equal unless the case says so."""
+        if name not in self._sizes:
+            self._sizes[name] = self._free.pop(0)
+        return self._sizes[name]
+
+    def shape(self, words: str) -> tuple[int, ...]:
+        """The sizes behind words: ``n 2c`` (c doubled), ``1 k``, ``*x k`` (x without its last dimension)."""
+        sizes: list[int] = []
+        for word in words.split():
+            if word[0] in "*=":  # as another argument: without its last dimension, or whole
+                like = tuple(self[word[1:]].shape)
+                sizes += like[:-1] if word[0] == "*" else like
+                continue
+            factor, name = re.fullmatch(r"(\d*)(\w*)", word).groups()  # type: ignore[union-attr]
+            sizes.append(int(factor or 1) * (self.size(name) if name else 1))
+        return tuple(sizes)
+
+    def kind(self, argument: str) -> Kind:
+        """The kinds of an argument's factors in this case."""
+        return lambda factor: self.case[f"{argument}.{factor}"]
+
+    def numbers(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Numbers of a kind."""
+        make = VALUES.get(name) or self.functions[name]
+        return make(*shape)
+
+
+# Values: functions of a shape.
+
+
+def _normal(*shape: int) -> Any:
+    return _randn(shape, dtype=_double)
+
+
+def _huge(*shape: int) -> Any:
+    """Of either sign, from 1e38 to 2e38: still finite in float32."""
+    return _normal(*shape).sign() * (1 + _rand(shape, dtype=_double)) * 1e38
+
+
+VALUES: dict[str, Callable[..., Any]] = {
+    "normal": _normal,
+    "zeros": lambda *shape: _zeros(shape, dtype=_double),
+    "ones": lambda *shape: torch.ones(shape, dtype=_double),
+    "positive": lambda *shape: _normal(*shape).abs() + 0.3,
+    "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
+    "far": lambda *shape: 50 * _normal(*shape),
+    "tiny": lambda *shape: 1e-40 * _normal(*shape),
+    "small": lambda *shape: 1e-3 * _normal(*shape),
+    "huge": _huge,
+    "one value": lambda *shape: torch.full(shape, _normal().item(), dtype=_double),
+}
+
+
+# Tensors.
+
+
+class _LaidOut(torch.autograd.Function):
+    """A computed tensor of a given layout; what a Function makes as a view could not be written to."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, how: str) -> Any:
+        like = laid_out(x, how)
+        return _empty_strided(like.shape, like.stride(), dtype=like.dtype).copy_(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+
+def laid_out(tensor: Any, how: str) -> Any:
+    """The same values in a memory of their own, laid out as asked."""
+    if how == "transposed" and tensor.dim() > 1:
+        return tensor.transpose(0, -1).clone(memory_format=torch.contiguous_format).transpose(0, -1)
+    if how == "gaps" and tensor.dim():
+        strides = [2 * stride for stride in tensor.contiguous().stride()]
+        return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+    if how == "part":
+        larger = _zeros(tensor.numel() + 3, dtype=tensor.dtype)
+        larger[3:] = tensor.flatten()
+        return larger[3:].view(tensor.shape)
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """A tensor: shape, values, dtype, role, layout and ``.grad``."""
+    plain = world.numbers(kind("values"), world.shape(kind("shape")))
+    dtype = getattr(torch, options["dtype"]) if options.get("dtype") else world.dtype
+    if plain.dtype is _double:
+        plain = plain.to(dtype)
+    how, role = kind("layout"), kind("role")
+    if role == "plain":
+        return laid_out(plain, how)
+    if role != "leaf":
+        start = world.starts[name] = plain.clone(memory_format=torch.contiguous_format).requires_grad_()
+        return _computed(start, how, role)
+    leaf = laid_out(plain, how).requires_grad_()
+    if kind("grad") != "none":
+        leaf.grad = torch.randn_like(leaf) if kind("grad") == "filled" else torch.zeros_like(leaf)
+    return leaf
+
+
+def _computed(start: Any, how: str, role: str) -> Any:
+    """What is computed from a leaf and has its values; where it is `saved`, its maker needs them again."""
+    if role == "saved":  # by exp, of which the values cannot be chosen: they are positive
+        return start.exp()
+    if how == "part":
+        return torch.cat([_zeros(3, dtype=start.dtype), start.flatten()])[3:].view(start.shape)
+    return _LaidOut.apply(start, how)  # type: ignore[no-untyped-call]
+
+
+def make_number(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """A number, as it was declared."""
+    return kind("value")
+
+
+# Networks.
+
+_noticed: list[Any] = []  # what networks do during the call: a list of notes, or empty where nobody listens
+
+
+class Notes:
+    """What networks have done during a call, by how often and with what."""
+
+    def __init__(self, networks: dict[int, str]) -> None:
+        self._names = networks
+        self.calls = dict.fromkeys(networks.values(), 0)
+        self.copies = 0
+        self.recorded = False
+        self.given: list[Any] = []
+        self.wide: list[Any] = []  # weak references to the storages of wide activations
+        self.alive = 0  # of them at the same time, of one earlier forward or more
+
+    def of_call(self, network: Any, hidden: Any, out: Any) -> None:
+        name = self._names.get(_id(network))
+        if name is None:
+            self.copies += 1
+        else:
+            self.calls[name] += 1
+        self.recorded = self.recorded or out.requires_grad
+        storage = storage_of(hidden)
+        if storage is not None:
+            self.alive = max(self.alive, sum(ref() is not None for ref in self.wide))
+            self.wide.append(_ref(storage))
+
+    def told(self) -> dict[str, Any]:
+        """What is compared with the reference, once the call is over."""
+        left = sum(ref() is not None for ref in self.wide)
+        return {
+            "given": self.given,
+            "calls": self.calls,
+            "copies": self.copies,
+            "recorded": self.recorded,
+            "alive": self.alive,
+            "left": left,
+        }
+
+
+def listen(notes: Notes | None) -> None:
+    """Let networks note what they do, or no longer."""
+    _noticed[:] = [] if notes is None else [notes]
+
+
+def _note_call(network: Any, hidden: Any, out: Any) -> None:
+    if _noticed:
+        _noticed[0].of_call(network, hidden, out)
+
+
+def _note(value: Any) -> None:
+    if _noticed and len(_noticed[0].given) < _MOST_NOTED:
+        _noticed[0].given.append(snap(value))
+
+
+_MOST_NOTED = 100
+note_call, note = opaque(_note_call), opaque(_note)
+
+
+class Louder(nn.Module):
+    """Behaves otherwise in train mode, without a random number."""
+
+    def forward(self, x: Any) -> Any:
+        return 2 * x if self.training else x
+
+
+class Dropout(nn.Module):
+    """Asks the function, and not a module, for dropout."""
+
+    def forward(self, x: Any) -> Any:
+        return F.dropout(x, 0.5, self.training)
+
+
+class Norm(nn.Module):
+    """Batch norm over all rows."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.rows = nn.BatchNorm1d(width)
+        self.rows.running_mean.normal_()  # type: ignore[union-attr]
+        self.rows.running_var.uniform_(0.5, 1.5)  # type: ignore[union-attr]
+
+    def forward(self, x: Any) -> Any:
+        return self.rows(x.reshape(-1, x.shape[-1])).view(x.shape)
+
+
+class CallerError(Exception):
+    """An error of a class that is no other's."""
+
+
+class Net(nn.Module):
+    """A network of any kind, from (..., inputs) to (..., outputs)."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, kind: Kind) -> None:
+        super().__init__()
+        first, last = _linear(inputs, hidden), _linear(hidden, outputs)
+        inside = kind("inside")
+        part = Norm(hidden) if inside == "norm" else Dropout() if inside == "dropout" else Louder()
+        nest = kind("nest")
+        self.is_deep = nest == "deep"
+        if self.is_deep:
+            self.low, self.high = (
+                nn.Sequential(nn.Sequential(first, part)),
+                nn.ModuleList([nn.ModuleList([last])]),
+            )
+        else:
+            self.first, self.part, self.last = first, part, last
+        self.gives, self.mixes = kind("gives"), kind("rows") == "together"
+        if nest == "own":
+            self.scale = nn.Parameter(1 + _rand(outputs))
+        numbers = kind("numbers")
+        if numbers == "large":
+            last.weight.data.mul_(40)
+        elif numbers in {"high", "low"}:
+            last.bias.data.fill_(93.0 if numbers == "high" else -93.0)
+        if kind("tied") == "tied":
+            self.echo = _linear(inputs, hidden, bias=False)
+            self.echo.weight = first.weight
+        if kind("buffers") == "buffers":
+            self.register_buffer("shift", _randn(outputs))
+            self.register_buffer("hidden_shift", _randn(hidden), persistent=False)
+            self.register_buffer("seen", torch.randint(1, 9, ()) + (1 << 41))
+
+    def pieces(self) -> tuple[Any, Any, Any]:
+        """The first layer, what depends on the mode, and the last layer."""
+        if self.is_deep:
+            return (*self.low[0], self.high[0][0])  # type: ignore[index,misc]
+        return self.first, self.part, self.last
+
+    def forward(self, x: Any) -> Any:
+        """Tanh between two layers; an input that begins with infinity is the caller's error."""
+        if self.gives != "rows only" and x.numel() and not _is_mapped(x) and x.flatten()[0] == math.inf:
+            raise CallerError("no numbers", x.shape[0])
+        first, part, last = self.pieces()
+        h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
+        hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
+        out = last(part(hidden))
+        if "scale" in self._parameters:
+            out = out * self.scale * (1.5 if self.training else 1)  # it asks for its own mode
+        out = out + self.shift if "shift" in self._buffers else out
+        out = out - 3 * out.mean(0, keepdim=True) if self.mixes else out
+        out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
+        note_call(self, hidden, out)
+        return out
+
+
+_is_mapped = torch._C._functorch.is_functorch_wrapped_tensor
+
+
+def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
+    """A layer with values of its own, drawn at once."""
+    layer = nn.Linear.__new__(nn.Linear)
+    nn.Module.__init__(layer)
+    layer.in_features, layer.out_features = inputs, outputs
+    bound = inputs**-0.5
+    layer.weight = nn.Parameter(_rand(outputs, inputs).mul_(2 * bound).sub_(bound))
+    if bias:
+        layer.bias = nn.Parameter(_rand(outputs).mul_(2 * bound).sub_(bound))
+    else:
+        layer.register_parameter("bias", None)
+    return layer
+
+
+def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """A network: structure, modes, frozen and tied parameters, buffers, what it returns, ``.grad``, hooks."""
+    outputs = 1 if kind("width") == "one column" else world.size(options["outputs"])
+    net = Net(world.size(options["inputs"]), world.size("hidden"), outputs, kind).to(world.dtype)
+    part, mode = net.pieces()[1], kind("train")
+    net.train(mode in {"train", "part eval"})
+    part.train(mode in {"train", "part train"})
+    set_up(list(net.parameters()), kind)
+    if kind("hooks") == "hooked":
+        part.register_forward_hook(opaque(lambda module, args, out: out))
+        learning = [p for p in net.parameters() if p.requires_grad]
+        if learning:
+            learning[0].register_hook(opaque(lambda gradient: gradient))  # type: ignore[no-untyped-call]
+    return net
+
+
+def set_up(parameters: list[Any], kind: Kind) -> None:
+    """Freeze parameters and fill ``.grad`` as a case asks for."""
+    frozen = {
+        "no": [],
+        "one frozen": parameters[1:2],
+        "first frozen": parameters[:1],
+        "all frozen": parameters,
+    }
+    for parameter in frozen[kind("frozen")]:
+        parameter.requires_grad_(False)
+    grads = kind("grads")
+    if grads != "none":
+        for parameter in parameters[:-1] if grads == "some" else parameters:
+            if parameter.requires_grad or kind("frozen") != "no":
+                parameter.grad = (
+                    torch.zeros_like(parameter) if grads == "zeros" else torch.randn_like(parameter)
+                )
+
+
+# Optimizers.
+
+_RULES: dict[str, Callable[[Any], Any]] = {
+    "sgd": lambda groups: torch.optim.SGD(groups, lr=0.1),
+    "momentum": lambda groups: torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "adam": lambda groups: torch.optim.AdamW(groups, lr=0.1, betas=(0.8, 0.9), weight_decay=0.02),
+}
+
+
+def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """An optimizer of the named arguments' parameters; of the last of them it may hold some only."""
+    held = _learners(world, options["of"])
+    last = _learners(world, options["of"][-1:])
+    some = {"all": last, "holds all": last, "none": [], "holds some": last[:1], "holds some last": last[:1]}
+    held = [p for p in held if all(p is not q for q in last)] + some[kind("holds")]
+    cut = max(1, len(held) // 2)
+    rates = {"two groups": 0.03, "two alike": 0.1}
+    groups: list[dict[str, Any]] = [{"params": held}]
+    if kind("groups") in rates and len(held) > 1:
+        groups = [{"params": held[:cut]}, {"params": held[cut:], "lr": rates[kind("groups")]}]
+    optimizer = _RULES[kind("rule")](groups)
+    if kind("state") == "stepped":
+        kept = [p.grad for p in held]
+        for _ in range(2):
+            for p in held:
+                p.grad = torch.randn_like(p) if p.requires_grad else None
+            optimizer.step()
+        for p, grad in zip(held, kept, strict=True):
+            p.grad = grad
+    return optimizer
+
+
+def _learners(world: World, names: list[str]) -> list[Any]:
+    """The parameters of some arguments, or these tensors themselves, each once."""
+    things = [world[name] for name in names]
+    found = [p for thing in things for p in (thing.parameters() if isinstance(thing, nn.Module) else [thing])]
+    return list({_id(p): p for p in found}.values())
+
+
+# Lists.
+
+
+def make_inputs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """A list of inputs of a network."""
+    width = world.size(options["inputs"])
+    rows = [world.size("batch") + more for more in (1, 0, 3)]
+
+    def one(*shape: int) -> Any:
+        return _randn(*shape, width, dtype=world.dtype)
+
+    how = kind("list")
+    if how == "views":
+        larger = one(rows[0])
+        return [larger, larger[:2], larger.flatten()[: 2 * width].view(width, 2).t(), larger[1:]]
+    if how == "twice":
+        first = one(rows[0])
+        return [first, one(rows[1]), first]
+    lists: dict[str, Callable[[], list[Any]]] = {
+        "differ": lambda: [one(n) for n in rows],
+        "alike": lambda: [one(rows[0]) for _ in rows],
+        "empty": list,
+        "single": lambda: [one(1)],
+        "3 dims": lambda: [one(2, n) for n in rows],
+    }
+    return lists[how]()
+
+
+def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """A list of batches (x, y) for a network; the last of them may be the caller's error."""
+    n, inputs, outputs = world.size("batch"), world.size(options["inputs"]), _width(world, options)
+    more = {"differ": (2, 0, 5), "alike": (1, 1), "single": (1,), "one row": (1 - n,)}[kind("list")]
+    pairs = [
+        (
+            _randn(n + k, inputs, dtype=world.dtype),
+            world.numbers(kind("values"), (n + k, outputs)).to(world.dtype),
+        )
+        for k in more
+    ]
+    if kind("fault") == "shape":
+        pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
+    elif kind("fault") == "own":
+        pairs[-1][0][0, 0] = math.inf
+    return pairs
+
+
+def _width(world: World, options: dict[str, Any]) -> int:
+    """How many columns the network gives."""
+    of = options.get("of")
+    return 1 if of and world.case.get(f"{of}.width") == "one column" else world.size(options["outputs"])
+
+
+def make_target(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """Plain data in the shape of what a network gives for an input."""
+    rows = tuple(world[options["like"]].shape[:-1])
+    return world.numbers(kind("values"), (*rows, _width(world, options))).to(world.dtype)
+
+
+def make_own(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """Whatever a function of the check file makes of the world and the kinds of this argument."""
+    return world.functions[options["make"]](world, kind)
+
+
+MAKERS: dict[str, Callable[[World, str, Kind, dict[str, Any]], Any]] = {
+    "tensor": make_tensor,
+    "number": make_number,
+    "module": make_module,
+    "optimizer": make_optimizer,
+    "inputs": make_inputs,
+    "pairs": make_pairs,
+    "target": make_target,
+    "own": make_own,
+}
+
+
+def tensors_in(thing: Any) -> Iterator[Any]:
+    """The tensors of what was made: itself, or those in lists, tuples and networks."""
+    if isinstance(thing, torch.Tensor):
+        yield thing
+    elif isinstance(thing, list | tuple):
+        for part in thing:
+            yield from tensors_in(part)
+    elif isinstance(thing, nn.Module):
+        yield from thing.parameters()
+        yield from thing.buffers()
+
+
+def snapped(value: Any) -> Any:
+    """Facts of a value as it is now, to any depth of lists, tuples and dicts."""
+    if type(value) in {list, tuple}:
+        return type(value)(map(snapped, value))
+    if isinstance(value, dict):
+        return {key: snapped(part) for key, part in dict.items(value)}
+    return snap(value)
