@@ -14,10 +14,13 @@
 # function, and run the check below it. The check finds the bug you start with. The hidden checks look
 # further, above all at gradients, and at the memory of the caller.
 #
-# Three things hold for all questions. All tensors are `float32` where a task says nothing else. Your
-# function may be called under `no_grad()`, too, and leaves nothing switched: whether gradients are
-# recorded is after a call what it was before. And what belongs to the caller stays as it is: its values,
-# its `.grad`, its flags, its hooks.
+# Four things hold for all questions:
+#
+# - What belongs to the caller stays as it is: its values, its `.grad`, its flags, its hooks.
+# - The result is a new tensor in memory of its own, of the dtype of the argument.
+# - A loss of the result goes back to the arguments that require grad, with the right gradient.
+# - Your function may be called under `no_grad()`, too; then its result may have a history or none. It
+#   leaves nothing switched.
 
 # %%
 import torch
@@ -112,16 +115,12 @@ except RuntimeError as error:
 # You have a function of a single sample (an energy, a score, a simulation), and you want its results for
 # many samples in one tensor.
 #
-# Write `collect(f, xs)`. `xs` has the shape `(n, k)`, with `n` at least 1. `f` takes one row, a tensor of
-# shape `(k,)`, and returns a tensor without dimensions. `collect` returns one tensor of shape `(n,)`: `f`
-# of every row, in the order of the rows.
+# Write `collect(f, xs)`. `f` takes a row of `xs`, and returns a tensor without dimensions. `collect` calls
+# `f` once for each row, in the order of the rows, and returns one tensor of shape `(n,)` with the results.
 #
-# - A loss of the result goes back to whatever `f` uses, such as the parameters of a network, and to `xs`
-#   if that requires grad.
-# - Call `f` once for each row, in the order of the rows. It is ordinary Python: it may decide by the
-#   numbers it gets, and for some rows it may return a constant, a tensor without a history.
-# - `f` writes neither to its argument nor to what it has returned. Its results are finite.
-# - `xs`, and what `f` uses and returns, stay as they are.
+# - A loss of the result goes back to whatever `f` uses, such as the parameters of a network, and to `xs`.
+# - `f` is ordinary Python: it may decide by the numbers it gets, and for some rows it may return a
+#   constant, a tensor without a history. It writes to nothing, and its results are finite.
 #
 # For example, `collect(lambda x: x.sum() ** 2, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))` is `[9., 49.]`.
 #
@@ -253,12 +252,9 @@ print(h.tolist())
 # Write `glu(h)`. It cuts `h` into two halves along the last dimension, `a` and `b`, and returns
 # `a * sigmoid(b)`.
 #
-# - `h` has one dimension or more, the last of them even and at least 2. It is float32 or float64,
-#   contiguous or not, and it may be a leaf that requires grad, a computed tensor, or plain data.
-# - The result has the dtype of `h`. Both halves of `h` get the right gradient. Entries of `b` may be as
-#   far from 0 as 1000, and no gradient is nan.
-# - `h` belongs to the caller: another branch of the network reads it afterwards. It stays as it is, and
-#   the result does not lie in its memory.
+# - Both halves of `h` get the right gradient, even where an entry of `b` is -1000 or 1000: no gradient is
+#   nan.
+# - `h` stays as it is. Another branch of the network reads it afterwards.
 #
 # For example, `h = [2., 4., 0., 0.]` gives `[1., 2.]`, since the sigmoid of 0 is 0.5.
 #
@@ -275,12 +271,6 @@ print(h.tolist())
 #
 # Whose memory does `a *= ...` write to? Every trick that allows this write also changes `h`. Which
 # tensor may your function write to? Does it need to write at all?
-#
-# </details>
-#
-# <details><summary>Hint 3</summary>
-#
-# `*=` writes into `a`, and `*` makes a new tensor.
 #
 # </details>
 
@@ -378,10 +368,8 @@ xray(h=h, x=x)
 # standard deviation `s`, the columns before stay. `s` is a single number: `tail.std()` of all entries of
 # these columns. Nothing is added to it.
 #
-# - `h` has the shape `(n, m)`, with at least two rows, and `k` is an int from 0 to `m - 1`. `h` may be a
-#   leaf that requires grad, a computed tensor, or plain data, contiguous or not.
-# - `s` is not 0, but it may be as small as 0.0001, also where the entries of the tail lie near 1.
-# - Return a new tensor. `h` stays as it is, and the result does not lie in its memory.
+# - `h` has at least two rows. `s` is not 0, but it may be as small as 0.0001, also where the entries of
+#   the tail lie near 1.
 # - In backward, `s` is a constant: the gradient of an entry of the tail is the gradient that arrives at
 #   it, divided by `s`.
 #
@@ -509,12 +497,9 @@ xray(m=row.expand(3, -1).clone(), row=row)
 # Write `row_bias(b, n, bump)`. It returns a tensor of `n` rows. All are equal to `b`, but to the first
 # row the number `bump` is added.
 #
-# - `b` has the shape `(k,)`, float32 or float64. It may be a leaf that requires grad, a computed tensor,
-#   or plain data, contiguous or not. `n` is an int, 1 or more. `bump` is a float.
-# - The result has the shape `(n, k)` and the dtype of `b`. A loss of it goes back to `b` through every
-#   row.
-# - `b` stays as it is, and each row of the result has memory of its own: a later write to one row changes
-#   neither the other rows nor `b`. That holds for `n = 1`, too, and where `bump` is 0.
+# - A loss of the result goes back to `b` through every row.
+# - Each row of the result has memory of its own: a later write to one row changes neither the other rows
+#   nor `b`. That holds for `n = 1`, too, and where `bump` is 0. (`bump` is finite.)
 #
 # For example, `b = [1., 2.]`, `n = 3` and `bump = 10.` give `[[11., 12.], [1., 2.], [1., 2.]]`.
 #
@@ -536,7 +521,7 @@ xray(m=row.expand(3, -1).clone(), row=row)
 #
 # <details><summary>Hint 3</summary>
 #
-# Put `.clone()` behind `expand`, before the write.
+# `clone()` copies always. It makes a difference whether it stands before `expand` or behind it.
 #
 # </details>
 
@@ -644,12 +629,10 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 # Write `drop_attention(scores, drop)`. It returns the softmax of `scores` over the last dimension, with 0
 # wherever `drop` is true. Nothing is scaled or drawn.
 #
-# - `scores` has two dimensions or more, float32 or float64. It may be a leaf that requires grad, a
-#   computed tensor, or plain data. Its entries lie between -20 and 20. `drop` is boolean and has the shape
-#   of `scores`. It may be true for a whole row, or nowhere. Both may be contiguous or not.
-# - The result has the dtype of `scores`. Backward works, and `scores` gets the right gradient, also where
-#   `drop` is true: a dropped score still stands in the sum by which softmax divides.
-# - `scores` and `drop` stay as they are, and the result does not lie in the memory of `scores`.
+# - The entries of `scores` lie between -20 and 20, and the last dimension has at least two. `drop` may be
+#   true for a whole row, or nowhere.
+# - `scores` gets the right gradient, also where `drop` is true: a dropped score still stands in the sum by
+#   which softmax divides.
 #
 # For example, `scores = [[5., 5., 5., 5.]]` and `drop = [[True, False, False, False]]` give
 # `[[0., 0.25, 0.25, 0.25]]`.

@@ -81,6 +81,7 @@ collect = contract(
         "f": own(
             function_of_a_row,
             of=["a formula", "a network", "numbers", "a constant"],
+            says="takes a tensor of shape (k,) and returns a tensor without dimensions",
             words={
                 "a network": "is a network with a frozen parameter",
                 "numbers": "decides by the numbers of a row, and may return a constant",
@@ -93,6 +94,7 @@ collect = contract(
             "n 1",
             values=[rows_on_either_side_of_0, a_first_row_below_0],
             roles=["plain", "leaf", "computed"],
+            says="(n, k), n at least 1",
         ),
     },
     dtypes=["float32"],
@@ -166,7 +168,11 @@ def of_the_halves(gradient, right):
 
 glu = contract(
     "glu",
-    {"h": tensor("n 2c", "2c", "m n 2c", "1 2", values=["normal", gates_as_far_as_1000])},
+    {
+        "h": tensor(
+            "n 2c", "2c", "m n 2c", "1 2", values=["normal", gates_as_far_as_1000], says="(..., 2 * c)"
+        )
+    },
     result="The result is not the first half of h times the sigmoid of the second.\n\n"
     "What is multiplied by what, and along which dimension is h cut?",
     because={
@@ -246,10 +252,13 @@ def about_the_tail(gradient, right):
 scale_tail = contract(
     "scale_tail",
     {
-        "h": tensor("n m", "2 m", values=[head_of_large_numbers, entries_near_1, "far"]),
+        "h": tensor(
+            "n m", "2 m", values=[head_of_large_numbers, entries_near_1, "far"], says="(n, m), n at least 2"
+        ),
         "k": own(
             start_of_the_tail,
             at=["in the middle", "0", "the last column"],
+            says="an int from 0 to m - 1",
             words={"0": "is 0", "the last column": "is the number of the last column"},
         ),
     },
@@ -293,7 +302,11 @@ def scaled_tail(student):
 
 row_bias = contract(
     "row_bias",
-    {"b": tensor("k", "1"), "n": number(3, 1, 2), "bump": number(10.1, 0.0, -700.3)},
+    {
+        "b": tensor("k", "1", says="(k,)"),
+        "n": number(3, 1, 2, says="an int, 1 or more"),
+        "bump": number(10.1, 0.0, -700.3, says="a finite float"),
+    },
     result="The rows are not b, with bump added to the first.\n\n"
     "How many rows of memory are there when you add bump?",
     because={
@@ -374,11 +387,14 @@ def about_the_dropped(gradient, right):
 drop_attention = contract(
     "drop_attention",
     {
-        "scores": tensor("n k", "b h n k", "1 k", values=["normal", scores_up_to_20]),
+        "scores": tensor(
+            "n k", "b h n k", "1 k", values=["normal", scores_up_to_20], says="(..., k), from -20 to 20"
+        ),
         "drop": own(
             what_is_dropped,
             where=["some entries", "a whole row", "nowhere"],
             layout=["contiguous", "transposed"],
+            says="boolean, of the shape of scores",
             words={"a whole row": "is true for a whole row", "nowhere": "is true nowhere"},
         ),
     },
