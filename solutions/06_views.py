@@ -112,8 +112,7 @@ except RuntimeError as error:
 # %% [markdown]
 # ## q1 · Fill a buffer with results
 #
-# You have a function of a single sample (an energy, a score, a simulation), and you want its results for
-# many samples in one tensor.
+# You have a function of a single sample, and you want its results for many samples in one tensor.
 #
 # Write `collect(f, xs)`. `f` takes a row of `xs`, and returns a tensor without dimensions. `collect` calls
 # `f` once for each row, in the order of the rows, and returns one tensor of shape `(n,)` with the results.
@@ -361,15 +360,11 @@ xray(h=h, x=x)
 # %% [markdown]
 # ## q3 · A view born in no_grad
 #
-# Some features are counts, others are lengths in kilometres. You want to bring the last columns of a
-# batch to the scale 1, and to treat the scale that you measured as a constant.
+# Features have different scales. Write `scale_tail(h, k)`. It divides the columns of `h` from number `k` on
+# (counted from 0) by their standard deviation `s`; the columns before stay. `s` is a single number,
+# `tail.std()` of all entries of these columns. Nothing is added to it.
 #
-# Write `scale_tail(h, k)`. The columns of `h` from number `k` on (counted from 0) are divided by their
-# standard deviation `s`, the columns before stay. `s` is a single number: `tail.std()` of all entries of
-# these columns. Nothing is added to it.
-#
-# - `h` has at least two rows. `s` is not 0, but it may be as small as 0.0001, also where the entries of
-#   the tail lie near 1.
+# - `s` is not 0, but it may be as small as 0.0001, also where the entries of the tail lie near 1.
 # - In backward, `s` is a constant: the gradient of an entry of the tail is the gradient that arrives at
 #   it, divided by `s`.
 #
