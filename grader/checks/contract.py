@@ -23,6 +23,16 @@ from grader.sandbox.evidence import ProbeOutcome
 from grader.sandbox.facts import Raised, Tensor
 
 ORDINARY = "With ordinary inputs it is right."
+#: What the worker leaves out of a case, because it is so in most.
+ORDINARY_FACTS: dict[str, Any] = {
+    "raised": None,
+    "kept": {"before": {}, "after": {}},
+    "earlier": True,
+    "notes": None,
+    "memory": [],
+    "shared": False,
+    "incoming": True,
+}
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -95,7 +105,7 @@ class Contracted(Observation):
     @property
     def expected(self) -> list[dict[str, Any]]:
         """The facts of the reference; CourseError where it raises, and not for an error of the caller's."""
-        facts: list[dict[str, Any]] = super().expected
+        facts = [{**ORDINARY_FACTS, **right} for right in super().expected]
         for case, right in zip(self.terms.cases, facts, strict=True):
             if isinstance(right["raised"], Raised) and not case.may_raise:
                 told = finding_of(right["raised"], "raised").sentence
@@ -110,7 +120,7 @@ class Contracted(Observation):
         facts = self.in_any_form
         if not isinstance(facts, list) or len(facts) != len(self.terms.cases):
             raise wrong("What came back of your function has no form that can be judged.", kind="form")
-        return facts
+        return [{**ORDINARY_FACTS, **fact} if isinstance(fact, dict) else ORDINARY_FACTS for fact in facts]
 
     @property
     def mismatch(self) -> None:

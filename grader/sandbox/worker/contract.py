@@ -1,7 +1,7 @@
 """Observes a student's function in all cases of a contract, each in a world of its own.
 
 A *case* gives every factor of the arguments and of the call its kind. What comes back of each, in the order
-of the plan, is a dict:
+of the plan, is a dict, without what is as it mostly is:
 
 ``raised``     the error that the call raised, or None.
 ``result``     snaps of what it returned, to any depth.
@@ -65,7 +65,6 @@ class _Case:
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
 
     def observed(self, seed: int) -> dict[str, Any]:
-        _put_modes_back()
         probe_api.reseed(seed)
         world = self._world(None)
         turn = self._case["call.turn"]
@@ -82,7 +81,7 @@ class _Case:
         if turn != "first":
             self._switch()
             earlier = probe_api.attempt(self._call, function, other)
-            _set_grad(True)
+            _put_modes_back()
             self._between(turn, world, earlier)
         before = _values(earlier)
         notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
@@ -108,7 +107,7 @@ class _Case:
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
         moved.pause()
-        return facts
+        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
@@ -166,8 +165,26 @@ class _Case:
                 facts["gradients"] = parts
             else:
                 facts["gradients"] = gradients.gradients(_one_tensor(result, tensors), targets, by=by)
+                if torch_objects.is_tensor(result):
+                    facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
+
+
+def _is_ordinary(name: str, fact: Any) -> bool:
+    """Whether a fact is what it is in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
+    match name:
+        case "raised" | "notes":
+            return fact is None
+        case "kept":
+            return not fact["before"] and not fact["after"]
+        case "earlier" | "incoming":
+            return fact is True
+        case "shared":
+            return fact is False
+        case "memory":
+            return not any(fact)
+    return False
 
 
 def _put_modes_back() -> None:
