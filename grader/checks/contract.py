@@ -16,10 +16,10 @@ from grader.checks.comparison import assert_close, is_close
 from grader.checks.diagnosis import finding_of
 from grader.checks.finding import FailedCheckError, Finding, wrong
 from grader.checks.gradients import assert_gradients
-from grader.checks.observation import Observation
+from grader.checks.observation import Observation, finding_without_facts
 from grader.checks.untouched import changed_parts
 from grader.errors import CourseError
-from grader.sandbox.evidence import ProbeOutcome
+from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
 from grader.sandbox.facts import Raised, Tensor
 
 ORDINARY = "With ordinary inputs it is right."
@@ -161,10 +161,20 @@ def _first(
     """What is found in a case first, or None."""
     if seen == right:
         return None
+    if "late" in seen:
+        return _late(seen["late"])
     try:
         return next((found for judge in judges for found in judge(terms, seen, right)), None)
     except FailedCheckError as failed:
         return failed.finding
+
+
+def _late(seconds: Any) -> Finding | None:
+    """What is found of a call that was stopped; None where an earlier case was."""
+    if not isinstance(seconds, float) or not seconds:
+        return None
+    reason = no_facts(Failure.TIMEOUT, seconds=seconds)
+    return finding_without_facts(reason)
 
 
 def _require(terms: Terms, seen: dict[str, Any], right: dict[str, Any], judges: Collection[_Judge]) -> None:

@@ -3,6 +3,7 @@
 A *case* gives every factor of the arguments and of the call its kind. What comes back of each, in the order
 of the plan, is a dict, without what is as it mostly is:
 
+``late``       the seconds after which the call was stopped; 0 where a case before it was late. Nothing else.
 ``raised``     the error that the call raised, or None.
 ``result``     snaps of what it returned, to any depth.
 ``memory``     of each tensor in it the argument in whose memory it lies, or "".
@@ -19,6 +20,7 @@ of the plan, is a dict, without what is as it mostly is:
 from __future__ import annotations
 
 import builtins
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,6 +40,9 @@ _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, 
 _randn_like = torch.randn_like
 _Module, _type, _id = torch.nn.Module, type, id
 _MAX_DEPTH = 6
+_SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
+_set_handler, _SIGPROF = signal.signal, signal.SIGPROF
+_set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
 def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Callable[..., Any]]) -> list[Any]:
@@ -48,10 +53,37 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
         functions: those of the check file that the plan names.
     """
-    return [
-        _Case(student, plan, functions, {**plan["base"], **unusual}).observed(probe_api.seed_of_case(number))
-        for number, unusual in enumerate(plan["cases"])
-    ]
+    facts: list[dict[str, Any]] = []
+    for number, unusual in enumerate(plan["cases"]):
+        case = _Case(student, plan, functions, {**plan["base"], **unusual})
+        try:
+            facts.append(case.observed(probe_api.seed_of_case(number)))
+        except _LateError:
+            left = len(plan["cases"]) - number - 1
+            return [*facts, {"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
+    return facts
+
+
+class _LateError(BaseException):
+    """A call of the student's function takes too long."""
+
+
+def _raise_late(*_: object) -> None:
+    raise _LateError
+
+
+def _called(function: Callable[..., Any], *args: Any) -> Any:
+    """What a call gives, or the error that it raised; _LateError where it takes too long."""
+    _set_handler(_SIGPROF, _raise_late)
+    _set_timer(_ITIMER_PROF, _SECONDS)
+    try:
+        return function(*args)
+    except _LateError:
+        raise
+    except BaseException as error:  # SystemExit too is the affair of this case alone
+        return Raised(error)
+    finally:
+        _set_timer(_ITIMER_PROF, 0)
 
 
 class _Case:
@@ -80,7 +112,7 @@ class _Case:
         earlier: Any = None
         if turn != "first":
             self._switch()
-            earlier = probe_api.attempt(self._call, function, other)
+            earlier = _called(self._call, function, other)
             _put_modes_back()
             self._between(turn, world, earlier)
         before = _values(earlier)
@@ -88,7 +120,7 @@ class _Case:
         self._switch()
         listen(notes)
         with Untouched(**world) as kept:
-            result = probe_api.attempt(self._call, function, world)
+            result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
