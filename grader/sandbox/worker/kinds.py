@@ -333,10 +333,14 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
 def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A network: structure, modes, frozen and tied parameters, buffers, what it returns, ``.grad``, hooks."""
     outputs = 1 if kind("width") == "one column" else world.size(options["outputs"])
-    net = Net(world.size(options["inputs"]), world.size("hidden"), outputs, kind).to(world.dtype)
+    net = Net(world.size(options["inputs"]), world.size("hidden"), outputs, kind)
+    if world.dtype is _double:
+        net.to(_double)
     part, mode = net.pieces()[1], kind("train")
-    net.train(mode in {"train", "part eval"})
-    part.train(mode in {"train", "part train"})
+    if mode in {"eval", "part train"}:
+        net.eval()
+    if mode in {"part eval", "part train"}:
+        part.train(mode == "part train")
     set_up(list(net.parameters()), kind)
     if kind("hooks") == "hooked":
         part.register_forward_hook(opaque(lambda module, args, out: out))
