@@ -73,7 +73,8 @@ class Terms:
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
-        history: whether the result has one counts, and whether it is an inference tensor.
+        history: whether the result has one counts, and whether it is an inference tensor, unless
+        ``result:inference`` is free.
         owns: the result has memory of its own.
     """
 
@@ -247,7 +248,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         )
     for path_and_part, sentence in _parts(right["kept"]).items():
         _assert_becomes(terms, path_and_part, sentence, seen, right)
-    for name in terms.notes:
+    for name in terms.notes if right["notes"] is not None else ():
         mine, its = seen["notes"].get(name), right["notes"].get(name)
         if name == "given":
             yield from _of_given(mine, its)
@@ -346,7 +347,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     """Gradients of the result, and of losses that waited."""
     yield from _raised(seen, right)
     if terms.history and "result" in right:
-        _assert_history(seen.get("result"), right["result"], terms.of)
+        _assert_history(seen.get("result"), right["result"], terms)
     if "gradients" in right:
         is_single = "output" in right["gradients"]
         sides = {"": "gradients"} if is_single else dict.fromkeys(right["gradients"], "")
@@ -370,22 +371,21 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
 
 
-def _assert_history(mine: Any, its: Any, of: str) -> None:
-    """Fail where a tensor of the result has a history and should have none, or is an inference tensor."""
+def _assert_history(mine: Any, its: Any, terms: Terms) -> None:
+    """Fail where a tensor of the result requires grad and should not, or is an inference tensor."""
+    of = f"{terms.of[:1].upper()}{terms.of[1:]}"
     if isinstance(its, list | tuple | dict):
         keys: Any = its if isinstance(its, dict) else range(len(its))
         for key in keys:
-            _assert_history(_entry(mine, key), its[key], of)
+            _assert_history(_entry(mine, key), its[key], terms)
     elif isinstance(its, Tensor) and isinstance(mine, Tensor):
         if mine.requires_grad and not its.requires_grad:
-            raise wrong(
-                f"{of[:1].upper()}{of[1:]} requires grad, and should have no history.", group="history"
-            )
-        if mine.version is None and its.version is not None:
-            raise wrong(
-                f"{of[:1].upper()}{of[1:]} is an inference tensor: no backward may save it.",
-                group="inference",
-            )
+            raise wrong(f"{of} requires grad, and should have no history.", group="history")
+        if its.requires_grad and not mine.requires_grad:
+            raise wrong(f"{of} does not require grad, so no backward can start there.", group="no history")
+        is_inference = mine.version is None and its.version is not None
+        if is_inference and not _is_named("result:inference", terms.free):
+            raise wrong(f"{of} is an inference tensor: no backward may save it.", group="inference")
 
 
 def _entry(thing: Any, key: Any) -> Any:

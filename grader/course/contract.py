@@ -28,7 +28,7 @@ Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
 _OF_THE_CALL = {
-    "call.mode": {"off": "called under no_grad()"},
+    "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
     "call.turn": {
         "other": "in a second call, with other numbers",
         "same": "in a second call, with the same things",
@@ -107,7 +107,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         call: an ``@inside`` function of ``(function, world)`` that calls it another way.
         dtypes: of all floating-point tensors.
         sizes: ``differ``, and ``equal`` where all sizes may be the same number.
-        modes: ``on``, and ``off`` where it may be called under no_grad.
+        modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
+            may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
             (with the same things), ``moved`` (the same, and their values have moved).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
@@ -304,7 +305,7 @@ def covered(
             previously_tested=[[case[key] for key in paired] for case in cases],
         )
         cases += [base | dict(zip(paired, row, strict=True)) for row in rows]
-    if _MODE in several:
+    if "off" in factors.get(_MODE, ()):
         cases += _each_with(base, {key: factors[key] for key in paired}, {_MODE: "off"}, is_allowed)
     unusual = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
     return tuple({tuple(row.items()): row for row in unusual}.values())

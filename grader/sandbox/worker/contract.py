@@ -119,15 +119,19 @@ class _Case:
         notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
         self._switch()
         listen(notes)
-        with Untouched(**world) as kept:
+        only_modes = self._case["call.mode"] == "only modes"
+        with Untouched(**({} if only_modes else world)) as kept:
             result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
+        if only_modes:
+            moved.pause()
+            return {"kept": {"before": changed, "after": kept["after"]}}
         facts = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
-            "earlier": _values(earlier) == before,
+            "earlier": not self._plan["result"] or _values(earlier) == before,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
