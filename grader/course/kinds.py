@@ -25,6 +25,7 @@ WORDS = {
     "transposed": "is transposed",
     "gaps": "is not contiguous",
     "part": "is a part of a larger tensor",
+    "expanded": "is expanded from its first row",
     "filled": "has .grad filled beforehand",
     "some": "has .grad filled in some parameters",
     "zeros": "is 0 everywhere",
@@ -166,7 +167,8 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         values: words of the worker's table, or ``@inside`` functions of a shape that return a tensor of
             float64 (or of the dtype that it should have).
         roles: ``computed``, ``saved`` (computed by exp), ``leaf`` (requires grad), ``plain`` (does not).
-        layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``.
+        layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``, and ``expanded``, where all rows are the
+            memory of the first.
         grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``.
         waiting: also with a loss that needs its values, and goes back after the call.
         dtype: of the values, where it is none of the contract's.

@@ -161,7 +161,7 @@ class _Case:
             self._functions[turn](world, earlier)
         elif turn == "moved":
             for tensor in {_id(t): t for thing in world.values() for t in tensors_in(thing)}.values():
-                if tensor.is_floating_point():
+                if tensor.is_floating_point() and not _has_shared_entries(tensor):
                     tensor.data.mul_(0.75)
 
     def _losses(self, world: World) -> dict[str, tuple[Any, dict[str, Any]]]:

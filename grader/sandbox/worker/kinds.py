@@ -126,6 +126,8 @@ def laid_out(tensor: Any, how: str) -> Any:
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
         return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+    if how == "expanded" and tensor.dim() and len(tensor):
+        return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
         larger = _zeros(tensor.numel() + 3, dtype=tensor.dtype)
         larger[3:] = tensor.flatten()
@@ -155,6 +157,8 @@ def _computed(start: Any, how: str, role: str) -> Any:
     """What is computed from a leaf and has its values; where it is `saved`, its maker needs them again."""
     if role == "saved":  # by exp, of which the values cannot be chosen: they are positive
         return start.exp()
+    if how == "expanded" and start.dim() and len(start):
+        return (1 * start[:1]).expand(start.shape)
     if how == "part":
         return torch.cat([_zeros(3, dtype=start.dtype), start.flatten()])[3:].view(start.shape)
     return _LaidOut.apply(start, how)  # type: ignore[no-untyped-call]
