@@ -33,6 +33,7 @@ ORDINARY_FACTS: dict[str, Any] = {
     "shared": False,
     "incoming": True,
 }
+_WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -69,7 +70,8 @@ class Terms:
         free: patterns of ``path:part`` that are up to the answer.
         may: those that may stay as they were, or be as the reference leaves them.
         result: what is said of a wrong result, with its hint behind a blank line.
-        because: explanations of wrong gradients, as ``assert_gradients`` takes them.
+        because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
+            about a loss that was computed before the call.
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
@@ -409,7 +411,11 @@ def _assert_waiting(terms: Terms, name: str, mine: Any, its: Any) -> None:
                 f"{told[:-1]} of torch's: {error.type}: {error.text[:100]}.", group="waiting raises another"
             )
         return
-    assert_gradients(mine, its, of=f"a loss that was computed from {name} before the call")
+    because = {
+        key.removeprefix(_WAITING): text for key, text in terms.because.items() if key.startswith(_WAITING)
+    }
+    of = f"a loss that was computed from {name} before the call"
+    assert_gradients(mine, its, of=of, because=because)
 
 
 def _stayed(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:

@@ -171,6 +171,8 @@ class _Case:
             if self._case.get(f"{name}.waiting") != "waits":
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
+            if not parts:  # what is empty
+                continue
             slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
             slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
             loss = _cat([_reshape(_mul(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
