@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -48,12 +48,43 @@ class Contract(Probe):
         terms: what is right, and the words for what is wrong.
         factors: all kinds of ``argument.factor``, the ordinary one first.
         rows: the unusual kinds of each case.
+        plan: what travels to the worker, as data.
+        functions: the functions of the check file that the plan names.
+        turns: what is said of further turns, by ``call.turn=name``.
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
     terms: Terms = field(kw_only=True)
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
+    plan: Mapping[str, Any] = field(kw_only=True)
+    functions: tuple[ProbeSource, ...] = field(kw_only=True)
+    turns: Mapping[str, str] = field(kw_only=True)
+
+    @property
+    def function(self) -> str:
+        """The student's function."""
+        function: str = self.plan["function"]
+        return function
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The arguments of the call, in order."""
+        return tuple(self.plan["given"])
+
+    def with_cases(self, cases: Mapping[int, Sequence[Kind]]) -> Contract:
+        """The contract with other cases: their unusual kinds, by the number of the case that seeds them."""
+        numbers = [number for number, rows in cases.items() for _ in rows]
+        rows = tuple(row for rows in cases.values() for row in rows)
+        plan = {**self.plan, "cases": [dict(row) for row in rows], "numbers": numbers}
+        place = self.source.path, self.source.tree.lineno
+        return replace(
+            self,
+            rows=rows,
+            terms=replace(self.terms, cases=tuple(_case(row, self.arguments, self.turns) for row in rows)),
+            plan=plan,
+            source=_source(self.name, plan, self.functions, *place),
+        )
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Contracted:
         """What was seen and expected in every case."""
@@ -204,6 +235,9 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         terms=terms,
         factors=factors,
         rows=rows,
+        plan=plan,
+        functions=tuple(sources),
+        turns=words,
     )
     where.f_globals.setdefault(_PROBES, {})[name] = made
 
@@ -223,7 +257,9 @@ def _rule(who: str, rule: Never) -> dict[str, Any]:
     return {f"{who}.{factor}": kinds for factor, kinds in rule.items()}
 
 
-def _source(name: str, plan: dict[str, Any], sources: list[ProbeSource], path: str, line: int) -> ProbeSource:
+def _source(
+    name: str, plan: Mapping[str, Any], sources: Sequence[ProbeSource], path: str, line: int
+) -> ProbeSource:
     """What travels: a probe that hands its plan to the worker's own machinery."""
     function = plan["function"]
     used = {source.name: source for source in sources}
