@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import combinations, islice
 from typing import Any, Literal
 
 import pytest
@@ -24,6 +25,7 @@ from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
 from grader.errors import CourseError
 from grader.sandbox.evidence import ProbeOutcome
 
+_MOST_PARTS = 100  # of one case; to observe them takes a second or two
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
@@ -51,6 +53,7 @@ class Contract(Probe):
         plan: what travels to the worker, as data.
         functions: the functions of the check file that the plan names.
         turns: what is said of further turns, by ``call.turn=name``.
+        excluded: combinations of kinds that there may not be.
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
@@ -60,6 +63,7 @@ class Contract(Probe):
     plan: Mapping[str, Any] = field(kw_only=True)
     functions: tuple[ProbeSource, ...] = field(kw_only=True)
     turns: Mapping[str, str] = field(kw_only=True)
+    excluded: tuple[Kind, ...] = field(kw_only=True)
 
     @property
     def function(self) -> str:
@@ -85,6 +89,13 @@ class Contract(Probe):
             plan=plan,
             source=_source(self.name, plan, self.functions, *place),
         )
+
+    def parts_of(self, row: Kind) -> tuple[dict[str, Any], ...]:
+        """The rows with some of a row's unusual kinds only, the smallest first; only what may come in."""
+        base = {key: kinds[0] for key, kinds in self.factors.items()}
+        subsets = (dict(some) for size in range(len(row)) for some in combinations(row.items(), size))
+        allowed = _is_allowed_by(self.excluded)
+        return tuple(islice((some for some in subsets if allowed(base | some)), _MOST_PARTS))
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Contracted:
         """What was seen and expected in every case."""
@@ -238,6 +249,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         plan=plan,
         functions=tuple(sources),
         turns=words,
+        excluded=tuple(excluded),
     )
     where.f_globals.setdefault(_PROBES, {})[name] = made
 
@@ -305,16 +317,7 @@ def covered(
     Raises:
         CourseError: the ordinary case is excluded.
     """
-    rules = [
-        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
-        for rule in never
-    ]
-
-    def is_allowed(case: Mapping[str, Any]) -> bool:
-        return not any(
-            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
-        )
-
+    is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = [key for key, kinds in factors.items() if len(kinds) > 1]
     if not is_allowed(base):
@@ -344,6 +347,21 @@ def covered(
         cases += _each_with(base, {key: factors[key] for key in paired}, {_MODE: "off"}, is_allowed)
     unusual = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
     return tuple({tuple(row.items()): row for row in unusual}.values())
+
+
+def _is_allowed_by(never: Sequence[Kind]) -> Callable[[Kind], bool]:
+    """Whether a case has none of the combinations that there may not be."""
+    rules = [
+        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
+        for rule in never
+    ]
+
+    def is_allowed(case: Kind) -> bool:
+        return not any(
+            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
+        )
+
+    return is_allowed
 
 
 def _each_with(
