@@ -177,6 +177,21 @@ def plainest_case(contracted: Contracted, found: Mapping[int, Finding]) -> int:
     return 0 if 0 in found else _plainest(contracted.terms.cases, found)[0]
 
 
+def telling_kinds(contracted: Contracted) -> set[str]:
+    """The kinds without which a failure would not be seen, or not be named, as ``h.layout=transposed``."""
+    try:
+        found = failed_cases(contracted)
+    except FailedCheckError:
+        return set()
+    if not found:
+        return set()
+    cases = contracted.terms.cases
+    number, factors = (0, set[str]()) if 0 in found else _plainest(cases, found)
+    common = set.intersection(*(set(cases[n].unusual.items()) for n in found))
+    named = {(factor, cases[number].unusual[factor]) for factor in factors}
+    return {f"{factor}={kind}" for factor, kind in common | named}
+
+
 def _first(
     terms: Terms, seen: dict[str, Any], right: dict[str, Any], judges: Collection[_Judge]
 ) -> Finding | None:

@@ -76,6 +76,11 @@ class Contract(Probe):
         """The arguments of the call, in order."""
         return tuple(self.plan["given"])
 
+    @property
+    def unusual_kinds(self) -> tuple[str, ...]:
+        """All kinds but the ordinary ones, as ``h.layout=transposed``."""
+        return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
+
     def with_cases(self, cases: Mapping[int, Sequence[Kind]]) -> Contract:
         """The contract with other cases: their unusual kinds, by the number of the case that seeds them."""
         numbers = [number for number, rows in cases.items() for _ in rows]
