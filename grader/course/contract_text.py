@@ -20,6 +20,7 @@ from grader.course.kinds import PHRASES, WORDS, Kinds
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _SIZE = re.compile(r"(?P<factor>\d*)(?P<name>[a-z_]\w*)?", re.IGNORECASE)
 _BARE_SHAPE = re.compile(r"(?<!`)\([^()`]*,[^()`]*\)")
+_LEADING_SHAPE = re.compile(r"\([^()]*\),?\s*")
 _DTYPES = {
     "float32": "float32",
     "float64": "float64",
@@ -178,15 +179,19 @@ def _first_use(phrases: Sequence[str]) -> Any:
 
 
 def _tensor(kinds: Kinds, dtypes: str) -> str:
-    """A tensor's shapes, dtypes and layouts."""
-    general = [shape for shape in kinds.factors["shape"] if not _is_special(shape, kinds.factors["shape"])]
-    shapes = [_shape(shape) for shape in general]
-    layouts = {*kinds.factors["layout"]}
-    what = or_list(shapes).replace("`, of shape `", "`, `").replace("` or of shape `", "` or `")
-    parts = [f"a tensor {what}", dtypes, "contiguous or not" if len(layouts) > 1 else ""]
-    if layouts == {"contiguous"}:
-        parts.append("contiguous")
-    return ", ".join(filter(None, parts))
+    """A tensor's shapes, what the author says besides, its dtypes and layouts."""
+    all_shapes = kinds.factors["shape"]
+    general = [shape for shape in all_shapes if not _is_special(shape, all_shapes)]
+    shapes = (
+        or_list([*map(_shape, general)]).replace("`, of shape `", "`, `").replace("` or of shape `", "` or `")
+    )
+    what, more = f"a tensor {shapes}", kinds.says
+    if shape := _LEADING_SHAPE.match(kinds.says):  # as the docstring has it, for all shapes at once
+        more = kinds.says[shape.end() :]
+    elif kinds.says:
+        what, more = kinds.says, ""
+    layout = "contiguous or not" if len(kinds.factors["layout"]) > 1 else ""
+    return ", ".join(filter(None, [what, more, dtypes, layout]))
 
 
 def _shape(words: str) -> str:

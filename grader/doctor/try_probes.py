@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.checks.contract import ORDINARY_CASE, failed_cases, plainest_case
+from grader.checks.contract import ORDINARY_CASE, ORDINARY_FACTS, failed_cases, plainest_case
 from grader.checks.finding import FailedCheckError
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
@@ -260,9 +260,9 @@ def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iter
         )
     yield f"{contract.name}    case {number}: {cases[number].told() or ORDINARY_CASE}"
     of_case = {
-        notebook: only_changes(seen[number])
+        notebook: only_changes({**ORDINARY_FACTS, **seen[number]})
         for notebook, seen in facts.items()
-        if isinstance(seen, list) and number < len(seen)
+        if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
     }
     yield from side_by_side(contract.name, of_case)
 

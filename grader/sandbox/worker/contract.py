@@ -206,7 +206,7 @@ class _Case:
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:
-    """Whether a fact is what it is in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
+    """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
         case "raised" | "notes":
             return fact is None
