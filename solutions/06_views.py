@@ -150,8 +150,6 @@ except RuntimeError as error:
 def collect(f, xs):
     """Return f of every row of xs as one tensor.
 
-    f: takes a tensor of shape (k,) and returns a tensor without dimensions.
-    xs: (n, k), n at least 1; may require grad.
     Returns a tensor of shape (n,) through which all that f uses gets its gradient.
     """
     # BEGIN SOLUTION
@@ -278,7 +276,6 @@ print(h.tolist())
 def glu(h):
     """Multiply the first half of h by the sigmoid of its second half.
 
-    h: (..., 2 * c), float32 or float64.
     Returns a new tensor of shape (..., c) and of the dtype of h; h stays as it is.
     """
     # BEGIN SOLUTION
@@ -399,7 +396,6 @@ xray(h=h, x=x)
 def scale_tail(h, k):
     """Divide the columns from k on by their standard deviation, which counts as a constant.
 
-    h: (n, m), may require grad, n at least 2; k: an int from 0 to m - 1.
     Returns a new tensor of the shape of h; h stays as it is.
     """
     # BEGIN SOLUTION
@@ -525,7 +521,6 @@ xray(m=row.expand(3, -1).clone(), row=row)
 def row_bias(b, n, bump):
     """Return n rows equal to b, with bump added to the first.
 
-    b: (k,), float32 or float64, may require grad; n: an int, 1 or more; bump: a float.
     Returns a new tensor of shape (n, k) and of the dtype of b; b stays as it is.
     """
     # BEGIN SOLUTION
@@ -660,7 +655,6 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 def drop_attention(scores, drop):
     """Return the softmax of scores over the last dimension, with 0 where drop is true.
 
-    scores: (..., k), float32 or float64, may require grad; drop: boolean, of the shape of scores.
     Returns a new tensor of the shape and dtype of scores; scores and drop stay as they are.
     """
     # BEGIN SOLUTION

@@ -22,6 +22,7 @@ from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
 from grader.sandbox.facts import Raised, Tensor
 
+ORDINARY_CASE = "Ordinary inputs"
 ORDINARY = "With ordinary inputs it is right."
 #: What the worker leaves out of a case, because it is so in most.
 ORDINARY_FACTS: dict[str, Any] = {
@@ -108,13 +109,17 @@ class Contracted(Observation):
     @property
     def expected(self) -> list[dict[str, Any]]:
         """The facts of the reference; CourseError where it raises, and not for an error of the caller's."""
-        facts = [{**ORDINARY_FACTS, **right} for right in super().expected]
+        facts = super().expected
+        if not isinstance(facts, list) or len(facts) != len(self.terms.cases):
+            raise CourseError(
+                f"the contract {self._probe} has {len(self.terms.cases)} cases, and others were observed of"
+                " the reference: grade again"
+            )
+        facts = [{**ORDINARY_FACTS, **right} for right in facts]
         for case, right in zip(self.terms.cases, facts, strict=True):
             if isinstance(right["raised"], Raised) and not case.may_raise:
                 told = finding_of(right["raised"], "raised").sentence
-                raise CourseError(
-                    f"the reference raises an error. {case.told() or 'Ordinary inputs'}: {told}"
-                )
+                raise CourseError(f"the reference raises an error. {case.told() or ORDINARY_CASE}: {told}")
         return facts
 
     @property
@@ -156,6 +161,38 @@ def assert_kept(contracted: Contracted) -> None:
 def assert_every_case(contracted: Contracted) -> None:
     """Fail unless all is right in every case."""
     _assert_all(contracted, _ASPECTS)
+
+
+def failed_cases(contracted: Contracted) -> dict[int, Finding]:
+    """What is found first in each case that is not right, by the number of the case.
+
+    Raises:
+        CourseError: the reference raises.
+        FailedCheckError: there are no facts of the submission.
+    """
+    sides = zip(contracted.seen, contracted.expected, strict=True)
+    found = (_first(contracted.terms, seen, right, _ASPECTS) for seen, right in sides)
+    return {number: finding for number, finding in enumerate(found) if finding is not None}
+
+
+def plainest_case(contracted: Contracted, found: Mapping[int, Finding]) -> int:
+    """Of the failed cases, the number of that of which students are told."""
+    return 0 if 0 in found else _plainest(contracted.terms.cases, found)[0]
+
+
+def telling_kinds(contracted: Contracted) -> set[str]:
+    """The kinds without which a failure would not be seen, or not be named, as ``h.layout=transposed``."""
+    try:
+        found = failed_cases(contracted)
+    except FailedCheckError:
+        return set()
+    if not found:
+        return set()
+    cases = contracted.terms.cases
+    number, factors = (0, set[str]()) if 0 in found else _plainest(cases, found)
+    common = set.intersection(*(set(cases[n].unusual.items()) for n in found))
+    named = {(factor, cases[number].unusual[factor]) for factor in factors}
+    return {f"{factor}={kind}" for factor, kind in common | named}
 
 
 def _first(

@@ -73,18 +73,22 @@ docs/authoring.md tells it as a story, with an example."""
     help="A known answer to look at beside the reference, or `stub` (may be repeated).",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the inputs that probes draw.")
-def try_probes(stem: str, probes: tuple[str, ...], answers: tuple[str, ...], seed: int) -> None:
+@click.option("--case", type=click.IntRange(0), help="Of a contract: show the facts of this case.")
+def try_probes(
+    stem: str, probes: tuple[str, ...], answers: tuple[str, ...], seed: int, case: int | None
+) -> None:
     """Show the facts of some probes, the reference's beside those of known answers.
 
-    As in: try 02_backward_twice both --answer retains. It works as soon as the question and the probe are
-    written, whatever else says TODO. What a probe prints is shown, too. Of a picture it shows the sentence
-    below it and the named tensors.
+    As in: try 06_views glu --answer stub. It works as soon as the question and the probe are written,
+    whatever else says TODO. Of a contract it shows the cases, and which of them each answer fails; with
+    --case the facts of one. What a probe prints is shown, too. Of a picture it shows the sentence below it
+    and the named tensors.
     """
     from grader.course.course import Course
     from grader.doctor.try_probes import probe_lines, run_probes
 
     for probe, seen in run_probes(Course.find(), stem, probes, answers, seed):
-        for line in probe_lines(probe, seen):
+        for line in probe_lines(probe, seen, case):
             click.echo(line)
 
 

@@ -187,11 +187,17 @@ def tell_left_out(course: Course) -> None:
     show_default=True,
     help="Where `grade` has put its results.",
 )
-def explain(student: str, stem: str, question: str | None, results: Path) -> None:
+@click.option(
+    "--smallest",
+    is_flag=True,
+    help="Run the notebook again, and show the smallest case of a contract that fails.",
+)
+def explain(student: str, stem: str, question: str | None, results: Path, smallest: bool) -> None:
     """Explain the result of STUDENT for the assignment STEM, or for one QUESTION of it, as for an appeal.
 
     Shows the student's own code, what was seen of it beside what was expected, and judges that again. It runs
-    nobody's code. For your eyes only: it tells expected values, hidden checks and the seed.
+    nobody's code, unless you ask for the smallest case that fails. For your eyes only: it tells expected
+    values, hidden checks and the seed.
     """
     from rich.console import Console
     from rich.text import Text
@@ -201,7 +207,12 @@ def explain(student: str, stem: str, question: str | None, results: Path) -> Non
     from grader.reports.explain import explanation
     from grader.text import terminal_text
 
-    regraded = regrade(Course.find().without_unfinished(), results, student, stem)
+    course = Course.find().without_unfinished()
+    regraded = regrade(course, results, student, stem)
+    if smallest:
+        from grader.grading.smallest_case import with_smallest_cases
+
+        regraded = with_smallest_cases(course, regraded, question)
     console = Console(emoji=False)
     for line in explanation(regraded, question):
         console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)

@@ -20,6 +20,9 @@ END_TASK = "end"
 #: The paths of an assignment's files in a course, by its stem.
 MASTER, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
 
+#: The heading of the block that `build` writes into a task from its contract.
+MAY_COME_IN = "What may come in"
+
 #: The name of an assignment: ``NN_name``.
 STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
 

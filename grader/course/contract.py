@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import combinations, islice
 from typing import Any, Literal
 
 import pytest
@@ -24,6 +25,7 @@ from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
 from grader.errors import CourseError
 from grader.sandbox.evidence import ProbeOutcome
 
+_MOST_PARTS = 100  # of one case; to observe them takes a second or two
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
@@ -48,12 +50,57 @@ class Contract(Probe):
         terms: what is right, and the words for what is wrong.
         factors: all kinds of ``argument.factor``, the ordinary one first.
         rows: the unusual kinds of each case.
+        plan: what travels to the worker, as data.
+        functions: the functions of the check file that the plan names.
+        turns: what is said of further turns, by ``call.turn=name``.
+        excluded: combinations of kinds that there may not be.
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
     terms: Terms = field(kw_only=True)
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
+    plan: Mapping[str, Any] = field(kw_only=True)
+    functions: tuple[ProbeSource, ...] = field(kw_only=True)
+    turns: Mapping[str, str] = field(kw_only=True)
+    excluded: tuple[Kind, ...] = field(kw_only=True)
+
+    @property
+    def function(self) -> str:
+        """The student's function."""
+        function: str = self.plan["function"]
+        return function
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The arguments of the call, in order."""
+        return tuple(self.plan["given"])
+
+    @property
+    def unusual_kinds(self) -> tuple[str, ...]:
+        """All kinds but the ordinary ones, as ``h.layout=transposed``."""
+        return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
+
+    def with_cases(self, cases: Mapping[int, Sequence[Kind]]) -> Contract:
+        """The contract with other cases: their unusual kinds, by the number of the case that seeds them."""
+        numbers = [number for number, rows in cases.items() for _ in rows]
+        rows = tuple(row for rows in cases.values() for row in rows)
+        plan = {**self.plan, "cases": [dict(row) for row in rows], "numbers": numbers}
+        place = self.source.path, self.source.tree.lineno
+        return replace(
+            self,
+            rows=rows,
+            terms=replace(self.terms, cases=tuple(_case(row, self.arguments, self.turns) for row in rows)),
+            plan=plan,
+            source=_source(self.name, plan, self.functions, *place),
+        )
+
+    def parts_of(self, row: Kind) -> tuple[dict[str, Any], ...]:
+        """The rows with some of a row's unusual kinds only, the smallest first; only what may come in."""
+        base = {key: kinds[0] for key, kinds in self.factors.items()}
+        subsets = (dict(some) for size in range(len(row)) for some in combinations(row.items(), size))
+        allowed = _is_allowed_by(self.excluded)
+        return tuple(islice((some for some in subsets if allowed(base | some)), _MOST_PARTS))
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Contracted:
         """What was seen and expected in every case."""
@@ -205,6 +252,10 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         terms=terms,
         factors=factors,
         rows=rows,
+        plan=plan,
+        functions=tuple(sources),
+        turns=words,
+        excluded=tuple(excluded),
     )
     where.f_globals.setdefault(_PROBES, {})[name] = made
 
@@ -224,7 +275,9 @@ def _rule(who: str, rule: Never) -> dict[str, Any]:
     return {f"{who}.{factor}": kinds for factor, kinds in rule.items()}
 
 
-def _source(name: str, plan: dict[str, Any], sources: list[ProbeSource], path: str, line: int) -> ProbeSource:
+def _source(
+    name: str, plan: Mapping[str, Any], sources: Sequence[ProbeSource], path: str, line: int
+) -> ProbeSource:
     """What travels: a probe that hands its plan to the worker's own machinery."""
     function = plan["function"]
     used = {source.name: source for source in sources}
@@ -270,16 +323,7 @@ def covered(
     Raises:
         CourseError: the ordinary case is excluded.
     """
-    rules = [
-        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
-        for rule in never
-    ]
-
-    def is_allowed(case: Mapping[str, Any]) -> bool:
-        return not any(
-            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
-        )
-
+    is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = [key for key, kinds in factors.items() if len(kinds) > 1]
     if not is_allowed(base):
@@ -309,6 +353,21 @@ def covered(
         cases += _each_with(base, {key: factors[key] for key in paired}, {_MODE: "off"}, is_allowed)
     unusual = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
     return tuple({tuple(row.items()): row for row in unusual}.values())
+
+
+def _is_allowed_by(never: Sequence[Kind]) -> Callable[[Kind], bool]:
+    """Whether a case has none of the combinations that there may not be."""
+    rules = [
+        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
+        for rule in never
+    ]
+
+    def is_allowed(case: Kind) -> bool:
+        return not any(
+            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
+        )
+
+    return is_allowed
 
 
 def _each_with(

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
 from grader.course.author_file import require_finished, todos_in, todos_of
+from grader.course.contract import Contract
+from grader.course.contract_text import with_contracts
 from grader.course.master import read_assignment
-from grader.course.rubric import REFERENCE_LIMITS, Rubric, read_rubric
+from grader.course.probes import probes_defined
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.notebooks.reader import cells_of
@@ -69,9 +72,27 @@ class Course:
         return whole.with_only(self.counting[stem]) if stem in self.counting else whole
 
     def _whole_assignment(self, stem: str) -> Assignment:
+        """A master with what the contracts of its check file say; what is wrong there, `rubric` tells."""
         if stem not in self._masters:
-            self._masters[stem] = read_assignment(self.root / MASTER.format(stem))
+            assignment = read_assignment(self.root / MASTER.format(stem))
+            self._masters[stem] = with_contracts(assignment, self.contracts(stem))
         return self._masters[stem]
+
+    def contracts(self, stem: str) -> list[Contract]:
+        """The contracts of an assignment's check file; none where it is missing or cannot be imported."""
+        path = self.check_file(stem)
+        if not path.is_file():
+            return []
+        with suppress(CourseError):
+            return [
+                each for each in probes_defined(import_checks(path)).values() if isinstance(each, Contract)
+            ]
+        return []
+
+    def stubs_as_written(self, stem: str) -> dict[str, str]:
+        """The stubs of a master, by question, without what its contracts say."""
+        written = read_assignment(self.root / MASTER.format(stem))
+        return {question.id: question.stub for question in written.questions}
 
     @property
     def finished_stems(self) -> tuple[str, ...]:

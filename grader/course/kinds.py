@@ -80,6 +80,107 @@ WORDS = {
     "none": "holds nothing of it",
 }
 
+#: Of a factor, what students read of all its kinds: the first phrase whose kinds are all that there may be.
+#: It follows "It may", or is a sentence; where there is none, each unusual kind is told as in `WORDS`.
+PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
+    "role": (
+        (frozenset({"plain"}), "It is plain data."),
+        (frozenset({"leaf"}), "It is a leaf that requires grad."),
+        (frozenset({"computed", "saved"}), "It is a computed tensor."),
+        (frozenset({"computed", "saved", "leaf"}), "It is a computed tensor, or a leaf that requires grad."),
+        (frozenset({"plain", "leaf"}), "It is a leaf that requires grad, or plain data."),
+        (frozenset({"plain", "computed", "saved"}), "It is a computed tensor, or plain data."),
+        (
+            frozenset({"plain", "computed", "saved", "leaf"}),
+            "It is a computed tensor, a leaf that requires grad, or plain data.",
+        ),
+    ),
+    "layout": (
+        (frozenset({"contiguous"}), ""),
+        (frozenset({"contiguous", "transposed", "gaps", "part"}), "It is contiguous or not."),
+    ),
+    "grad": (
+        (frozenset({"none"}), ""),
+        (frozenset({"none", "filled", "zeros"}), "Its `.grad` may hold something."),
+    ),
+    "grads": (
+        (frozenset({"none"}), ""),
+        (
+            frozenset({"none", "filled", "some", "zeros", "frozen filled"}),
+            "The `.grad` of its parameters may hold something.",
+        ),
+    ),
+    "values": ((frozenset({"normal"}), ""), (frozenset({"normal", "far"}), "Its numbers may be far from 0.")),
+    "waiting": ((frozenset({"none", "waits"}), "An earlier loss may still need its values."),),
+    "nest": (
+        (frozenset({"flat"}), ""),
+        (frozenset({"flat", "deep"}), "have nested layers"),
+        (frozenset({"flat", "own"}), "have parameters of its own"),
+        (frozenset({"flat", "deep", "own"}), "have nested layers, parameters of its own"),
+    ),
+    "train": (
+        (frozenset({"train"}), "It is in train mode."),
+        (frozenset({"eval"}), "It is in eval mode."),
+        (frozenset({"train", "eval"}), "be in train mode or in eval mode"),
+        (
+            frozenset({"train", "part eval", "eval", "part train"}),
+            "Each part of it may be in train mode or in eval mode.",
+        ),
+    ),
+    "frozen": (
+        (frozenset({"no"}), ""),
+        (frozenset({"no", "one frozen", "first frozen"}), "Some of its parameters may be frozen."),
+        (
+            frozenset({"no", "one frozen", "first frozen", "all frozen"}),
+            "Some of its parameters may be frozen, or all.",
+        ),
+    ),
+    "tied": ((frozenset({"no", "tied"}), "have a parameter that two layers share"),),
+    "width": ((frozenset({"several", "one column"}), ""),),
+    "inside": (
+        (frozenset({"louder"}), ""),
+        (frozenset({"louder", "norm"}), "have batch norm"),
+        (frozenset({"louder", "dropout"}), "have dropout"),
+        (frozenset({"louder", "norm", "dropout"}), "have batch norm, dropout"),
+    ),
+    "rows": (
+        (frozenset({"each"}), ""),
+        (frozenset({"each", "together"}), "What it gives for a row may depend on the other rows."),
+    ),
+    "gives": ((frozenset({"new"}), ""), (frozenset({"new", "view", "rows only"}), "return a view")),
+    "numbers": (
+        (frozenset({"small"}), ""),
+        (frozenset({"small", "large", "high", "low"}), "give large numbers"),
+    ),
+    "hooks": ((frozenset({"no", "hooked"}), "have hooks of its owner"),),
+    "groups": (
+        (frozenset({"one"}), ""),
+        (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),
+    ),
+    "state": (
+        (frozenset({"fresh"}), ""),
+        (frozenset({"fresh", "stepped"}), "have made steps already"),
+    ),
+    "holds": (
+        (frozenset({"all"}), ""),
+        (frozenset({"none", "holds all"}), "hold all of {last}, or nothing of it"),
+        (
+            frozenset({"all", "none", "holds all", "holds some", "holds some last"}),
+            "hold all of {last}, some of it, or nothing of it",
+        ),
+    ),
+    "list": (
+        (frozenset({"differ"}), ""),
+        (frozenset({"differ", "alike"}), "The sizes in it may differ, or be equal."),
+        (frozenset({"differ", "alike", "single"}), "have a single entry"),
+        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry, or a batch of one row"),
+    ),
+    "fault": (
+        (frozenset({"none"}), ""),
+        (frozenset({"none", "shape", "own"}), "At a batch of it the network may raise an error."),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Kinds:

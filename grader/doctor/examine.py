@@ -19,6 +19,7 @@ import msgspec
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.author_file import todos_of
+from grader.course.contract_text import contract_complaints
 from grader.course.course import Course
 from grader.course.rubric import left_in
 from grader.course.settings import FILE_NAME
@@ -146,6 +147,15 @@ class _Doctor:
     question: str | None
     accept: bool
 
+    def _about_contracts(self, course: Course, stem: str, *, is_whole: bool) -> Iterator[str]:
+        """Where the text of the examined questions and their contracts differ."""
+        assignment = course.assignment(stem)
+        ids = [q.id for q in assignment.questions if self.question in {None, q.id}]
+        asked = assignment.with_only(ids)
+        functions = {question.function for question in asked.questions}
+        contracts = [each for each in course.contracts(stem) if is_whole or each.function in functions]
+        return contract_complaints(asked, course.stubs_as_written(stem), contracts)
+
     def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
         """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""
         key = fingerprint("whole", self.question, list(self.seeds), contents(_files(self.course.root, stem)))
@@ -178,6 +188,7 @@ class _Doctor:
             judged = [question() for question in begun]
             report = AssignmentReport(stem, todos=[*map(str, todos)])
             report.complaints += left_in(course.check_file(stem))
+            report.complaints += self._about_contracts(course, stem, is_whole=is_whole)
             report.complaints += complaints_about_names(undefined, course.answers_file(stem))
             for question in judged:
                 add_question(report, question)

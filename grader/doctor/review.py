@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.checks.check import Check
+from grader.course.contract import Contract
 from grader.doctor.known_answers import Answer
 from grader.doctor.outcomes import Outcome, Outcomes
 from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
@@ -33,6 +34,7 @@ class AssignmentReport:
         accepted: the number of accepted answers.
         written: names of the wrong answers whose outcomes ``--accept`` changed or removed.
         todos: the lines that say TODO; their questions and answers were left out.
+        idle_kinds: by question, the unusual kinds of its contracts that no wrong answer tells apart.
     """
 
     stem: str
@@ -42,6 +44,7 @@ class AssignmentReport:
     accepted: int = 0
     written: list[str] = field(default_factory=list)
     todos: list[str] = field(default_factory=list)
+    idle_kinds: dict[str, list[str]] = field(default_factory=dict)
 
 
 class AnswerReport(NamedTuple):
@@ -89,6 +92,18 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
         public = judged.passes_public(answer)
         report.wrong.append(AnswerReport(answer.question, answer.name, messages, stopped, public))
     report.accepted += len(answers) - len(wrong)
+    if idle_kinds := [*_idle_kinds(judged)]:
+        report.idle_kinds[judged.trial.question.id] = idle_kinds
+
+
+def _idle_kinds(judged: JudgedQuestion) -> Iterator[str]:
+    """The unusual kinds of contracts that no wrong answer needs: all of them fail in other cases, too."""
+    for name, contract in judged.trial.rubric.probes.items():
+        if isinstance(contract, Contract):
+            needed = {
+                kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())
+            }
+            yield from (kind for kind in contract.unusual_kinds if kind not in needed)
 
 
 def _message(verdict: Verdict | None) -> str:

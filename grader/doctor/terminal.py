@@ -41,6 +41,8 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
             if passing:
                 names = ", ".join(passing)
                 _print(console, f"The public check of {question} passes {len(passing)} wrong: {names}.\n")
+    for question, kinds in report.idle_kinds.items() if verbose else ():
+        _print(console, f"No wrong answer to {question} needs {', '.join(kinds)}.\n")
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
     if report.written:

@@ -11,6 +11,7 @@ import re
 import symtable
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -20,8 +21,10 @@ from typing import TypeVar
 import msgspec
 
 from grader.checks.check import Check
+from grader.checks.contract import telling_kinds
 from grader.course.assignment import Question
 from grader.course.author_file import global_names, lines_of
+from grader.course.contract import Contract
 from grader.course.course import Course
 from grader.course.pictures import text_of
 from grader.course.probes import Probe
@@ -86,12 +89,14 @@ class JudgedAnswer:
         other_seeds: the same for each seed with which other checks fail.
         pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
         complaints: sentences about the reference's probes and pictures.
+        kinds: of each contract, the unusual kinds without which its failure would not be seen or named.
     """
 
     verdicts: dict[str, Verdict]
     other_seeds: dict[int, dict[str, Verdict]] = field(default_factory=dict)
     pictures: dict[str, str] = field(default_factory=dict)
     complaints: tuple[str, ...] = ()
+    kinds: dict[str, list[str]] = field(default_factory=dict)
 
     def failed(self, checks: Sequence[Check]) -> list[str]:
         """The ids of the checks it fails with the first seed."""
@@ -278,7 +283,8 @@ class QuestionTrial:
             }
             complaints = self._about_probes(first, expected, observed[0]) if name == REFERENCE else ()
             pictures = _pictures(rubric, observed[0])
-            answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints))
+            kinds = _telling_kinds(rubric, observed[0], expected[0])
+            answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints), kinds)
             had_enough = not any(of_seed.starved for of_seed in observed)
             judged[name] = answer, had_enough and answer.is_certain
         return judged
@@ -384,6 +390,17 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
     """For each picture of a rubric, a hash of its graph; empty if there is none."""
     texts = {name: text_of(evidence, name) for name in rubric.pictures}
     return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
+def _telling_kinds(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
+    """Of each contract, the kinds that a notebook's failure needs; none where the reference is broken."""
+    kinds = {}
+    for name, contract in rubric.probes.items():
+        if isinstance(contract, Contract):
+            with suppress(CourseError):
+                contracted = contract.observation(seen.outcome(name), expected.outcome(name))
+                kinds[name] = sorted(telling_kinds(contracted))
+    return kinds
 
 
 def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:

@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.checks.observation import is_kept
-from grader.checks.untouched import changed_parts
+from grader.checks.contract import ORDINARY_CASE, ORDINARY_FACTS, failed_cases, plainest_case
+from grader.checks.finding import FailedCheckError
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
+from grader.course.contract import Contract
 from grader.course.course import Course
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, question_of
@@ -26,7 +27,7 @@ from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
 from grader.notebooks.reader import Cell, cells_of
-from grader.reports.facts import side_by_side
+from grader.reports.facts import only_changes, side_by_side
 from grader.sandbox.evidence import (
     UNANSWERED,
     Evidence,
@@ -195,10 +196,14 @@ def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Ru
 # --- as lines for a terminal
 
 
-def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
+def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None) -> Iterator[str]:
     """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
 
-    In `seen`, by notebook, the first is the expected outcome.
+    In `seen`, by notebook, the first is the expected outcome. Of a contract the facts of a `case` are shown
+    or, without one, its cases and those that each notebook fails.
+
+    Raises:
+        GraderError: there is no such case.
     """
     printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
     if len(set(printed.values())) == 1:  # lines that are equal for all notebooks stand once
@@ -220,26 +225,46 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen]) -> Iterator[str]:
         yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
     if isinstance(probe, PictureProbe):
         yield from map(printable, picture_lines(probe.name, facts))
+    elif isinstance(probe, Contract):
+        yield from map(printable, _cases_of(probe, facts) if case is None else _one_case(probe, facts, case))
     elif facts:
-        changed = {notebook: _only_changes(fact) for notebook, fact in facts.items()}
+        changed = {notebook: only_changes(fact) for notebook, fact in facts.items()}
         yield from map(printable, side_by_side(probe.name, changed))
 
 
-def _only_changes(fact: Any) -> Any:
-    """A fact in which the records of ``untouched`` are replaced by the sentences about what changed."""
-    if is_kept(fact):
-        changed = changed_parts(fact)
-        written = {
-            path: now["tensor"]
-            for path, now in fact["after"].items()
-            if "tensor" in now and f"{path}:value" in changed
-        }
-        return {**changed, **({"after": written} if written else {})} or "nothing changed"
-    if isinstance(fact, dict):
-        return {key: _only_changes(value) for key, value in fact.items()}
-    if isinstance(fact, list | tuple):
-        return type(fact)(map(_only_changes, fact))
-    return fact
+def _cases_of(contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
+    """The cases of a contract, and those that each notebook fails, with what is found there."""
+    cases = contract.terms.cases
+    yield f"{contract.name}    {len(cases)} cases"
+    yield from (f"{number:>6}  {case.told() or ORDINARY_CASE}" for number, case in enumerate(cases))
+    expected, *others = facts.values()
+    for notebook, seen in zip([*facts][1:], others, strict=True):
+        contracted = contract.observation(seen, expected)
+        try:
+            found = failed_cases(contracted)
+        except (CourseError, FailedCheckError) as error:
+            yield f"{contract.name}    {notebook}: {error}"
+            continue
+        which = f", first of all case {plainest_case(contracted, found)}" if found else ""
+        yield f"{contract.name}    {notebook} fails {len(found)} of {len(cases)} cases{which}"
+        for number, finding in found.items():
+            yield f"{number:>6}  {finding.sentence}"
+
+
+def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iterator[str]:
+    """The facts of a case side by side."""
+    cases = contract.terms.cases
+    if not 0 <= number < len(cases):
+        raise GraderError(
+            f"{contract.name} has no case {number}: its cases have the numbers 0 to {len(cases) - 1}"
+        )
+    yield f"{contract.name}    case {number}: {cases[number].told() or ORDINARY_CASE}"
+    of_case = {
+        notebook: only_changes({**ORDINARY_FACTS, **seen[number]})
+        for notebook, seen in facts.items()
+        if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
+    }
+    yield from side_by_side(contract.name, of_case)
 
 
 def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:

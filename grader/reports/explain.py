@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from grader.checks.contract import ORDINARY_CASE, failed_cases, plainest_case
+from grader.checks.finding import FailedCheckError
+from grader.course.author_file import lines_of
+from grader.course.contract import Contract
 from grader.course.rubric import Rubric
-from grader.errors import GraderError
+from grader.errors import CourseError, GraderError
 from grader.notebooks.definitions import find_definitions
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
-from grader.reports.facts import side_by_side
+from grader.reports.facts import only_changes, side_by_side
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.scores import format_points, is_capped, points_text, total
@@ -21,6 +25,15 @@ from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
 _MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class SmallestCase:
+    """A case with as few unusual kinds as it takes to fail, what is found there, and both sides' facts."""
+
+    words: str
+    found: str
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,7 @@ class Regrade:
         remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
         differences: where judging now says something else, in a line each.
+        smallest: of contracts, by name, the smallest case that fails, where the notebook ran again.
     """
 
     result: Result
@@ -46,6 +60,7 @@ class Regrade:
     remarks: list[str] = field(default_factory=list)
     causes: dict[str, str] = field(default_factory=dict)
     differences: tuple[str, ...] = ()
+    smallest: dict[str, SmallestCase] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -162,7 +177,11 @@ def _check(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[L
         elif regrade.evidence is None:
             yield entry("facts", f"those of {probe} are not stored")
         else:
-            yield from _facts(probe, regrade.evidence, regrade.reference)
+            contract = rubric.probes[probe]
+            if isinstance(contract, Contract) and regrade.reference is not None:
+                yield from _failed_case(regrade, contract, regrade.evidence, regrade.reference)
+            else:
+                yield from _facts(probe, regrade.evidence, regrade.reference)
             yield entry("probe", probe)
             yield from _source(rubric, probe)
         shown.add(probe)
@@ -186,14 +205,57 @@ def _facts(probe: str, evidence: Evidence, reference: Evidence | None) -> Iterat
         yield from map(Line, side_by_side("  ", {**sides, "seen": seen}))
 
 
+def _failed_case(
+    regrade: Regrade, contract: Contract, evidence: Evidence, reference: Evidence
+) -> Iterator[Line]:
+    """The facts of the plainest case that fails, and those of the smallest, where the notebook ran again."""
+    contracted = contract.observation(evidence.outcome(contract.name), reference.outcome(contract.name))
+    cases = contract.terms.cases
+    try:
+        found = failed_cases(contracted)
+        seen, expected = contracted.seen, contracted.expected
+    except FailedCheckError as failed:
+        yield entry("facts", f"of {contract.name}: there are none: {failed.finding.sentence}")
+        return
+    except CourseError as error:
+        yield entry("facts", f"of {contract.name}: they cannot be read: {error}")
+        return
+    if not found:
+        yield entry("facts", f"of {contract.name}: as expected in all {len(cases)} cases")
+        return
+    number = plainest_case(contracted, found)
+    which = f"of {contract.name}: {len(found)} of {len(cases)} cases fail; the plainest is case {number}"
+    words = cases[number].told() or ORDINARY_CASE
+    yield from _case(
+        which, words, found[number].sentence, {"expected": expected[number], "seen": seen[number]}
+    )
+    smallest = regrade.smallest.get(contract.name)
+    if smallest is not None and len(cases[number].unusual) > 1:
+        words = smallest.words or ORDINARY_CASE
+        yield from _case("of the smallest case that fails", words, smallest.found, smallest.facts)
+
+
+def _case(which: str, words: str, found: str, facts: Mapping[str, Any]) -> Iterator[Line]:
+    yield entry("facts", f"{which}. {words}: {found}")
+    yield from map(Line, side_by_side("  ", {side: only_changes(fact) for side, fact in facts.items()}))
+
+
 def _source(rubric: Rubric, name: str) -> Iterator[Line]:
     """The source of a check or a probe, as the check file has it now."""
     text = rubric.path.read_text(encoding="utf-8")
     lines = text.splitlines()
     for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield from (Line(f"      {line}", "dim") for line in lines[first - 1 : node.end_lineno])
+        if name in _names_of(node):
+            numbers = lines_of(node)
+            yield from (Line(f"      {lines[number - 1]}", "dim") for number in numbers)
+
+
+def _names_of(node: ast.stmt) -> Iterator[str]:
+    """What a statement defines: a check or a probe by a function, a contract by an assignment."""
+    if isinstance(node, ast.FunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Assign):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 @dataclass(frozen=True)

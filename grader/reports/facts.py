@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.checks.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
+from grader.checks.observation import is_kept
+from grader.checks.untouched import changed_parts
 from grader.sandbox.facts import Other, Raised, Tensor
 
 _EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"
@@ -61,6 +63,23 @@ def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
             shown[kind] += 1
             yield from _lines(f"{head}{_GAP} {name:{width}}", cells)
     yield from (f"{head}{_GAP} and {number} more {kind}entries" for kind, number in hidden.items())
+
+
+def only_changes(fact: Any) -> Any:
+    """A fact in which the records of ``untouched`` are replaced by the sentences about what changed."""
+    if is_kept(fact):
+        changed = changed_parts(fact)
+        written = {
+            path: now["tensor"]
+            for path, now in fact["after"].items()
+            if "tensor" in now and f"{path}:value" in changed
+        }
+        return {**changed, **({"after": written} if written else {})} or "nothing changed"
+    if isinstance(fact, dict):
+        return {key: only_changes(value) for key, value in fact.items()}
+    if isinstance(fact, list | tuple):
+        return type(fact)(map(only_changes, fact))
+    return fact
 
 
 def entries_of(facts: Any) -> dict[str, Entry]:

@@ -84,7 +84,7 @@ collect = contract(
             says="takes a tensor of shape (k,) and returns a tensor without dimensions",
             words={
                 "a network": "is a network with a frozen parameter",
-                "numbers": "decides by the numbers of a row, and may return a constant",
+                "numbers": "decides by the numbers of a row",
                 "a constant": "returns a constant",
             },
         ),
@@ -141,7 +141,7 @@ def results_of_three_rows(student):
 
 
 @inside
-def gates_as_far_as_1000(*shape):
+def gates_as_far_from_0_as_1000(*shape):
     """Gates beyond the range of exp, of either sign."""
     h = torch.randn(shape, dtype=torch.float64)
     h[..., -1] = 1000.0
@@ -170,7 +170,7 @@ glu = contract(
     "glu",
     {
         "h": tensor(
-            "n 2c", "2c", "m n 2c", "1 2", values=["normal", gates_as_far_as_1000], says="(..., 2 * c)"
+            "n 2c", "2c", "m n 2c", "1 2", values=["normal", gates_as_far_from_0_as_1000], says="(..., 2 * c)"
         )
     },
     result="The result is not the first half of h times the sigmoid of the second.\n\n"

@@ -22,6 +22,7 @@ from __future__ import annotations
 import builtins
 import signal
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import torch
@@ -51,15 +52,16 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     Args:
         student: the names of the notebook.
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
+            ``numbers`` are those that seed the cases, where they are not simply counted.
         functions: those of the check file that the plan names.
     """
     facts: list[dict[str, Any]] = []
-    for number, unusual in enumerate(plan["cases"]):
+    for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         case = _Case(student, plan, functions, {**plan["base"], **unusual})
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:
-            left = len(plan["cases"]) - number - 1
+            left = len(plan["cases"]) - len(facts) - 1
             return [*facts, {"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
     return facts
 
@@ -210,7 +212,7 @@ class _Case:
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:
-    """Whether a fact is what it is in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
+    """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
         case "raised" | "notes":
             return fact is None
