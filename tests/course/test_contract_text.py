@@ -84,11 +84,11 @@ ARGUMENTS = {
     "a network": (
         network(says="maps (n, in) to (n, out)"),
         (
-            "a network that maps `(n, in)` to `(n, out)`. Each part of it may be in train mode or in eval mode."
-            " Some of its parameters may be frozen, or all. Batch norm and dropout in it are in eval mode. What"
-            " it gives for a row may depend on the other rows. The `.grad` of its parameters may hold something. It"
-            " may have nested layers, parameters of its own, a parameter that two layers share, buffers, batch"
-            " norm, dropout or hooks of its owner; or return a view."
+            "a network that maps `(n, in)` to `(n, out)`. Each part of it may be in train mode or in eval"
+            " mode. Some of its parameters may be frozen, or all. Batch norm and dropout in it are in eval"
+            " mode. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
+            " hold something. It may have nested layers, parameters of its own, a parameter that two layers"
+            " share, buffers, batch norm, dropout or hooks of its owner; or return a view."
         ),
     ),
     "a plain network": (
@@ -113,8 +113,8 @@ ARGUMENTS = {
     "batches": (
         pairs(faults=["none", "own"]),
         (
-            "a list of batches `(x, y)`. At a batch of it the network may raise an error. Its numbers may be far"
-            " from 0. It may have a single entry."
+            "a list of batches `(x, y)`. At a batch of it the network may raise an error. Its numbers may"
+            " be far from 0. It may have a single entry."
         ),
     ),
 }
@@ -272,12 +272,12 @@ def test_lines_that_differ_are_complained_about(made):
     assert complaints(made, stub=REPLACED) == complaints(made, stub=WITHOUT) == []
     assert complaints(made) == [
         (
-            "m.py, line 13, q1: the docstring says 'x: of any shape.', and the contract 'x: (n, k), float32 or"
-            " float64, may require grad.': remove the line, since `build` writes that of the contract"
+            "m.py, line 13, q1: the docstring says 'x: of any shape.', and the contract 'x: (n, k), float32"
+            " or float64, may require grad.': remove the line, since `build` writes that of the contract"
         ),
         (
-            "m.py, line 15, q1: the docstring says 'n: an int, and this goes on; 1 or more.', and the contract"
-            " 'n: an int, 1 or more.': remove the line, since `build` writes that of the contract"
+            "m.py, line 15, q1: the docstring says 'n: an int, and this goes on; 1 or more.', and the"
+            " contract 'n: an int, 1 or more.': remove the line, since `build` writes that of the contract"
         ),
     ]
 
