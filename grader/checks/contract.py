@@ -246,7 +246,7 @@ def _plainest(cases: tuple[Case, ...], found: Mapping[int, Finding]) -> tuple[in
     """The failed case with the fewest unusual kinds, and those of them that no case without a failure has.
 
     A pair of kinds is the cause only where no case that has both is right. So the smallest sets of kinds that
-    occur in failed cases alone remain; the set of the most failures is named.
+    occur in failed cases alone remain; the sets of the most failures are named.
     """
     number = min(found, key=lambda n: len(cases[n].unusual))
     if len(cases[number].unusual) <= 1:
@@ -261,11 +261,16 @@ def _plainest(cases: tuple[Case, ...], found: Mapping[int, Finding]) -> tuple[in
             if not any(kinds_of_right.issuperset(cause) for kinds_of_right in right)
         }
         if causes:
-            often = max(
-                sorted(causes), key=lambda cause: sum(kinds.issuperset(cause) for kinds in failed.values())
+            often = {
+                cause: sum(kinds.issuperset(cause) for kinds in failed.values()) for cause in sorted(causes)
+            }
+            likely = [cause for cause, times in often.items() if times == max(often.values())]
+            number = min(
+                (n for n in failed if any(map(failed[n].issuperset, likely))), key=lambda n: len(failed[n])
             )
-            number = min((n for n in failed if failed[n].issuperset(often)), key=lambda n: len(failed[n]))
-            return number, {factor for factor, _ in often}
+            # Of two that are as likely nothing tells which it is, so both are named.
+            named = [cause for cause in likely if failed[number].issuperset(cause)]
+            return number, {factor for cause in named for factor, _ in cause}
     return number, set(cases[number].unusual)
 
 

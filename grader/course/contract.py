@@ -175,7 +175,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         owns, all_digits, strict, none_is_zero, history: what counts of a result; see `Terms`.
 
     Raises:
-        CourseError: a factor is named that there is not, or a function cannot travel.
+        CourseError: a factor is named that there is not, the ordinary case is excluded, or a function cannot
+            travel.
     """
     name = name or function
     turns = (*turns, *(_name(f) for f in (between or {}).values()))
@@ -197,6 +198,14 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
                 raise CourseError(
                     f"contract of {function}: never names {key}, and the factors are {', '.join(factors)}"
                 )
+    base = {key: kinds[0] for key, kinds in factors.items()}
+    against = [rule for rule in excluded if not _is_allowed_by([rule])(base)]
+    if against:
+        named = ", ".join(f"{key}={base[key]}" for key in against[0])
+        raise CourseError(
+            f"contract of {function}: never=[{against[0]}] excludes its ordinary case ({named}): put another"
+            " kind first in one of these factors, since the first kinds of all factors have to go together"
+        )
     if cover is None:
         single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
         cover = [key for key in factors if key not in single]
@@ -213,7 +222,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "arguments": [(who, kinds.maker, dict(kinds.options)) for who, kinds in arguments.items()],
         "given": list(arguments if given is None else given),
         "call": _name(call),
-        "base": {key: kinds[0] for key, kinds in factors.items()},
+        "base": base,
         "cases": [dict(row) for row in rows],
         "result": gives == "result",
         "gradients": "" if gradients == "none" or gives == "nothing" else gradients,
@@ -317,17 +326,12 @@ def covered(
 
     Args:
         factors: the kinds of each, the ordinary one first.
-        never: combinations that there may not be.
+        never: combinations that there may not be; the ordinary case is none of them.
         cover: patterns of the factors of which every two kinds meet; of all where nothing is said.
-
-    Raises:
-        CourseError: the ordinary case is excluded.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = [key for key, kinds in factors.items() if len(kinds) > 1]
-    if not is_allowed(base):
-        raise CourseError("the ordinary case is excluded: the first kinds of all factors have to go together")
 
     def completed(case: dict[str, Any], key: str) -> dict[str, Any] | None:
         """The case with one other kind that it needs: a filled .grad needs a leaf."""

@@ -111,7 +111,10 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         ),
     ),
     "values": ((frozenset({"normal"}), ""), (frozenset({"normal", "far"}), "Its numbers may be far from 0.")),
-    "waiting": ((frozenset({"none", "waits"}), "An earlier loss may still need its values."),),
+    "waiting": (
+        (frozenset({"none"}), ""),
+        (frozenset({"none", "waits"}), "An earlier loss may still need its values."),
+    ),
     "nest": (
         (frozenset({"flat"}), ""),
         (frozenset({"flat", "deep"}), "have nested layers"),
@@ -135,7 +138,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
             "Some of its parameters may be frozen, or all.",
         ),
     ),
-    "tied": ((frozenset({"no", "tied"}), "have a parameter that two layers share"),),
+    "tied": ((frozenset({"no"}), ""), (frozenset({"no", "tied"}), "have a parameter that two layers share")),
     "width": ((frozenset({"several", "one column"}), ""),),
     "inside": (
         (frozenset({"louder"}), ""),
@@ -152,7 +155,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"small"}), ""),
         (frozenset({"small", "large", "high", "low"}), "give large numbers"),
     ),
-    "hooks": ((frozenset({"no", "hooked"}), "have hooks of its owner"),),
+    "hooks": ((frozenset({"no"}), ""), (frozenset({"no", "hooked"}), "have hooks of its owner")),
     "groups": (
         (frozenset({"one"}), ""),
         (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),

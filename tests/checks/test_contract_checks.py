@@ -1,0 +1,370 @@
+"""Each check of a contract passes the reference, and fails an answer that breaks what it looks at."""
+
+import pytest
+from declaring import declared, facts, judged
+
+from grader import (
+    assert_backward,
+    assert_every_case,
+    assert_kept,
+    assert_ordinary,
+    assert_values,
+    network,
+    number,
+    pairs,
+    tensor,
+)
+from grader.checks.contract import failed_cases, plainest_case, telling_kinds
+from grader.checks.finding import FailedCheckError
+from grader.errors import CourseError
+
+X = {"x": tensor("n k", "1 k")}
+PLAIN = {"x": tensor("n k", "1 k", roles=["plain"])}
+WAITING = {"x": tensor("n k", roles=["computed", "leaf", "plain"], waiting=True)}
+FEW = {"nest": ["flat"], "inside": ["louder"], "rows": ["each"], "grads": ["none"], "frozen": ["no"]}
+NET = {"model": network(**FEW), "x": tensor("n in", roles=["plain"], layouts=["contiguous"])}
+BATCHES = {"model": network(**FEW), "batches": pairs(faults=["none", "own"])}
+TWICE = "def f(x):\n    return 2 * x"
+APPLIED = "def f(model, x):\n    return model(x)"
+ALL_BATCHES = "def f(model, batches):\n    return [model(x) for x, _ in batches]"
+CAUGHT = """
+def f(model, batches):
+    try:
+        return [model(x) for x, _ in batches]
+    except {}:
+        {}
+"""
+DOUBLED_IN_BACKWARD = """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.mul_(2)
+
+def f(x):
+    return Twice.apply(x)
+"""
+ONE_BUFFER = """
+buffers = {}
+
+def f(x):
+    out = buffers.setdefault((tuple(x.shape), x.dtype), torch.empty(x.shape, dtype=x.dtype))
+    return torch.mul(x, 2, out=out)
+"""
+
+#: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
+BROKEN = {
+    "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_values, "What came back is wrong"),
+    "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_values, "its dtype is"),
+    "the shape": (X, {}, TWICE, "def f(x):\n    return (2 * x).squeeze(0)", assert_values, "its shape is"),
+    "digits": (
+        X,
+        {"all_digits": True},
+        TWICE,
+        "def f(x):\n    return (2 * x.float()).to(x.dtype)",
+        assert_values,
+        "What came back is wrong",
+    ),
+    "what has to change": (
+        PLAIN,
+        {"gives": "nothing"},
+        "def f(x):\n    x.mul_(2)",
+        "def f(x):\n    x.mul_(3)",
+        assert_values,
+        "After your call x is wrong",
+    ),
+    "what has to change, and stays": (
+        PLAIN,
+        {"gives": "nothing"},
+        "def f(x):\n    x.mul_(2)",
+        "def f(x):\n    pass",
+        assert_values,
+        "x should change, and stays as it is",
+    ),
+    "an error is swallowed": (
+        BATCHES,
+        {},
+        ALL_BATCHES,
+        CAUGHT.format("Exception", "return []"),
+        assert_values,
+        "does not reach the caller",
+    ),
+    "another error": (
+        BATCHES,
+        {},
+        ALL_BATCHES,
+        CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
+        assert_values,
+        "ValueError reaches the caller in place of the CallerError",
+    ),
+    "an error of its own": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    return 2 * x.view(-1).view(x.shape)",
+        assert_values,
+        "RuntimeError",
+    ),
+    "a network is called twice": (
+        NET,
+        {"notes": ["calls"]},
+        APPLIED,
+        "def f(model, x):\n    model(x)\n    return model(x)",
+        assert_values,
+        "The network is called twice",
+    ),
+    "a copy computes": (
+        NET,
+        {"notes": ["copies"], "gradients": "none"},
+        APPLIED,
+        "def f(model, x):\n    return copy.deepcopy(model)(x)",
+        assert_values,
+        "A copy of the network computes in its place",
+    ),
+    "recorded, and cut afterwards": (
+        NET,
+        {"notes": ["recorded"]},
+        "def f(model, x):\n    with torch.no_grad():\n        return model(x)",
+        "def f(model, x):\n    return model(x).detach()",
+        assert_values,
+        "Gradients are recorded while the network computes",
+    ),
+    "a gradient": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    return 3 * x - x.detach()",
+        assert_backward,
+        "x",
+    ),
+    "no history": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    return 2 * x.detach()",
+        assert_backward,
+        "does not require grad",
+    ),
+    "zeros in place of None": (
+        X,
+        {"none_is_zero": False},
+        "def f(x):\n    return (2 * x).detach().requires_grad_()",
+        "def f(x):\n    return (2 * x).detach().requires_grad_() + 0 * x",
+        assert_backward,
+        "x",
+    ),
+    "the gradient that arrives": (
+        X,
+        {},
+        TWICE,
+        DOUBLED_IN_BACKWARD,
+        assert_backward,
+        "Backward overwrites the gradient that arrives",
+    ),
+    "a loss that waits": (
+        WAITING,
+        {},
+        TWICE,
+        "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
+        assert_backward,
+        "a loss that was computed from x before the call",
+    ),
+    "a loss that should stop": (
+        {"x": tensor("n k", roles=["computed"], waiting=True)},
+        {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
+        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
+        "def f(x):\n    x.data.mul_(2)",
+        assert_backward,
+        "goes back, without an error",
+    ),
+    "a history that should not be": (
+        X,
+        {"history": True, "gradients": "none"},
+        "def f(x):\n    return 2 * x.detach()",
+        TWICE,
+        assert_backward,
+        "requires grad, and should have no history",
+    ),
+    "memory of its own": (
+        X,
+        {},
+        "def f(x):\n    return x.clone()",
+        "def f(x):\n    return x.view_as(x)",
+        assert_kept,
+        "lies in the memory of x",
+    ),
+    "rows that share memory": (
+        {"b": tensor("k"), "n": number(3)},
+        {},
+        "def f(b, n):\n    return b.repeat(n, 1)",
+        "def f(b, n):\n    return b.clone().expand(n, -1)",
+        assert_kept,
+        "share memory",
+    ),
+    "an earlier result": (
+        PLAIN,
+        {},
+        TWICE,
+        ONE_BUFFER,
+        assert_kept,
+        "What an earlier call returned is something else after the next call",
+    ),
+    "a mode is left": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    y = 2 * x\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y",
+        assert_kept,
+        "grad",
+    ),
+    "values of the caller's": (
+        PLAIN,
+        {},
+        TWICE,
+        "def f(x):\n    y = 2 * x\n    x.zero_()\n    return y",
+        assert_kept,
+        "The values of the caller's x were changed",
+    ),
+    ".grad": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x",
+        assert_kept,
+        ".grad",
+    ),
+    "a hook": (
+        NET,
+        {},
+        APPLIED,
+        "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
+        assert_kept,
+        "hook",
+    ),
+    "a module's mode": (
+        NET,
+        {"gives": "nothing"},
+        "def f(model, x):\n    pass",
+        "def f(model, x):\n    model.eval()",
+        assert_kept,
+        "mode",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def judge(zygote):
+    """An answer of the table above beside the reference."""
+    expected = {}
+
+    def given(name, *, answer=None):
+        arguments, options, reference, wrong, _, _ = BROKEN[name]
+        made = declared("f", arguments, **options)
+        key = made.bundle(), reference
+        if key not in expected:
+            expected[key] = facts(zygote, made, reference)
+        return made.observation(facts(zygote, made, wrong if answer is None else answer), expected[key])
+
+    return given
+
+
+def failure(check, contracted):
+    with pytest.raises(FailedCheckError) as failed:
+        check(contracted)
+    return failed.value.finding
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_check_fails_what_breaks(judge, name):
+    """The check of the aspect says what is wrong, and so does the check of all aspects."""
+    *_, check, said = BROKEN[name]
+    contracted = judge(name)
+    assert said in failure(check, contracted).sentence
+    assert failure(assert_every_case, contracted).sentence
+
+
+#: Of what is declared alike, one.
+DECLARED = {repr((entry[0], entry[1], entry[2])): name for name, entry in BROKEN.items()}
+
+
+@pytest.mark.parametrize("name", DECLARED.values())
+def test_the_reference_passes_every_check(judge, name):
+    """What the reference does in a second run is right in every case."""
+    contracted = judge(name, answer=BROKEN[name][2])
+    for check in (assert_ordinary, assert_values, assert_backward, assert_kept, assert_every_case):
+        check(contracted)
+    assert failed_cases(contracted) == {}
+
+
+@pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
+def test_what_is_kept_is_no_matter_of_values(judge, name):
+    """An answer that only leaves something changed passes the check of values."""
+    assert_values(judge(name))
+
+
+def only_where(condition, then):
+    return f"def f(x):\n    if {condition}:\n        return {then}\n    return 2 * x"
+
+
+@pytest.mark.parametrize(
+    ("answer", "case"),
+    [
+        (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
+        (only_where("not x.is_contiguous()", "3 * x"), "Where x is transposed"),
+        (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where x is a leaf that requires grad"),
+        (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
+        (
+            only_where("not x.requires_grad and len(x) == 1", "3 * x"),
+            "Where x has one row and is plain data, with float64",  # in no case without it
+        ),
+    ],
+)
+def test_the_plainest_case_is_named(judge, answer, case):
+    """The sentence names the unusual kinds that are the cause, and says that ordinary inputs are right."""
+    found = failure(assert_values, judge("a value", answer=answer))
+    assert found.case == case
+    assert found.sentence.endswith("With ordinary inputs it is right.")
+
+
+def test_ordinary_inputs_are_called_right_only_where_they_are(judge):
+    """Where the ordinary case fails by another aspect, no sentence says that it is right."""
+    answer = (
+        "def f(x):\n    y = 3 * x if x.dtype == torch.float64 else 2 * x\n    x.data.zero_()\n    return y"
+    )
+    found = failure(assert_values, judge("a value", answer=answer))
+    assert found.case == "With float64"
+    assert "ordinary" not in found.sentence
+    assert failure(assert_ordinary, judge("a value", answer=answer)).case == ""
+
+
+def test_the_ordinary_check_looks_at_the_ordinary_case_alone(judge):
+    """What is wrong elsewhere only does not fail it."""
+    assert_ordinary(judge("a value", answer=only_where("not x.is_contiguous()", "3 * x")))
+
+
+def test_kinds_that_a_failure_needs(judge):
+    """Of an answer that is wrong for one kind, this kind is named, and no other."""
+    contracted = judge("a value", answer=only_where("x.dtype == torch.float64", "3 * x"))
+    assert telling_kinds(contracted) == {"all.dtype=float64"}
+    found = failed_cases(contracted)
+    assert contracted.terms.cases[plainest_case(contracted, found)].unusual == {"all.dtype": "float64"}
+    assert telling_kinds(judge("a value", answer=TWICE)) == set()
+
+
+def test_a_reference_that_raises_is_the_authors_error(zygote):
+    """The author is told the case and the error; no student is blamed."""
+    made = declared("f", X)
+    reference = "def f(x):\n    return 2 * x.view(-1).view(x.shape)"
+    with pytest.raises(CourseError, match=r"the reference raises an error\. Where x is transposed: .*view"):
+        assert_values(judged(zygote, made, TWICE, reference))
+
+
+def test_facts_of_other_cases_are_the_authors_error(zygote):
+    """Facts that an older declaration asked for are not compared case by case with those of now."""
+    seen = judged(zygote, declared("f", X, dtypes=["float32"]), TWICE, TWICE)
+    now = declared("f", X)
+    with pytest.raises(CourseError, match=r"has \d+ cases, and others were observed of the reference"):
+        assert_values(now.observation(seen._seen, seen._expected))

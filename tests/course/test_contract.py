@@ -1,0 +1,139 @@
+"""The cases of a contract: which there are follows from the declaration alone."""
+
+from itertools import combinations, product
+
+import pytest
+from declaring import declared
+
+from grader import network, number, optimizer, tensor
+from grader.course.contract import covered
+from grader.errors import CourseError
+
+FACTORS = {
+    "x.shape": ("n k", "1 k", "0 k"),
+    "x.role": ("computed", "leaf", "plain"),
+    "x.grad": ("none", "filled"),
+    "n.value": (3, 1),
+    "call.turn": ("first", "other"),
+}
+NEVER = [
+    {"x.role": ("computed", "plain"), "x.grad": "filled"},
+    {"x.shape": "0 k", "n.value": 1},
+]
+
+
+def whole(rows, factors=FACTORS):
+    base = {key: kinds[0] for key, kinds in factors.items()}
+    return [{**base, **row} for row in rows]
+
+
+def is_excluded(case):
+    as_tuples = [{k: v if isinstance(v, tuple) else (v,) for k, v in rule.items()} for rule in NEVER]
+    return any(all(case.get(key) in kinds for key, kinds in rule.items()) for rule in as_tuples)
+
+
+def test_the_ordinary_case_comes_first_and_each_kind_alone_next():
+    """The first row is empty; each unusual kind has a case that has it and only what it cannot do without."""
+    rows = covered(FACTORS, NEVER)
+    assert rows[0] == {}
+    unusual = [(key, kind) for key, kinds in FACTORS.items() for kind in kinds[1:]]
+    alone = rows[1 : 1 + len(unusual)]
+    assert [(key, row[key]) for (key, _), row in zip(unusual, alone, strict=True)] == unusual
+    assert {key: row for (key, _), row in zip(unusual, alone, strict=True) if len(row) > 1} == {
+        "x.grad": {"x.role": "leaf", "x.grad": "filled"}
+    }
+
+
+def test_every_two_kinds_meet():
+    """Each pair of kinds of two factors is in some case, unless it is excluded."""
+    cases = whole(covered(FACTORS, NEVER))
+    pairs = (
+        {one: kind, other: of_other}
+        for one, other in combinations(FACTORS, 2)
+        for kind, of_other in product(FACTORS[one], FACTORS[other])
+    )
+    missing = [pair for pair in pairs if not any(pair.items() <= case.items() for case in cases)]
+    assert missing == [
+        {"x.shape": "0 k", "n.value": 1},
+        {"x.role": "computed", "x.grad": "filled"},
+        {"x.role": "plain", "x.grad": "filled"},
+    ]
+
+
+def test_what_is_excluded_is_in_no_case():
+    """A combination that may not be is in no case, whatever else is in it."""
+    cases = whole(covered(FACTORS, NEVER))
+    assert [case for case in cases if is_excluded(case)] == []
+    assert any(map(is_excluded, whole(covered(FACTORS, []))))
+
+
+def test_no_case_comes_twice():
+    """Each case has unusual kinds of its own."""
+    rows = covered(FACTORS, NEVER)
+    assert len({tuple(sorted(row.items(), key=str)) for row in rows}) == len(rows)
+
+
+def test_only_factors_that_are_named_are_paired():
+    """A factor that `cover` does not name is tried alone."""
+    rows = covered(FACTORS, NEVER, ["x.*"])
+    assert [row for row in rows if "n.value" in row] == [{"n.value": 1}]
+    assert any({"x.shape", "x.role"} <= row.keys() for row in rows)
+
+
+def test_without_gradients_each_kind_comes_once():
+    """Under no_grad every kind that goes with ordinary ones is in a case, and there are few such cases."""
+    factors = {**FACTORS, "call.mode": ("on", "off")}
+    off = [row for row in covered(factors, NEVER) if row.get("call.mode") == "off"]
+    unusual = {(key, kind) for key, kinds in FACTORS.items() for kind in kinds[1:]}
+    assert unusual - {("x.grad", "filled")} <= {pair for row in off for pair in row.items()}
+    assert len(off) <= 4
+
+
+@pytest.mark.parametrize(
+    "never",
+    [[{"x.role": "computed"}], [{"call.mode": "on", "all.dtype": ("float32", "float64")}]],
+)
+def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
+    """The author is told which rule excludes the first kinds of all factors, and what to do."""
+    with pytest.raises(
+        CourseError, match=r"^contract of f: never=\[.*\] excludes its ordinary case"
+    ) as error:
+        declared("f", {"x": tensor("n")}, never=never)
+    assert "put another kind first" in str(error.value)
+
+
+def test_a_rule_about_an_unknown_factor_is_refused():
+    """The author reads which factors there are."""
+    with pytest.raises(CourseError, match=r"never names x.rolls, and the factors are x.shape, x.values"):
+        declared("f", {"x": tensor("n")}, never=[{"x.rolls": "leaf"}])
+
+
+def test_a_case_is_told_in_a_sentence():
+    """Kinds of one argument stand together, those of the call behind them."""
+    made = declared("f", {"x": tensor("n k", "1 k"), "n": number(3, 1)})
+    told = {frozenset(case.unusual.items()): case.told() for case in made.terms.cases}
+    assert told[frozenset()] == ""
+    assert told[frozenset({("x.layout", "transposed")})] == "Where x is transposed"
+    assert told[frozenset({("call.mode", "off")})] == "Called under no_grad()"
+    both = {("x.role", "leaf"), ("x.grad", "filled")}
+    assert told[frozenset(both)] == ("Where x is a leaf that requires grad and has .grad filled beforehand")
+
+
+def test_every_kind_has_words():
+    """No kind of a network or an optimizer is told by its bare name."""
+    made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
+    bare = [case.told() for case in made.terms.cases if "has the " in case.told()]
+    assert bare == []
+
+
+def test_parts_of_a_case_are_smaller_and_may_come_in():
+    """The parts begin with the ordinary case, grow, and leave out what is excluded."""
+    made = declared("f", {"x": tensor("n k", "1 k")})
+    parts = made.parts_of({"x.shape": "1 k", "x.role": "leaf", "x.grad": "filled"})
+    assert parts == (
+        {},
+        {"x.shape": "1 k"},
+        {"x.role": "leaf"},
+        {"x.shape": "1 k", "x.role": "leaf"},
+        {"x.role": "leaf", "x.grad": "filled"},
+    )

@@ -1,0 +1,28 @@
+"""Declares contracts that a test made up, and judges answers by them."""
+
+from observing import look
+
+from grader.checks.contract import Contracted
+from grader.course.contract import Contract, contract
+from grader.sandbox.plan import PlannedProbe
+
+
+def declared(function, arguments, **options) -> Contract:
+    """A contract that belongs to no check file."""
+    contract(function, arguments, **options)
+    made: Contract = globals()["__probes__"].pop(options.get("name") or function)
+    return made
+
+
+def facts(zygote, declaration, answer, *, seed=1):
+    """What is observed of an answer in the cases of a contract."""
+    probe = PlannedProbe(declaration.name, declaration.bundle(), seed, 20.0)
+    cells = ["import copy, torch\nfrom torch import nn", answer]
+    seen = look(zygote, cells, **{declaration.function: probe})
+    assert not seen.raised
+    return seen[declaration.name]
+
+
+def judged(zygote, declaration, answer, reference) -> Contracted:
+    """An answer beside a reference, as the checks of a contract take them."""
+    return declaration.observation(facts(zygote, declaration, answer), facts(zygote, declaration, reference))

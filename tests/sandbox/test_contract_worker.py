@@ -1,0 +1,278 @@
+"""What the worker makes of a contract: the same cases with every seed, things of the kind that is said."""
+
+import pytest
+from declaring import declared, facts
+
+from grader import inputs, network, optimizer, pairs, target, tensor
+from grader.inside import inside, nn, torch
+from grader.sandbox.facts import Raised
+
+ORDINARY = "", ""
+NOTHING = "def f(*things):\n    return None"
+ONCE = {"gives": "nothing", "modes": ["on"], "turns": ["first"], "dtypes": ["float32"], "cover": []}
+
+
+@inside
+def about_x(world, _):
+    """How a tensor is laid out, and where it is from."""
+    x = world["x"]
+    return {
+        "shape": tuple(x.shape),
+        "contiguous": x.is_contiguous(),
+        "offset": x.storage_offset(),
+        "leaf": x.is_leaf,
+        "requires_grad": x.requires_grad,
+        "filled": x.is_leaf and x.grad is not None,
+        "dtype": str(x.dtype),
+        "zeros": not x.any(),
+    }
+
+
+def by_kind(found):
+    """The facts of the ordinary case and of cases of a single unusual kind, by that kind."""
+    return {next(iter(kinds.items()), ORDINARY): fact for kinds, fact in found if len(kinds) < 2}
+
+
+def found(zygote, declaration, answer=NOTHING, **how):
+    """What `use` found in each case, by its unusual kinds."""
+    seen = facts(zygote, declaration, answer, **how)
+    return [
+        (dict(case.unusual), fact["used"]) for case, fact in zip(declaration.terms.cases, seen, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def tensors(zygote):
+    """The tensors of every kind alone."""
+    made = declared(
+        "f", {"x": tensor("n k", "1 k", "0 k", "", values=["normal", "zeros"])}, use=about_x, **ONCE
+    )
+    return {
+        next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
+    }
+
+
+def test_an_ordinary_tensor_is_computed_and_contiguous(tensors):
+    """No two of its sizes are equal."""
+    ordinary = tensors[ORDINARY]
+    rows, columns = ordinary["shape"]
+    assert rows != columns
+    assert min(rows, columns) > 1
+    assert ordinary["contiguous"]
+    assert (ordinary["leaf"], ordinary["requires_grad"], ordinary["zeros"]) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "value"),
+    [
+        (("x.role", "leaf"), "leaf", True),
+        (("x.role", "plain"), "requires_grad", False),
+        (("x.layout", "transposed"), "contiguous", False),
+        (("x.layout", "gaps"), "contiguous", False),
+        (("x.layout", "part"), "offset", 3),
+        (("x.values", "zeros"), "zeros", True),
+        (("x.shape", ""), "shape", ()),
+    ],
+)
+def test_a_tensor_is_of_the_kind_that_is_said(tensors, kind, part, value):
+    """Each unusual kind is seen at the tensor that comes in, and not at the ordinary one."""
+    assert tensors[kind][part] == value
+    assert tensors[ORDINARY][part] != value
+
+
+def test_a_size_of_0_or_1_is_that_size(tensors):
+    """The other size is a size like others."""
+    assert tensors["x.shape", "1 k"]["shape"][0] == 1
+    assert tensors["x.shape", "0 k"]["shape"][0] == 0
+
+
+def test_grad_is_filled_where_it_is_said(zygote):
+    """A filled .grad comes with a leaf."""
+    made = declared("f", {"x": tensor("n k")}, use=about_x, **ONCE)
+    filled = [kinds for kinds, fact in found(zygote, made) if fact["filled"]]
+    assert filled == [{"x.role": "leaf", "x.grad": "filled"}]
+
+
+def test_dtype_and_sizes_are_those_of_the_case(zygote):
+    """All sizes may be equal, and all tensors float64."""
+    made = declared(
+        "f",
+        {"x": tensor("n k")},
+        use=about_x,
+        **{**ONCE, "dtypes": ["float32", "float64"]},
+        sizes=["differ", "equal"],
+    )
+    alone = by_kind(found(zygote, made))
+    assert alone["all.dtype", "float64"]["dtype"] == "torch.float64"
+    assert len({*alone["all.sizes", "equal"]["shape"]}) == 1
+
+
+def test_cases_are_the_same_with_every_seed(zygote):
+    """Another seed gives other sizes or numbers, and the same kinds in the same order."""
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    first, again, other = (facts(zygote, made, "def f(x): return x + 0", seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert len(first) == len(other) == len(made.rows)
+
+
+def test_a_chosen_case_is_made_of_the_numbers_of_its_seed(zygote):
+    """A case that is asked for alone, by its number, is what it was among the others."""
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    answer = "def f(x): return x + 0"
+    number = 3
+    (alone,) = facts(zygote, made.with_cases({number: [made.rows[number]]}), answer)
+    assert alone["result"].value == facts(zygote, made, answer)[number]["result"].value
+    (of_another,) = facts(zygote, made.with_cases({number + 1: [made.rows[number]]}), answer)
+    assert alone["result"].value != of_another["result"].value
+
+
+@inside
+def about_the_network(world, _):
+    """The modes of a network and its parts, its parameters, and what it gives."""
+    model = world["model"]
+    out = model(torch.ones(4, world.size("in")).to(world.dtype))
+    return {
+        "modes": sorted({m.training for m in model.modules()}),
+        "own mode": model.training,
+        "frozen": [not p.requires_grad for p in model.parameters()],
+        "filled": [p.grad is not None for p in model.parameters()],
+        "buffers": len(list(model.buffers())),
+        "columns": out.shape[-1],
+        "view": not out.is_contiguous(),
+        "hooks": sum(len(m._forward_hooks) for m in model.modules()),
+        "norm": any(isinstance(m, nn.BatchNorm1d) for m in model.modules()),
+        "names": [name for name, _ in model.named_parameters()],
+        "tied": len(dict(model.named_parameters(remove_duplicate=False))) - len([*model.parameters()]),
+    }
+
+
+@pytest.fixture(scope="module")
+def networks(zygote):
+    """The networks of every kind alone."""
+    made = declared("f", {"model": network()}, use=about_the_network, **ONCE)
+    return {
+        next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
+    }
+
+
+NETWORKS = {
+    ("model.train", "eval"): lambda n: n["modes"] == [False],
+    ("model.train", "part eval"): lambda n: n["modes"] == [False, True] and n["own mode"],
+    ("model.train", "part train"): lambda n: n["modes"] == [False, True] and not n["own mode"],
+    ("model.frozen", "one frozen"): lambda n: sum(n["frozen"]) == 1,
+    ("model.frozen", "all frozen"): lambda n: all(n["frozen"]),
+    ("model.tied", "tied"): lambda n: n["tied"] == 1,
+    ("model.buffers", "buffers"): lambda n: n["buffers"] > 0,
+    ("model.width", "one column"): lambda n: n["columns"] == 1,
+    ("model.gives", "view"): lambda n: n["view"],
+    ("model.grads", "filled"): lambda n: all(n["filled"]),
+    ("model.grads", "some"): lambda n: any(n["filled"]) and not all(n["filled"]),
+    ("model.hooks", "hooked"): lambda n: n["hooks"] > 0,
+    ("model.nest", "own"): lambda n: "scale" in n["names"],
+    ("model.nest", "deep"): lambda n: max(name.count(".") for name in n["names"]) > 1,
+}
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_network_is_of_the_kind_that_is_said(networks, kind):
+    """Each unusual kind is seen at the network that comes in, and not at the ordinary one."""
+    assert NETWORKS[kind](networks[kind])
+    assert not NETWORKS[kind](networks[ORDINARY])
+
+
+@inside
+def about_the_optimizer(world, _):
+    """An optimizer's class, groups, state, and how much it holds."""
+    opt = world["opt"]
+    held = [p for group in opt.param_groups for p in group["params"]]
+    return {
+        "class": type(opt).__name__,
+        "rates": [group["lr"] for group in opt.param_groups],
+        "state": len(opt.state),
+        "held": len(held),
+        "of": len(list(world["model"].parameters())),
+    }
+
+
+def test_an_optimizer_is_of_the_kind_that_is_said(zygote):
+    """Its class, its groups and their rates, and whether it has made steps."""
+    made = declared(
+        "f", {"model": network(), "opt": optimizer("model")}, use=about_the_optimizer, **ONCE, given=["opt"]
+    )
+    alone = by_kind(found(zygote, made))
+    assert alone["opt.rule", "adam"]["class"] == "AdamW"
+    assert alone["opt.groups", "two groups"]["rates"] == [0.1, 0.03]
+    assert alone["opt.groups", "two alike"]["rates"] == [0.1, 0.1]
+    assert alone[ORDINARY]["held"] == alone[ORDINARY]["of"]
+
+
+@inside
+def about_the_lists(world, _):
+    """The sizes of batches, and whether entries are the same or share memory."""
+    xs, batches = world["xs"], world["batches"]
+    return {
+        "rows": [len(x) for x in xs],
+        "same": len({id(x) for x in xs}) < len(xs),
+        "shared": len({x.untyped_storage().data_ptr() for x in xs}) < len(xs),
+        "dims": [x.dim() for x in xs],
+        "batches": [len(x) for x, _ in batches],
+        "fit": all(world["model"](x).shape == y.shape for x, y in batches),
+        "target": world["model"](world["x"]).shape == world["y"].shape,
+    }
+
+
+def test_lists_are_of_the_kind_that_is_said(zygote):
+    """Lists are empty, hold a thing twice, or views of one memory; batches and targets fit the network."""
+    made = declared(
+        "f",
+        {
+            "model": network(),
+            "xs": inputs(),
+            "batches": pairs(of="model"),
+            "x": tensor("n in"),
+            "y": target("x", "model"),
+        },
+        use=about_the_lists,
+        **ONCE,
+    )
+    alone = by_kind(found(zygote, made))
+    assert all(fact["fit"] and fact["target"] for fact in alone.values())
+    assert alone["xs.list", "empty"]["rows"] == []
+    assert alone["xs.list", "single"]["rows"] == [1]
+    assert alone["xs.list", "twice"]["same"]
+    assert not alone[ORDINARY]["shared"]
+    assert alone["xs.list", "views"]["shared"]
+    assert alone["xs.list", "3 dims"]["dims"] == [3, 3, 3]
+    assert len({*alone["xs.list", "alike"]["rows"]}) == 1
+    assert len(alone["batches.list", "single"]["batches"]) == 1
+
+
+def test_what_is_as_mostly_is_left_out(zygote):
+    """A case whose call changes nothing and raises nothing tells its result and its gradients alone."""
+    made = declared("f", {"x": tensor("n")}, **{**ONCE, "gives": "result"})
+    ordinary, *_ = facts(zygote, made, "def f(x): return 2 * x")
+    assert ordinary.keys() == {"result", "gradients"}
+    wrong, *_ = facts(zygote, made, "def f(x):\n    x.data.zero_()\n    return x.view_as(x)")
+    assert {"kept", "memory"} <= wrong.keys()
+
+
+def test_an_error_belongs_to_its_case(zygote):
+    """What one case raises is a fact of this case, also SystemExit; the others have theirs."""
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    seen = facts(
+        zygote, made, "def f(x):\n    if len(x) == 1:\n        raise SystemExit(3)\n    return x + 0"
+    )
+    raised = [fact.get("raised") for fact in seen]
+    ones = [case.unusual.get("x.shape") == "1 k" for case in made.terms.cases]
+    assert [isinstance(error, Raised) for error in raised] == ones
+
+
+def test_a_mode_that_is_left_reaches_no_other_case(zygote):
+    """What comes in next is made where gradients are recorded, whatever the call before has switched."""
+    x = tensor("n k", "1 k", roles=["computed"])
+    made = declared("f", {"x": x}, **{**ONCE, "gives": "result", "modes": ["on", "off"]})
+    leaves = "def f(x):\n    y = x + 0\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y"
+    recorded = [fact["result"].requires_grad for fact in facts(zygote, made, leaves)]
+    assert recorded == [case.unusual.get("call.mode") != "off" for case in made.terms.cases]
+    assert {*recorded} == {True, False}
