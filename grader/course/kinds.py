@@ -286,8 +286,8 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         "layout": tuple(layouts),
         "grad": tuple(grads),
     }
-    if waiting:
-        factors["waiting"] = ("none", "waits")
+    if waiting:  # of what fails alone it is told first
+        factors = {"waiting": ("none", "waits"), **factors}
     has_grad = [grad for grad in grads if grad != "none"]
     others = tuple(role for role in roles if role != "leaf")
     never: list[Never] = [{"role": others, "grad": tuple(has_grad)}] if has_grad and others else []

@@ -259,7 +259,7 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
 def _has_shared_entries(tensor: Any) -> bool:
     """Whether two entries of a tensor are one number in memory."""
     pairs = zip(_stride(tensor), _shape(tensor), strict=True)
-    return any(stride == 0 and size > 1 for stride, size in pairs)
+    return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
 def _values(result: Any) -> Any:
