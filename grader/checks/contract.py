@@ -370,7 +370,8 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
     """What networks did otherwise than they should: ``calls``, or ``alive<=1`` for at most 1."""
     name, _, most = note.partition("<=")
-    mine, its = seen.get(name), right.get(name)
+    mine: Any = seen.get(name)
+    its: Any = right.get(name)
     if name == "given":
         yield from _of_given(mine, its)
     elif name in _AMOUNTS and isinstance(mine, int):
