@@ -48,6 +48,11 @@ def note(value: Any) -> None:
         value: a tensor is remembered as it is now.
     """
 
+def watch(tensor: Tensor) -> Tensor:
+    """`watch(h)`: h itself; whether its memory is still held after the call counts for a contract with
+    `notes=["left"]`, as the activations of its networks do
+    """
+
 def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
     """`state(x)`: a module: `{"parameters": {name: snap}, "buffers": {name: snap}}`; an optimizer:
     `{"groups": [[snap]], "state": [{key: snap}]}`

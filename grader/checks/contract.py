@@ -16,7 +16,7 @@ from grader.checks.comparison import assert_close, is_close
 from grader.checks.diagnosis import finding_of
 from grader.checks.finding import FailedCheckError, Finding, wrong
 from grader.checks.gradients import assert_gradients
-from grader.checks.observation import Observation, finding_without_facts
+from grader.checks.observation import Observation, finding_without_facts, is_gradients
 from grader.checks.untouched import changed_parts
 from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
@@ -35,6 +35,8 @@ ORDINARY_FACTS: dict[str, Any] = {
     "incoming": True,
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
+#: Of what networks do, that of which less is right, too.
+_AMOUNTS = {"alive", "left", "rows"}
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -73,7 +75,8 @@ class Terms:
         result: what is said of a wrong result, with its hint behind a blank line.
         because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
             about a loss that was computed before the call.
-        becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
+        becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
+            a note, by its name.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
         history: whether the result has one counts, and whether it is an inference tensor, unless
@@ -248,7 +251,10 @@ def _plainest(cases: tuple[Case, ...], found: Mapping[int, Finding]) -> tuple[in
     A pair of kinds is the cause only where no case that has both is right. So the smallest sets of kinds that
     occur in failed cases alone remain; the sets of the most failures are named.
     """
-    number = min(found, key=lambda n: len(cases[n].unusual))
+    is_always = 0 not in found and len(found) == len(cases) - 1  # then what differs is an earlier call
+    number = min(
+        found, key=lambda n: (len(cases[n].unusual), is_always and "call.turn" not in cases[n].unusual)
+    )
     if len(cases[number].unusual) <= 1:
         return number, set(cases[number].unusual)
     right = [set(case.unusual.items()) for n, case in enumerate(cases) if n not in found]
@@ -292,14 +298,16 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         )
     for path_and_part, sentence in _parts(right["kept"]).items():
         _assert_becomes(terms, path_and_part, sentence, seen, right)
-    for name in terms.notes if right["notes"] is not None else ():
-        mine, its = seen["notes"].get(name), right["notes"].get(name)
-        if name == "given":
-            yield from _of_given(mine, its)
-        elif mine != its:
-            yield _of_note(name, mine, its)
     if "used" in right:
-        assert_close(seen.get("used"), right["used"], terms.used)
+        mine, its = seen.get("used"), right["used"]
+        if isinstance(its, dict) and isinstance(mine, dict):
+            its = {name: fact for name, fact in its.items() if not is_gradients(fact)}
+            mine = {name: mine.get(name) for name in its}
+            if len(its) == 1:
+                mine, its = (next(iter(side.values())) for side in (mine, its))
+        assert_close(mine, its, terms.used)
+    for name in terms.notes if right["notes"] is not None else ():
+        yield from _noted(terms, name, seen["notes"], right["notes"])
 
 
 def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
@@ -345,7 +353,10 @@ def _assert_becomes(
         raise wrong(told, group=f"{path_and_part} stays")
     if isinstance(its, Tensor):
         assert_close(
-            mine, its, told or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
+            mine,
+            its,
+            told or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong.",
+            all_digits=terms.all_digits,
         )
     elif mine != its:
         raise wrong(told or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
@@ -361,6 +372,21 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
     return entry.get(part)
 
 
+def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
+    """What networks did otherwise than they should: ``calls``, or ``alive<=1`` for at most 1."""
+    name, _, most = note.partition("<=")
+    mine: Any = seen.get(name)
+    its: Any = right.get(name)
+    if name == "given":
+        yield from _of_given(mine, its)
+    elif name in _AMOUNTS and isinstance(mine, int):
+        limit = int(most or its)
+        if mine > limit:
+            yield _of_note(terms, name, mine, limit)
+    elif mine != its:
+        yield _of_note(terms, name, mine, its)
+
+
 def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
     """What a function of the caller's was called with."""
     if len(mine) != len(its):
@@ -370,13 +396,16 @@ def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
         assert_close(mine, its, "The caller's function is called with other things than it should be.")
 
 
-def _of_note(name: str, mine: Any, its: Any) -> Finding:
+def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
+    if name in terms.becomes:
+        return wrong(terms.becomes[name], group=f"notes {name}").finding
     sentences = {
-        "calls": f"The network is called {_times(mine)}, and once for each need makes {_times(its)}.",
+        "calls": f"The network is called {_times(mine)}; {_times(its)} would do.",
         "copies": "A copy of the network computes in its place.",
         "recorded": "Gradients are recorded while the network computes.",
         "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
         "left": "Activations of the network are still alive after the call.",
+        "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
     }
     return Finding("wrong", sentences.get(name, f"{name}: {mine}"), takes_hint=True, group=f"notes {name}")
 
@@ -411,6 +440,10 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
+    if isinstance(right.get("used"), dict):
+        for name, its in right["used"].items():
+            if is_gradients(its):
+                assert_gradients(_entry(seen.get("used"), name), its, of=name, because=terms.because)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
 

@@ -167,8 +167,10 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         gradients: whether a loss of all that came back goes back, one of each entry, or none.
         by: as the word ``gradients`` has it.
         then: an ``@inside`` function of ``(world, result)`` that runs before the loss goes back.
-        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use.
-        notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``.
+        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
+            dict, what the word `gradients` gives is judged as such, under the name that it has there.
+        notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
+            ``rows``; ``alive<=1`` for at most 1, whatever the reference does.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
         result, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.

@@ -49,6 +49,7 @@ WORDS = {
     "high": "gives numbers above 90",
     "low": "gives numbers below -90",
     "view": "returns a view",
+    "a number": "gives a number for each row",
     "hooked": "has a hook of the caller's",
     "momentum": "is SGD with momentum",
     "adam": "is AdamW",

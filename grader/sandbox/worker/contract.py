@@ -58,6 +58,7 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     facts: list[dict[str, Any]] = []
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         case = _Case(student, plan, functions, {**plan["base"], **unusual})
+        gradients.begin_case(number)
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:

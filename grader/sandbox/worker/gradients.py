@@ -34,6 +34,11 @@ def begin_probe(seed: int) -> None:
     _overwritten[:] = [False]
 
 
+def begin_case(number: int) -> None:
+    """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
+    _drawn[1] = 1000 * number
+
+
 def derived(seed: int, use: bytes) -> int:
     """A seed for a use, which tells neither the seed itself nor that for another use."""
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])

@@ -8,6 +8,7 @@ question it is asked, and what a network has noticed lies behind a callable of C
 from __future__ import annotations
 
 import builtins
+import gc
 import math
 import re
 import weakref
@@ -26,7 +27,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
-_id, _ref = id, weakref.ref
+_id, _ref, _collect = id, weakref.ref, gc.collect
 _double = torch.float64
 
 
@@ -183,8 +184,10 @@ class Notes:
         self.copies = 0
         self.recorded = False
         self.given: list[Any] = []
-        self.wide: list[Any] = []  # weak references to the storages of wide activations
+        self.wide: list[tuple[Any, int]] = []  # weak references to storages of activations, and their rows
+        self.aside: list[Any] = []  # the same of what `watch` was given
         self.alive = 0  # of them at the same time, of one earlier forward or more
+        self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
 
     def of_call(self, network: Any, hidden: Any, out: Any) -> None:
         name = self._names.get(_id(network))
@@ -195,19 +198,28 @@ class Notes:
         self.recorded = self.recorded or out.requires_grad
         storage = storage_of(hidden)
         if storage is not None:
-            self.alive = max(self.alive, sum(ref() is not None for ref in self.wide))
-            self.wide.append(_ref(storage))
+            alive = [rows for ref, rows in self.wide if ref() is not None]
+            rows = len(hidden) if hidden.dim() else 1
+            self.alive = max(self.alive, len(alive))
+            self.rows = max(self.rows, sum(alive) + rows if out.requires_grad else 0)
+            self.wide.append((_ref(storage), rows))
+
+    def left(self) -> int:
+        """How many of the activations are still alive."""
+        return sum(ref() is not None for ref in [*(ref for ref, _ in self.wide), *self.aside])
 
     def told(self) -> dict[str, Any]:
         """What is compared with the reference, once the call is over."""
-        left = sum(ref() is not None for ref in self.wide)
+        if self.left():
+            _collect()  # what only refers to itself, as a function that names itself, is not held
         return {
             "given": self.given,
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
             "alive": self.alive,
-            "left": left,
+            "left": self.left(),
+            "rows": self.rows,
         }
 
 
@@ -226,8 +238,15 @@ def _note(value: Any) -> None:
         _noticed[0].given.append(snap(value))
 
 
+def _watch(tensor: Any) -> Any:
+    storage = storage_of(tensor)
+    if _noticed and storage is not None:
+        _noticed[0].aside.append(_ref(storage))
+    return tensor
+
+
 _MOST_NOTED = 100
-note_call, note = opaque(_note_call), opaque(_note)
+note_call, note, watch = opaque(_note_call), opaque(_note), opaque(_watch)
 
 
 class Louder(nn.Module):
@@ -313,6 +332,7 @@ class Net(nn.Module):
         out = out + self.shift if "shift" in self._buffers else out
         out = out - 3 * out.mean(0, keepdim=True) if self.mixes else out
         out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
+        out = out[..., 0] if self.gives == "a number" else out
         note_call(self, hidden, out)
         return out
 
@@ -467,7 +487,9 @@ def _width(world: World, options: dict[str, Any]) -> int:
 def make_target(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """Plain data in the shape of what a network gives for an input."""
     rows = tuple(world[options["like"]].shape[:-1])
-    return world.numbers(kind("values"), (*rows, _width(world, options))).to(world.dtype)
+    is_number = world.case.get(f"{options.get('of')}.gives") == "a number"
+    shape = rows if is_number else (*rows, _width(world, options))
+    return world.numbers(kind("values"), shape).to(world.dtype)
 
 
 def make_own(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:

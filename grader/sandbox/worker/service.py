@@ -203,6 +203,7 @@ class Service:
             probe_api.WORDS,
             observe_cases=contract.observe_cases,
             note=kinds.note,
+            watch=kinds.watch,
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))
