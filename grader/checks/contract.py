@@ -79,6 +79,8 @@ class Terms:
             a note, by its name.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
+        used: what is said of wrong facts of `use`; where they have names, by name: a text, or explanations as
+            ``because`` has them.
         history: whether the result has one counts, and whether it is an inference tensor, unless
         ``result:inference`` is free.
         owns: the result has memory of its own.
@@ -98,7 +100,7 @@ class Terms:
     none_is_zero: bool = True
     history: bool = False
     notes: tuple[str, ...] = ()
-    used: str = "What came back does not do what it should."
+    used: str | Mapping[str, Any] = "What came back does not do what it should."
     waiting: str = ""
 
 
@@ -299,13 +301,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
     for path_and_part, sentence in _parts(right["kept"]).items():
         _assert_becomes(terms, path_and_part, sentence, seen, right)
     if "used" in right:
-        mine, its = seen.get("used"), right["used"]
-        if isinstance(its, dict) and isinstance(mine, dict):
-            its = {name: fact for name, fact in its.items() if not is_gradients(fact)}
-            mine = {name: mine.get(name) for name in its}
-            if len(its) == 1:
-                mine, its = (next(iter(side.values())) for side in (mine, its))
-        assert_close(mine, its, terms.used)
+        _assert_used(terms, seen.get("used"), right["used"])
     for name in terms.notes if right["notes"] is not None else ():
         yield from _noted(terms, name, seen["notes"], right["notes"])
 
@@ -334,6 +330,41 @@ def _raised(seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     ):
         told = f"An {mine.type} reaches the caller in place of the {its.type} that was raised."
         yield Finding("wrong", told, takes_hint=True, group="another error")
+
+
+def _assert_used(terms: Terms, mine: Any, its: Any) -> None:
+    """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
+    if not isinstance(its, dict):
+        assert_close(mine, its, _told_of_use(terms, ""), all_digits=terms.all_digits)
+        return
+    for name, fact in its.items():
+        if not is_gradients(fact):
+            entry = mine if isinstance(mine, Raised) else _entry(mine, name)
+            if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
+                raise wrong(_told_of_use(terms, name), group=f"used {name}")
+            assert_close(entry, fact, _told_of_use(terms, name), all_digits=terms.all_digits)
+
+
+def _told_of_use(terms: Terms, name: str) -> str:
+    """What is said where a fact of `use` is wrong."""
+    told = terms.used.get(name, "") if isinstance(terms.used, Mapping) else terms.used
+    return told if told and isinstance(told, str) else f"With the result this comes out wrong: {name}."
+
+
+def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str, Any]) -> None:
+    """Fail where something that was computed with the result goes back otherwise than it should."""
+    if isinstance(its["gradients"], Raised):
+        stopped = mine.get("gradients") if is_gradients(mine) else None
+        if not isinstance(stopped, Raised):
+            raise wrong(_told_of_use(terms, name), group=f"{name} goes back")
+        if "RuntimeError" not in stopped.types:
+            told = f"{name[:1].upper()}{name[1:]} is stopped, but by an {stopped.type}: {stopped.text[:100]}"
+            raise wrong(told, group=f"{name} raises another")
+        return
+    why = terms.used.get(name) if isinstance(terms.used, Mapping) else None
+    why = why if isinstance(why, Mapping) else {"wrong": why} if why else terms.because
+    digits = {"none_is_zero": terms.none_is_zero, "all_digits": terms.all_digits}
+    assert_gradients(mine, its, of=name, because=why, **digits)
 
 
 def _assert_becomes(
@@ -443,7 +474,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if isinstance(right.get("used"), dict):
         for name, its in right["used"].items():
             if is_gradients(its):
-                assert_gradients(_entry(seen.get("used"), name), its, of=name, because=terms.because)
+                _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
 
