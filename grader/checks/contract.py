@@ -363,8 +363,8 @@ def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str,
         return
     why = terms.used.get(name) if isinstance(terms.used, Mapping) else None
     why = why if isinstance(why, Mapping) else {"wrong": why} if why else terms.because
-    digits = {"none_is_zero": terms.none_is_zero, "all_digits": terms.all_digits}
-    assert_gradients(mine, its, of=name, because=why, **digits)
+    none_is_zero, all_digits = terms.none_is_zero, terms.all_digits
+    assert_gradients(mine, its, of=name, because=why, none_is_zero=none_is_zero, all_digits=all_digits)
 
 
 def _assert_becomes(
