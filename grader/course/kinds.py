@@ -53,6 +53,7 @@ WORDS = {
     "view": "returns a view",
     "a number": "gives a number for each row",
     "hooked": "has a hook of the caller's",
+    "changed": "has a hook of the caller's that changes what it returns",
     "momentum": "is SGD with momentum",
     "adam": "is AdamW",
     "two groups": "has two groups",

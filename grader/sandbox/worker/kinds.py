@@ -368,6 +368,9 @@ def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     if mode in {"part eval", "part train"}:
         part.train(mode == "part train")
     set_up(list(net.parameters()), kind)
+    if kind("hooks") == "changed":
+        net.register_forward_pre_hook(opaque(lambda module, args: None))
+        net.register_forward_hook(opaque(lambda module, args, out: 3 * out))
     if kind("hooks") == "hooked":
         part.register_forward_hook(opaque(lambda module, args, out: out))
         learning = [p for p in net.parameters() if p.requires_grad]
