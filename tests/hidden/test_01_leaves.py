@@ -3,105 +3,103 @@
 from inside import MixedModel, count, fill_grads, sizes, with_gaps
 
 from grader import (
-    assert_changed,
+    assert_backward,
     assert_close,
-    assert_gradients,
-    assert_returned,
+    assert_every_case,
+    assert_kept,
+    assert_ordinary,
     assert_runs,
     assert_untouched,
+    assert_values,
     blaming_changes,
-    cases,
+    contract,
+    data,
     is_close,
+    network,
+    number,
+    own,
     picture,
     points,
     probe,
     raised,
+    tensor,
 )
-from grader.inside import F, attempt, freed, gradients, graph, inside, nn, snap, torch, untouched, warned
+from grader.inside import F, attempt, graph, inside, nn, note, snap, torch, untouched, warned
+
+LEFT = "What did you change for your own use, and did you put back what you found?"
+
 
 # --- q1: make_weight
 
 
-@probe
-def weights(student):
-    """Weights of several shapes and scales; each is overwritten with 0 before the next is made."""
-    (n, m), earlier, found = sizes(2, low=3), {}, {}
-    many = sizes(2, low=34)  # rows that do not fill torch's blocks of 16; eight numbers beyond 3 deviations
-    large, small = 5 + torch.rand(()).item(), 1e-3 + 1e-3 * torch.rand(()).item()
-    for name, arguments in {
-        "": (n, m, large),
-        "In a second call, with another shape and scale": (m, n, small),
-        "In a call like the first, whose weight was overwritten with 0": (n, m, large),
-        "With the scale 1": (n, m, 1.0),
-        "With the scale 1, after such a weight was overwritten with 0": (n, m, 1.0),
-        "In a weight of more than a thousand entries": (*many, large),
-        "With n = 1": (1, m, large),
-        "With m = 1": (n, 1, large),
-    }.items():
-        with untouched(**earlier) as kept:
-            weight = student.make_weight(*arguments)
-        found[name] = {"weight": snap(weight), "kept": kept}
-        weight.detach().zero_()
-        earlier[f"weight of call {len(earlier) + 1}"] = weight
-    return found
+@inside
+def positive_number(world, kind):
+    """A scale, which is another in another call."""
+    some = 0.3 + torch.rand(()).item()
+    return {"some": some, "1": 1.0, "large": 6 + some, "small": 1e-3 * some}[kind("value")]
 
 
-@probe
-def training(student):
-    """Some steps of SGD: what .grad holds after each backward, and how far the weight has moved."""
-    n, m = sizes(2, low=3)
-    directions = 50 + torch.rand(count(3, 5), n, m)
-    w = student.make_weight(n, m, 2.0)
-    start, optimizer, found = w.detach().clone(), torch.optim.SGD([w], lr=0.1), {}
+@inside
+def overwritten_with_0(world, earlier):
+    """The caller fills an earlier weight with 0."""
+    if isinstance(earlier, torch.Tensor):
+        earlier.detach().zero_()
 
-    for number, direction in enumerate(directions, start=1):
-        loss = (direction * w).sum()
-        error = attempt(loss.backward) if number > 1 else loss.backward()
-        arrived = error or {"w": snap(w.grad)}
+
+@inside
+def four_steps(world, w):
+    """What arrives at the weight in four steps of SGD, and where they lead."""
+    optimizer, found = torch.optim.SGD([w], lr=0.1), {}
+    for step in range(1, 5):
+        (50 * w).sum().backward()
+        found[f"w.grad in step {step}"] = snap(w.grad)
         optimizer.step()
         optimizer.zero_grad()
-        found[f"In step {number} of a training"] = {"arrived": arrived, "moved": w.detach() - start}
-    return found
+    return {**found, "w after the last step": snap(w.detach())}
 
 
-@points(2)
-def test_weight_is_a_leaf(weights):
-    """The weight is a leaf that requires grad."""
-    how = "Print w.is_leaf and w.grad_fn. Which operation was recorded, and when was requires_grad set?"
-    lost = "its .grad stays None and optimizers refuse it"
-    kept = "after retain_grad() an optimizer takes it, but it still hangs on that operation"
-    for case in cases(weights):
-        weight = case.seen["weight"]
-        where = "Where is requires_grad set, and is that the tensor you return?"
-        assert weight.requires_grad, f"requires_grad is False: w will never receive a gradient.\n\n{where}"
-        assert weight.version is not None, "w was made in inference_mode: an optimizer cannot change it."
-        assert weight.is_leaf, (
-            f"w is the result of {weight.grad_fn}, no leaf: {kept if weight.retains_grad else lost}.\n\n{how}"
-        )
+make_weight = contract(
+    "make_weight",
+    {
+        "n": number(3, 1, 40, says="the number of rows, at least 1"),
+        "m": number(5, 1, 36, says="the number of columns, at least 1"),
+        "scale": own(
+            positive_number,
+            value=["some", "1", "large", "small"],
+            words={"1": "is 1", "large": "is about 7", "small": "is about 0.001"},
+            says="a positive float",
+        ),
+    },
+    dtypes=["float32"],
+    between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
+    use=four_steps,
+    result="w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
+    "randn draw all of it, the first with its generator? If only a later call is wrong: what is still there "
+    "of an earlier call when it begins?",
+    used="A training of w goes wrong.\n\nPrint w.is_leaf and w.grad_fn. Which operation was recorded, and "
+    "when was requires_grad set? What does a second backward still have to pass through?",
+)
+
+
+@points(3)
+def test_make_weight_with_ordinary_inputs(make_weight):
+    """With ordinary inputs all is right."""
+    assert_ordinary(make_weight)
 
 
 @points(1)
-def test_weight_has_the_values(weights):
-    """Its values are those of the generator, times scale, in every call."""
-    message = (
-        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
-        "randn draw all of it, the first with its generator? Do you return the scaled tensor? If only a "
-        "later call is wrong: what is still there of an earlier call when it begins?"
-    )
-    hint = "Do two weights of yours lie in the same memory?"
-    for case in cases(weights):
-        unscaled = weights.expected["With the scale 1"]["weight"]
-        assert_close(*case["weight"], message, {"randn(n, m) without the scale": unscaled})
-        assert_untouched(case.seen["kept"], but=["torch"], hint=hint)
+def test_values_and_training(make_weight):
+    """Its values are those of the generator, times scale, in every call, and it trains."""
+    assert_values(make_weight)
 
 
-@points(2)
-def test_weight_trains(training):
-    """It trains: an optimizer takes it, moves it, and the next steps work."""
-    why = "w hangs on the operation that made it.\n\nWhat does a second backward still have to pass through?"
-    for case in cases(training):
-        assert_gradients(*case["arrived"], of="the loss", because={"freed": why})
-        assert_close(*case["moved"], "The optimizer did not move w by its gradients.")
+@points(1)
+def test_weights_of_earlier_calls(make_weight):
+    """What an earlier call returned stays what it is, and nothing is left switched.
+
+    Hint: do two weights of yours lie in the same memory?
+    """
+    assert_kept(make_weight)
 
 
 @picture(reference=True)
@@ -115,96 +113,71 @@ def loss_of_the_weight(student):
 
 
 @inside
-class Network(nn.Module):
-    """Layers three deep, two that are called head, in another order than they run; one does not run."""
-
-    def __init__(self, inputs, hidden, middle, outputs):
-        super().__init__()
-        self.head, self.spare = nn.Linear(middle, outputs), nn.Linear(inputs, outputs)
-        self.body = nn.Sequential(nn.Linear(inputs, hidden), MixedModel(hidden, middle))
-        nn.init.uniform_(self.head.weight, 0.5, 1.5)
-        signs = torch.tensor([1.0, -1.0]).repeat(inputs)[:inputs]
-        self.register_buffer("contrast", 30 * signs + torch.rand(inputs))  # how much an input weighs
-        self.register_buffer("volume", torch.ones(()))
-
-    def forward(self, x):
-        factor = 10 if self.training else 1
-        y = self.head(factor * self.body(x) + (self.contrast * x).sum(1, keepdim=True))
-        return y if self.volume == 1 else (self.volume * y).flatten()  # turned down, it has no batch
+def image(world, kind):
+    """A float64 vector that does not require grad; its .grad may hold something."""
+    length = 1 if kind("length") == "1" else 5 * world.size("N")
+    img = torch.randn(length, dtype=torch.float64)
+    img = with_gaps(img) if kind("layout") == "gaps" else img
+    if kind("grad") == "filled":
+        img.grad = torch.randn_like(img)
+    return img
 
 
-#: A backward fills these; who runs the network and puts its buffers back has written to them.
-BUFFERS = ("contrast", "volume", "shift", "seen", "running_*", "num_*")
-MAY_CHANGE = ["model.*:grad", *(f"model.*{name}:version" for name in BUFFERS)]
-
-
-@inside
-def used_network():
-    """A network with hooks of others, whose parameters have a gradient, zeros, or none; and a batch."""
-    batch, inputs, *others = sizes(5, low=5)
-    model = Network(inputs, *others)
-    for parameter in model.parameters():
-        parameter.grad = torch.randn_like(parameter)
-    model.body[1].norm.weight.grad.zero_()
-    model.body[1].norm.bias.grad = None
-    for module in (model, model.body[0]):
-        module.register_forward_pre_hook(lambda module, inputs: None)
-        module.register_forward_hook(lambda module, inputs, output: None)
-    # on a module that does not run, because torch.func cannot pass it
-    model.spare.register_full_backward_hook(lambda module, before, after: None)
-    return model, torch.randn(batch, inputs)
-
-
-@probe
-def image_gradient(student):
-    """The gradient for an image; when the model was turned down then, or is in eval mode; and what stayed."""
-    model, batch = used_network()
-    img = with_gaps(batch[0].double())
-    img.grad = torch.randn_like(img)
-    alone = torch.autograd.functional.jacobian(lambda x: model(x[None])[0], img.float())
-
-    def found():
-        return {"x": student.input_gradient(model, img)}
-
-    with untouched(img=img, model=model) as kept:
-        first = found()
-    model.volume.mul_(1e-4)
-    calls = {"": [first], "In a second call, with other values in the same model": [attempt(found)]}
-    model.volume.fill_(1.0)
-    model.eval()
-    return {"calls": calls, "kept": kept, "alone": [*alone[:, None]], "in eval": attempt(found)}
+input_gradient = contract(
+    "input_gradient",
+    {
+        "img": own(
+            image,
+            length=["N", "1"],
+            layout=["contiguous", "gaps"],
+            grad=["none", "filled"],
+            words={
+                "1": "has one entry",
+                "gaps": "is not contiguous",
+                "filled": "has .grad filled beforehand",
+            },
+            says="(N,), float64; does not require grad",
+        ),
+        "model": network(
+            "=img",
+            inside=["louder", "norm"],
+            rows=["each"],
+            numbers=["large"],
+            grads=["none", "filled", "some", "zeros"],
+            hooks=["no", "hooked", "changed"],
+            says="a float32 module that maps (1, N) to (1, outputs)",
+        ),
+    },
+    given=["model", "img"],
+    dtypes=["float32"],
+    modes=["on"],
+    free=["model*:version"],  # who puts values back has written to them
+    gradients="none",
+    owns=False,
+    cover=["model.train", "model.frozen", "model.grads"],
+    result="What came back is not the gradient of the sum of the outputs with respect to x.\n\nOn which "
+    "tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make "
+    "new tensors. And in which mode did each part of the model run?",
+    kept=f"Which leaves does backward() fill? torch.autograd.grad only returns gradients. {LEFT}",
+)
 
 
 @points(3)
-def test_input_gradient_is_right(image_gradient):
-    """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
-    right = image_gradient.expected
-    others = {f"that of output {n} alone": gradient for n, gradient in enumerate(right["alone"])}
-    others["that of the model in eval mode"] = right["in eval"]["x"]
-    because = {
-        "missing": "\n\nIf you read it from a .grad: that tensor is no leaf, or you did not ask it in time "
-        "to keep its gradient. On which tensor did you call requires_grad_(), and from which did you read "
-        ".grad? .float() and .reshape() make new tensors.",
-        "shape": "Is it that of a tensor before a cast or a reshape? Each of these makes a new tensor.",
-    }
-    for case in cases(image_gradient["calls"]):
-        assert_gradients(*case[0], of="the sum of the outputs", others=others, because=because)
-
-
-@points(2)
-def test_parameters_keep_their_gradients(image_gradient):
-    """The .grad of the model's parameters is what it was."""
-    first, kept = image_gradient.seen["calls"][""][0]["x"], image_gradient.seen["kept"]
-    assert_returned(first, "You returned None; this check counts once a gradient comes back.")
-    which = "Which leaves does backward() fill, and what did they hold before? torch.autograd.grad asks for"
-    assert_untouched(kept, only=["model.*:grad"], hint=f"{which} exactly the gradients it returns.")
+def test_input_gradient_with_ordinary_inputs(input_gradient):
+    """With ordinary inputs all is right."""
+    assert_ordinary(input_gradient)
 
 
 @points(1)
-def test_no_other_trace_is_left(image_gradient):
-    """The caller's image and model are as they were."""
-    hint = "What did you change for your own use, and did you put back what you found?"
-    assert_untouched(image_gradient.seen["kept"], but=MAY_CHANGE, hint=hint)
+def test_gradient_of_x(input_gradient):
+    """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
+    assert_values(input_gradient)
+
+
+@points(2)
+def test_no_trace_is_left(input_gradient):
+    """The caller's image and model are as they were, and so is the .grad of every parameter."""
+    assert_kept(input_gradient)
 
 
 @inside
@@ -235,186 +208,222 @@ def output_of_the_model(student):
 
 
 @inside
-def three_leaves(shapes, factor):
-    """The leaves a, b and d, not contiguous; the first element of d is 0."""
-    a, b = (10 * torch.randn(shape, dtype=torch.float64) for shape in shapes[:2])
-    d = factor * (5 + torch.rand(shapes[2], dtype=torch.float64))
-    d.view(-1)[0] = 0
-    return [with_gaps(leaf).requires_grad_() for leaf in (a, b, d)]
+def with_their_warnings(function, world):
+    """The gradients; the warnings that they caused are noted."""
+    found, texts = warned(function, world["a"], world["b"], world["d"])
+    for text in texts:
+        note(text)
+    return found
 
 
-@probe
-def six_gradients(student):
-    """All gradients for leaves of which d is larger than c, then smaller; and the warnings they caused."""
-    planes, rows, columns = sizes(3)
-    leaves = three_leaves([(rows, 1), (columns,), (planes, 1, columns)], -1)
-    first, texts = warned(student.all_grads, *leaves)
-    with untouched(**{"first dictionary": first}) as kept:
-        second, more = warned(student.all_grads, *three_leaves([(rows, columns), (), (rows, 1)], 1e-3))
-    return {"calls": {"": first, "In a second call": second}, "kept": kept, "texts": texts + more}
+LEAF = {"values": ["far", "zeros"], "roles": ["leaf"], "grads": ["none"]}
+
+all_grads = contract(
+    "all_grads",
+    {
+        "a": tensor("n k", "k", "n 1", "", **LEAF, says="a fresh leaf"),
+        "b": tensor("n k", "1 k", "", **LEAF, says="a fresh leaf"),
+        "d": tensor("n k", "m n k", "n 1", "", "0 n k", **LEAF, says="a fresh leaf"),
+    },
+    call=with_their_warnings,
+    modes=["on"],
+    turns=["first", "other"],
+    free=["?:grad", "?:hooks"],  # the leaves are made for the call
+    gradients="none",
+    owns=False,
+    all_digits=True,
+    notes=["warnings"],  # which a check of its own judges
+    cover=["*.shape"],
+    result="The six gradients of o are not right.\n\nFollow the graph from o back: which operations does the "
+    "gradient pass, and how often? c, e and o are no leaves: do you ask them in time to keep theirs? What is "
+    "broadcast is used several times: its gradient is a sum.",
+    kept=LEFT,
+)
 
 
-def assert_there_and_right(six_gradients, names):
-    """These gradients are, in both calls."""
-    no_leaf = (
-        "is no leaf: its gradient is kept only if you ask for it before backward.\n\nWhat do you call for "
-        "that, and when? If you use hooks: which name does each of them see when it runs?"
-    )
-    because = {
-        "missing": "Was the graph cut on the way from o to it?\n\nFollow it from o back.",
-        **{f"{name}:missing": f"{name} {no_leaf}" for name in "ceo"},
-        "shape": "A tensor that is broadcast is used several times: its gradient is a sum.",
-        "wrong": "\n\nFollow the graph from o back. Which operations does the gradient pass, and how often?",
-    }
-    for case in cases(six_gradients["calls"]):
-        others = {f"the gradient of {name}": gradient for name, gradient in case.expected.items()}
-        with blaming_changes(six_gradients.seen["kept"]):
-            assert_gradients(*case, of="o", only=names, because=because, others=others)
-
-
-@points(2)
-def test_gradients_of_non_leaves(six_gradients):
-    """The gradients of c, e and o are there, and right."""
-    assert_there_and_right(six_gradients, ["c", "e", "o"])
-
-
-@points(2)
-def test_gradients_of_leaves(six_gradients):
-    """The gradients of a, b and d are there, exactly once."""
-    assert_there_and_right(six_gradients, ["a", "b", "d"])
+@points(3)
+def test_all_grads_with_ordinary_inputs(all_grads):
+    """With ordinary inputs all is right."""
+    assert_ordinary(all_grads)
 
 
 @points(1)
-def test_no_warning(six_gradients):
-    """Nothing is left to warn of."""
-    seen, hint = (
-        six_gradients.seen,
-        "The warning names what your code did. Is there another way to the same gradients?",
-    )
-    found = any(gradient is not None for gradient in seen["calls"][""].values())
+def test_six_gradients(all_grads):
+    """All six gradients are there and right, and the leaves keep their values."""
+    assert_every_case(all_grads)
+
+
+@points(1)
+def test_no_warning(all_grads):
+    """Nothing is left to warn of.
+
+    Hint: the warning names what your code did. Is there another way to the same gradients?
+    """
+    first = all_grads.seen[0].get("result")
+    found = isinstance(first, dict) and any(gradient is not None for gradient in first.values())
     assert found, "No gradient came back. This check counts once some do."
     leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
-    told = [leaf if "not a leaf" in text else text.strip().partition(". ")[0] for text in seen["texts"]]
-    assert not told, f"torch or Python warned: {told[0]}\n\n{hint}"
+    for case in all_grads.seen:
+        told = [
+            leaf if "not a leaf" in text else text.strip().partition(". ")[0]
+            for text in case["notes"]["given"]
+        ]
+        assert not told, f"torch or Python warned: {told[0]}"
 
 
 # --- q4: activation_grads
 
 
 @inside
-def grads_by_layer(student, model, x, names):
-    """The gradients as they are after the call: a hook that was left may write into the dict later."""
-    found = student.activation_grads(model, x, names)
-    is_dict = isinstance(found, dict)
-    return {name: snap(gradient) for name, gradient in found.items()} if is_dict else found
+class Block(nn.Module):
+    """A layer that is called head, tanh, and the product of its halves, or the second of them."""
+
+    def __init__(self, width, gives):
+        super().__init__()
+        self.head, self.gives = nn.Linear(width, 2 * width), gives
+
+    def forward(self, x):
+        first, second = (torch.tanh(self.head(x)) * (3 if self.training else 1)).chunk(2, -1)
+        return second if self.gives == "a part" else first * second
 
 
-@probe
-def layer_gradients(student):
-    """The gradients of layers, of a container and of the model itself, in another order than they run in."""
-    given = (*used_network(), ["head", "body.1.head", "", "body", "body.0", "body.1.embed"])
-    found = grads_by_layer(student, *given)
-    given[0].eval()
-    return {"your dictionary": found, "in eval": attempt(grads_by_layer, student, *given)}
+@inside
+class Layers(nn.Module):
+    """Layers three deep, two that are called head, in another order than they run; one does not run."""
+
+    def __init__(self, inputs, width, outputs, gives):
+        super().__init__()
+        self.head, self.spare = nn.Linear(width, outputs), nn.Linear(inputs, outputs)
+        self.body = nn.Sequential(nn.Linear(inputs, width), Block(width, gives))
+
+    def forward(self, x):
+        return self.head(300 * self.body(x))
 
 
-@probe
-def model_afterwards(student):
-    """What stayed of a network, and what it does then, with a hook of the caller's and without it."""
-    (model, x), calls = used_network(), []
-    handle = model.body[1].register_forward_hook(lambda module, inputs, output: calls.append(None))
-    model.head.weight.register_hook(lambda gradient: None)
-    with untouched(model=model) as kept:
-        found = student.activation_grads(model, x[:1], ["body.0", "body.1"])
+@inside
+def layers(world, kind):
+    """A model with layers in layers, and with hooks of the caller's."""
+    model = Layers(world.size("in"), world.size("width"), world.size("out"), kind("gives")).to(world.dtype)
+    model.train(kind("train") != "eval")
+    model.body[1].train(kind("train") == "train")
+    if kind("frozen") == "one frozen":
+        model.body[0].bias.requires_grad_(False)
+    if kind("grads") == "filled":
+        for parameter in model.parameters():
+            parameter.grad = torch.randn_like(parameter)
+    if kind("hooks") == "hooked":
+        strength = torch.ones((), dtype=world.dtype)
+        world.hook = [
+            model.body[0].register_forward_hook(lambda module, args, out: out * strength),
+            strength,
+        ]
+        model.register_forward_pre_hook(lambda module, args: None)
+        model.head.register_forward_hook(lambda module, args, out: None)
+        model.spare.register_full_backward_hook(lambda module, before, after: None)
+        model.head.weight.register_hook(lambda gradient: None)
+    if kind("fault") != "none":
+        error = KeyboardInterrupt if kind("fault") == "stopped" else type("NoSignalError", (Exception,), {})
 
-    def used():
-        calls.clear()
-        told = gradients(lambda: model(x), model=model)
-        return {"output": told["output"], "gradients": told["gradients"], "calls": len(calls)}
+        def broken(module, args):
+            raise error
 
-    with_hook = used()
+        model.head.register_forward_pre_hook(broken)
+    return model
+
+
+@inside
+def names_of_layers(world, kind):
+    """Some names of layers, in the order in which they run or in another."""
+    many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
+    return {"two": ["body.0", "head"], "one": ["body.0"], "many": many}[kind("which")]
+
+
+@inside
+def told_if_stopped(function, world):
+    """A call; that it was interrupted is an error as others."""
+    try:
+        return function(world["model"], world["x"], world["names"])
+    except KeyboardInterrupt:
+        raise RuntimeError("interrupted") from None
+
+
+@inside
+def model_afterwards(world, result):
+    """What the model computes with a hook of the caller's, which is stronger by then, and without it."""
+    if world.case["model.fault"] != "none":
+        return None
+    if not hasattr(world, "hook"):
+        return {"the output": snap(world["model"](world["x"]))}
+    handle, strength = world.hook
+    strength.fill_(3.0)
+    with_hook = snap(world["model"](world["x"]))
     handle.remove()
-    return {"gradients": found, "kept": kept, "with hook": with_hook, "without": used()}
+    return {"with the hook": with_hook, "once its handle removed it": snap(world["model"](world["x"]))}
 
 
-@probe
-def model_that_raises(student):
-    """What is left in a model whose last layer raises an error that no code can name beforehand."""
-
-    def broken(module, inputs):
-        raise type("NoSignalError", (Exception,), {})
-
-    model, x = used_network()
-    model.head.register_forward_pre_hook(broken)
-    with untouched(model=model) as kept:
-        attempt(student.activation_grads, model, x, ["head", "body.0", "body.1"])
-    return kept
-
-
-@probe
-def second_call(student):
-    """A second call on the same model, in double precision by then, with a larger batch and another layer."""
-    model, x = used_network()
-    first = grads_by_layer(student, model, x, ["body.0", "head"])
-    model, x = model.double(), torch.cat([x, -x, 2 * x]).double()
-    return {"first": first, "second": grads_by_layer(student, model, x, ["body.1", "body.0"])}
-
-
-def assert_of_layers(names, seen, expected, message, in_eval):
-    """Under each of these names stands the gradient of this layer's output."""
-    for name in names:
-        others = {f"the gradient for {other!r}": expected[other] for other in expected if other != name}
-        others["that of the model in eval mode"] = in_eval.get(name)
-        assert_close(seen[name], expected[name], message.format(name), others)
+activation_grads = contract(
+    "activation_grads",
+    {
+        "model": own(
+            layers,
+            train=["train", "part eval", "eval"],
+            frozen=["no", "one frozen"],
+            grads=["none", "filled"],
+            hooks=["no", "hooked"],
+            gives=["new", "a part"],
+            fault=["none", "own", "stopped"],
+            words={
+                "part eval": "has a part in eval mode",
+                "eval": "is in eval mode",
+                "one frozen": "has a frozen parameter",
+                "filled": "has .grad filled in its parameters",
+                "hooked": "has hooks of the caller's",
+                "a part": "has a layer that returns a part of a tensor",
+                "own": "raises an error of a class of its own",
+                "stopped": "is interrupted",
+            },
+            says="maps (n, inputs) to (n, outputs)",
+        ),
+        "x": data("n in", "1 in", says="(n, inputs)"),
+        "names": own(
+            names_of_layers,
+            which=["two", "one", "many"],
+            words={"one": "has one entry", "many": 'has six entries, one of them ""'},
+            says="keys of dict(model.named_modules()), at least one",
+        ),
+    },
+    call=told_if_stopped,
+    use=model_afterwards,
+    modes=["on"],
+    free=["model.head*:grad", "model.body*:grad"],  # of the parameters that a backward passes
+    gradients="none",
+    owns=False,
+    cover=["model.train", "model.hooks", "names.which", "model.gives"],
+    result="These are not the gradients of the layers' outputs.\n\nDo you keep the tensor through which "
+    "gradients go, or one beside it? Do you ask it before backward? If you make hooks in a loop: which name "
+    "does each of them see when it runs? And what becomes of the output if a hook returns something?",
+    used="After your call the model, or a hook of the caller's, no longer does what it did.\n\nIs the "
+    "caller's hook still where its handle finds it?",
+    kept="Which lines of yours still run after the model has raised an error? And which hooks do you remove?",
+)
 
 
 @points(3)
-def test_gradients_of_activations(layer_gradients):
-    """Every name is answered with the gradient of that layer's output."""
-    (seen, expected), in_eval = layer_gradients["your dictionary"], layer_gradients.expected["in eval"]
-    found = [name for name in expected if seen[name] is not None]
-    assert found, (
-        "The gradient of every layer is None: what you kept is not the tensor through which gradients go (it "
-        "is detached, or a copy beside it), or you did not ask it before backward to keep its gradient."
-    )
-    message = "For layer {!r} this is not the gradient of its output."
-    of_no_layer = [name for name in found if not any(is_close(seen[name], g) for g in expected.values())]
-    assert_of_layers(of_no_layer, seen, expected, message, in_eval)
-    missing = ", ".join(repr(name) for name in expected if name not in found)
-    assert not missing, (
-        f"There is no gradient for {missing}, though there is one for other layers.\n\nDoes your code reach "
-        "each of these layers? If you make hooks in a loop: which name does each see when it runs? And what "
-        "becomes of the output if a hook returns something?"
-    )
-    assert_of_layers(found, seen, expected, message, in_eval)
+def test_activation_grads_with_ordinary_inputs(activation_grads):
+    """With ordinary inputs all is right."""
+    assert_ordinary(activation_grads)
 
 
 @points(1)
-def test_hooks_are_removed(model_afterwards, model_that_raises):
+def test_gradients_of_activations(activation_grads):
+    """Every name is answered with the gradient of that layer's output, and the model works as before."""
+    assert_values(activation_grads)
+
+
+@points(1)
+def test_hooks_are_removed(activation_grads):
     """Afterwards the model is as it was: without your hooks, and with those of others."""
-    seen, expected = model_afterwards
-    came_back = any(gradient is not None for gradient in seen["gradients"].values())
-    assert came_back, "No gradient of a layer came back. This check counts once you return some."
-    assert_untouched(seen["kept"], only=["model.spare", "model.body.1.embed.bias"])
-    assert_untouched(seen["kept"], but=MAY_CHANGE)
-    message = "After your call the model, or a hook of the caller's, no longer does what it did."
-    assert_close(seen["with hook"], expected["with hook"], message)
-    moved = "it was moved to another table, or registered anew."
-    assert not seen["without"]["calls"], f"The handle of the caller's hook no longer removes it: {moved}"
-    case = "Where the model raises an error of a class of its own"
-    hint = "Which lines of yours still run after the model has raised an error?"
-    assert_untouched(model_that_raises.seen, but=MAY_CHANGE, case=case, hint=hint)
-
-
-@points(1)
-def test_a_second_call_is_answered_too(second_call):
-    """A second call on the same model is answered as well as the first."""
-    hint = "What differs between the two calls? What of the first is still there when the second begins?"
-    message = "In a second call, as in the first, the gradient for {!r} is wrong."
-    if is_close(*second_call["first"]):
-        message = f"The first call is right, but in the second the gradient for {{!r}} is wrong.\n\n{hint}"
-    seen, expected = second_call["second"]
-    assert_of_layers(expected, seen, expected, message, {})
+    assert_kept(activation_grads)
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -431,91 +440,115 @@ def outputs_of_two_layers(student):
 # --- q5: total_loss
 
 
-def grew(kept, name):
-    """Whether a gradient was added to what a watched tensor held."""
-    if name not in kept["after"]:
-        return False
-    before, after = (kept[when][name]["tensor"].grad for when in ("before", "after"))
-    return after is not None and any(after.value) and (before is None or after.value != before.value)
+@inside
+def losses_of_p(world, kind):
+    """Losses that were computed from p, each from 18 up; some are special."""
+    p, special = world["p"], kind("special")
+    many = [25 * n + (p - n).sin().sum() for n in (1, 3, 2, 4)]
+    lists = {
+        "no": many,
+        "one": many[:1],
+        "twice": [*many[:3], many[0]],
+        "alike": [*many[:2], (p * p).sum(), (p * p.detach()).sum()],
+        "constant": [*many[:3], torch.full((), 30.0)],
+        "0": [*many[:3], many[3] - many[3].detach()],
+        "tiny": [3e-4 * ((p - n) ** 2).sum() for n in range(4)],
+    }
+    return lists[special]
 
 
-@probe
-def total(student):
-    """Totals of several losses, of others, and of one; what leads back from them, and what stayed."""
-    p, found = torch.randn(count(2, 5), requires_grad=True), {}
-    p.grad = torch.randn_like(p)
-    large, tiny = 20 + p.exp().sum(), 1e-3 * (p * p).sum()  # the tiny one stands twice
-    alike = [(p * p).sum(), (p * p.detach()).sum()]  # of one value and other gradients
-    mine = [large, tiny, *alike, tiny, *((n + p.cosh()).sum() for n in range(count(1, 4)))]
-    weight = 0.5 + torch.rand(()).item()
-    others = [-0.1, weight, 500.0, *[weight] * (len(mine) - 5)]  # one is a bonus, one for what is tiny
-    more, ones = [*mine[1:], torch.ones(())], [1.0, 0.0, *others[:-1], -2.0]
-    for name, losses, weights in (
-        ("", mine, [weight, 1000.0, *others]),
-        ("In a second call, with weights 1 and 0 among others and a loss without history", more, ones),
-        ("With one loss in the list", mine[:1], [weight]),
-    ):
-        given = ([*losses], weights)
-        with untouched(parameter=p, losses=given[0], weights=weights) as kept:
-            result = attempt(student.total_loss, *given) if name else student.total_loss(*given)
-        is_tensor = isinstance(result, torch.Tensor)  # of any dtype: with weights in numpy it is float64
-        total = result.double() if is_tensor else result
-        back = gradients(total.squeeze() if is_tensor else total, losses=losses, p=p)
-        twice = [f"losses[{number}]" for number, loss in enumerate(losses) if loss is tiny]
-        found[name] = {"total": snap(total), "back": back, "kept": kept, "twice": twice}
-    return found
+@inside
+def weights_of_losses(world, kind):
+    """Floats, as many as there are losses."""
+    weights = {
+        "different": [1.5, 0.7, 1.1, 0.4],
+        "negative": [1.5, -0.7, 1.1, 0.4],
+        "first 1": [1.0, 0.7, 1.1, 0.4],
+        "a 0": [1.5, 0.0, 1.1, 0.4],
+        "equal": [1.5] * 4,
+        "sum 0": [1.5, -1.5, 0.7, -0.7],
+        "large": [1.5, 700.0, 1.1, 0.4],
+    }
+    return weights[kind("values")][: len(world["losses"])]
 
 
-def miscounted(case):
-    """What a wrong value comes of: the first loss that goes back with another weight than its own."""
-    (value, right), (seen, expected) = case["total"], (side["gradients"] for side in case["back"])
-    if raised(value, BaseException) or not value.requires_grad or value.shape != right.shape:
-        return ""
-    for name in [] if raised(seen, BaseException) else expected:
-        if name != "p" and not is_close(seen.get(name), expected[name]):
-            is_twice = name in case.expected["twice"]
-            twice = "stands in the list twice, and does not count with both weights"
-            return f": {name} {twice if is_twice else 'does not count with its own weight'}"
-    return ""
+@inside
+def in_float32(function, world):
+    """The total; whoever computed it in float64 is right, too."""
+    total = function(world["losses"], world["weights"])
+    return total.float() if isinstance(total, torch.Tensor) else total
 
 
-@points(1)
-def test_total_has_the_value(total):
-    """The result is the weighted sum of the losses, and they and the lists stay as they are."""
-    for case in cases(total):
-        assert_untouched(case.seen["kept"], but=["parameter"])
-        assert_close(*case["total"], f"The value is not the weighted sum{miscounted(case)}.")
-
-
-@points(2)
-def test_total_reaches_the_parameters(total):
-    """The graph of the result ends in the parameters."""
-    seen, arrived = total.seen[""], total.seen[""]["back"]["gradients"]
-    numbers = "the losses became mere numbers (by .item(), .data, detach() or torch.tensor())"
-    assert seen["total"].requires_grad, f"The total does not require grad: {numbers}, or added under no_grad."
-    assert raised(arrived, BaseException) or arrived["p"] is not None, (
-        "The total has a graph of its own, which ends before the parameters: no error, and no learning.\n\n"
-        "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() and detach() give you "
-        "something without a history."
-    )
-
-
-@points(2)
-def test_total_gradient(total):
-    """Its backward gives the parameters the gradient of the weighted sum, once."""
-    hint = "Do the next total_loss and the caller's backward() build on more than your return value?"
-    grown = "parameter.grad grew during your call: you ran a backward, and the caller's backward adds to it."
-    because = {
-        "not connected": "A loss that is left out, or becomes a mere number, gets none.",
+total_loss = contract(
+    "total_loss",
+    {
+        "p": tensor("k", roles=["leaf"], layouts=["contiguous"]),
+        "losses": own(
+            losses_of_p,
+            special=["no", "one", "twice", "alike", "constant", "0", "tiny"],
+            words={
+                "one": "has one entry",
+                "twice": "has a loss twice",
+                "alike": "has two losses of one value",
+                "constant": "has a loss without a history",
+                "0": "has a loss that is 0",
+                "tiny": "has small losses",
+            },
+            says="a list of scalar float32 tensors, at least one",
+        ),
+        "weights": own(
+            weights_of_losses,
+            values=["different", "negative", "first 1", "a 0", "equal", "sum 0", "large"],
+            words={
+                "negative": "has a negative entry",
+                "first 1": "begins with 1",
+                "a 0": "has an entry 0",
+                "equal": "has equal entries",
+                "sum 0": "has the sum 0",
+                "large": "has a large entry",
+            },
+            says="a list of as many floats",
+        ),
+    },
+    given=["losses", "weights"],
+    call=in_float32,
+    dtypes=["float32"],
+    modes=["on"],
+    cover=["losses.special", "call.turn"],
+    none_is_zero=False,
+    of="the total",
+    result="The value is not the weighted sum.\n\nDoes every loss count with its own weight, and with both "
+    "where it stands in the list twice?",
+    because={
+        "no history": "The losses became mere numbers (by .item(), .data, detach() or torch.tensor()), or "
+        "were added under no_grad.",
+        "not connected": "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() and "
+        "detach() give you something without a history. A loss that is left out gets no gradient, either.",
         "zero": "Was this loss cut off at a bound?",
         "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
         "p:wrong": "",
-    }
-    for case in cases(total):
-        assert not grew(case.seen["kept"], "parameter"), grown
-        assert_untouched(case.seen["kept"], only=["parameter", "weights"], hint=hint)
-        with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["back"], of="the total", because=because, none_is_zero=False)
+    },
+    kept="Do the next total_loss and the caller's backward() build on more than your return value?",
+)
+
+
+@points(3)
+def test_total_loss_with_ordinary_inputs(total_loss):
+    """With ordinary inputs all is right."""
+    assert_ordinary(total_loss)
+
+
+@points(1)
+def test_total_and_its_gradient(total_loss):
+    """The result is the weighted sum of the losses, and its backward reaches all of them."""
+    assert_values(total_loss)
+    assert_backward(total_loss)
+
+
+@points(1)
+def test_losses_and_lists_stay(total_loss):
+    """The losses, both lists and every .grad stay as they are."""
+    assert_kept(total_loss)
 
 
 # The reference's would show the operations it is written with.
@@ -532,114 +565,112 @@ def total_of_two_losses(student):
 
 
 @inside
-def samples():
-    """Losses of two parameters, and weights: computed from a parameter q; a leaf; a single one; computed.
-
-    A loss is about as large as its weight is small, of either sign; float32 makes 0 of the tiny weights.
-    """
-
-    def drawn(number, size=1.0):
-        p, shift = torch.randn(number + 2, dtype=torch.float64), torch.randn((), dtype=torch.float64)
-        p.requires_grad_().grad = torch.randn_like(p)
-        outputs = torch.randn(number, len(p), dtype=torch.float64) @ p
-        losses = size * (outputs**2 + p.sum()) * shift.requires_grad_().exp()
-        w = (1 + torch.rand(number, dtype=torch.float64)) / size
-        w[1::2] *= -1
-        return losses, with_gaps(w), (p, shift)
-
-    losses, q, parameters = drawn(count(4, 7))
-    q.requires_grad_().grad = torch.randn_like(q)
-    leaf, (large, v, others) = drawn(count(4, 7), 1e60), drawn(count(4, 7), 1e60)
-    leaf[1][-1] = v[-1] = 0
-    leaf[1].requires_grad_().grad = torch.randn_like(leaf[1])
-    tiny = "With weights of about 1e-60 (float64), the last of them 0"
-    return {
-        "": (losses, q**3 + 4 * q.detach(), parameters, {"q (behind w)": q}),
-        f"{tiny}, in a leaf that requires grad": (*leaf, {}),
-        "For a single loss and its weight": (*drawn(1), {}),
-        f"{tiny}, computed from the same parameters": (large, v * others[1], others, {}),
-    }
+def losses_of_samples(world, kind):
+    """A loss for each sample, computed from two parameters."""
+    samples = 1 if kind("number") == "1" else world.size("n") + 2
+    p, world.starts["losses"] = world["p"], world["p"]
+    outputs = torch.randn(samples, len(p), dtype=world.dtype) @ p
+    return (outputs**2 + p.sum()) * world["shift"].exp()
 
 
-@probe(cases=samples)
-def weighted(student, losses, w, parameters, behind):
-    """What a call does to the parameters and to the two graphs, and what stays."""
-    held, arrived = [snap(parameter.grad) for parameter in parameters], []
-    handle = losses.register_hook(arrived.append)
-    with untouched(losses=losses, w=w, parameters=parameters, **behind) as kept:
-        student.weighted_backward(losses, w)
-    handle.remove()
-    return {
-        "direction": sum(arrived) if arrived else None,
-        "ones": torch.ones_like(losses),
-        "held": held,
-        "after": [snap(parameter.grad) for parameter in parameters],
-        "kept": kept,
-        "freed": freed(losses),
-        "back": gradients(losses, p=parameters[0]),  # an error where the graph is used up
-        "behind w": gradients(w, behind),
-    }
+@inside
+def weights_of_samples(world, kind):
+    """A weight for each sample: computed from a parameter, or a leaf, or plain data."""
+    v = 3 + torch.rand(len(world["losses"]), dtype=torch.float64)
+    v[1::2] *= -1
+    values = kind("values")
+    if values == "the last 0":
+        v[-1] = 0
+    v = (v * {"0 everywhere": 0, "tiny": 1e-60}.get(values, 1)).to(world.dtype)
+    v = with_gaps(v) if kind("layout") == "gaps" else v
+    role = kind("role")
+    if role == "computed":
+        world.starts["w"] = world["behind_w"]
+        return v * world["behind_w"].exp()
+    if role == "of p":
+        world.starts["w"] = world["p"]
+        return v * world["p"].exp().sum()
+    if role == "leaf":
+        v = v.detach().requires_grad_()
+        v.grad = torch.randn_like(v) if kind("grad") == "filled" else None
+    return v
 
 
-GROWING = ["parameters*:grad"]
-CUT_OFF = "The caller's losses were cut off from the graph behind them."
+PARAMETER = {"roles": ["leaf"], "layouts": ["contiguous"]}
 
-
-def assert_gone_back(weighted):
-    """Something was added to the .grad of the parameters: no check praises a function that does nothing."""
-    kept = next(cases(weighted)).seen["kept"]
-    astray = "your backward went into w and not into the losses. Which factor did you detach?"
-    why = astray if grew(kept, "q (behind w)") else "no backward reached them."
-    message = f"Nothing was added to the .grad of the parameters: {why}"
-    with blaming_changes(kept, but=[*GROWING, "q*:grad"]):
-        assert_changed(kept, message, only=["parameters[[]0]:grad"])
+weighted_backward = contract(
+    "weighted_backward",
+    {
+        "p": tensor("k", **PARAMETER),
+        "shift": tensor("", **PARAMETER),
+        "behind_w": tensor("", values=["positive"], **PARAMETER),
+        "losses": own(
+            losses_of_samples,
+            number=["n", "1"],
+            waiting=["waits"],
+            words={"1": "has one entry"},
+            says="(n,), computed from some parameters",
+        ),
+        "w": own(
+            weights_of_samples,
+            role=["computed", "plain", "leaf", "of p"],
+            values=["of either sign", "the last 0", "0 everywhere", "tiny"],
+            layout=["contiguous", "gaps"],
+            grad=["none", "filled"],
+            waiting=["waits"],
+            words={
+                "plain": "is plain data",
+                "leaf": "is a leaf that requires grad",
+                "of p": "is computed from the parameters of the losses",
+                "the last 0": "ends with 0",
+                "0 everywhere": "is 0 everywhere",
+                "tiny": "has values as small as 1e-60 (float64)",
+                "gaps": "is not contiguous",
+                "filled": "has .grad filled beforehand",
+            },
+            never=[{"grad": "filled", "role": ("computed", "plain", "of p")}],
+            says="(n,), the dtype of losses",
+        ),
+    },
+    given=["losses", "w"],
+    modes=["on"],
+    turns=["first", "other"],
+    never=[
+        {"w.values": "tiny", "all.dtype": "float32"},
+        *({"w.values": ("tiny", "0 everywhere"), f"{name}.grad": "filled"} for name in ("p", "shift")),
+        {"w.values": "the last 0", "losses.number": "1"},
+    ],  # a number so small that nothing of it is left in .grad is no test
+    cover=["w.role", "w.values", "w.grad", "losses.number"],
+    gives="nothing",
+    becomes={
+        "*:grad": "The .grad of a parameter behind losses did not grow by the sum of w[i] times the gradient "
+        "of losses[i].\n\nlosses.backward(gradient=v) computes v^T J. Which v went back in yours? And does "
+        "the gradient pass through losses only?"
+    },
+    waiting="The graph of the losses is not used up: did you leave out the last backward, or tell it to "
+    "retain_graph or create_graph?",
+    kept="Which of your lines changes losses or w, or lets a gradient pass through w? The weights count as "
+    "constants.",
+)
 
 
 @points(3)
-def test_weighted_gradient(weighted):
+def test_weighted_backward_with_ordinary_inputs(weighted_backward):
+    """With ordinary inputs all is right."""
+    assert_ordinary(weighted_backward)
+
+
+@points(1)
+def test_weighted_gradient(weighted_backward):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
-    assert_gone_back(weighted)
-    wrong = "The .grad of a parameter did not grow by the sum of w[i] times the gradient of losses[i]"
-    for case in cases(weighted):
-        if case.seen["direction"] is not None and not is_close(*case["after"]):
-            which = "losses.backward(gradient=v) computes v^T J. Which v went back in yours?"
-            message = f"{wrong}: what went back into losses is not w.\n\n{which}"
-            assert_close(*case["direction"], message, {"1 for each": case.expected["ones"]})
-        why = "\n\nThe gradient should pass through losses only. Does it also go through w?"
-        for after, right, held in zip(*case["after"], case.expected["held"], strict=True):
-            none = "The .grad of a parameter is None: no backward reached it, or it was cleared"
-            message = f"{none if after is None else wrong}.{why if 'computed' in case.name else ''}"
-            assert_close(after, right, message, {"what it held": held})
+    assert_values(weighted_backward)
 
 
 @points(1)
-def test_weights_are_constants(weighted):
-    """No gradient runs into the network that made the weights, and the caller's tensors stay as they are."""
-    because = {
-        "freed": "A backward of yours went through it.",
-        "not connected": "w was cut off from the network that made it.\n\ndetach() returns another tensor "
-        "and leaves w alone. What does detach_() do to the network behind w?",
-    }
-    hint = "Which of your lines changes losses or w, or lets a gradient pass through w?"
-    assert_gone_back(weighted)
-    for case in cases(weighted):
-        into_w = any(grew(case.seen["kept"], name) for name in ("w", "q (behind w)"))
-        assert not into_w, "The gradient also ran into the weights, which count as constants."
-        assert_untouched(case.seen["kept"], but=[*GROWING, "w:version"], hint=hint)
-        assert_gradients(*case["behind w"], of="the caller's w", because=because)
-        assert_untouched(case.seen["kept"], but=GROWING, hint=hint)
-        assert case.seen["back"]["gradients"] != {"p": None}, CUT_OFF
-
-
-@points(1)
-def test_graph_is_freed(weighted):
-    """Afterwards the graph is used up; nothing keeps its saved tensors."""
-    held = "did you leave out the last backward, or tell it to retain_graph or create_graph?"
-    assert_gone_back(weighted)
-    for case in cases(weighted):
-        assert case.seen["back"]["gradients"] != {"p": None}, CUT_OFF
-        with_graph = any(gradient and gradient.requires_grad for gradient in case.seen["after"])
-        assert case.seen["freed"] and not with_graph, f"The saved tensors are still held: {held}"
+def test_two_graphs_and_what_stays(weighted_backward):
+    """The graph of losses is used up, that of w is not, and nothing else has changed."""
+    assert_kept(weighted_backward)
+    assert_backward(weighted_backward)
 
 
 @picture(reference=True)
