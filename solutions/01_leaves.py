@@ -13,6 +13,11 @@
 #
 # Much that is written about leaves was true of an older PyTorch, or never was. Every claim in this notebook was
 # run on torch 2.13. Where you may have read something else, the text says so.
+#
+# Three things hold for all questions. What belongs to the caller stays as it is, where the task says nothing else:
+# tensors, lists and models, with their values, their `.grad`, their flags, their modes and their hooks. Your
+# function leaves nothing switched on or off. And it may be called several times: every call counts with what it is
+# given, and what an earlier call returned stays right.
 
 # %%
 import torch
@@ -91,15 +96,15 @@ print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the h
 # `(n, m)`: the float32 numbers that `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive
 # float `scale`.
 #
-# - Every call returns a weight of its own with these numbers, whatever became of the weights of earlier calls.
-# - The weight can be trained, for any number of steps.
+# Every call returns a weight of its own with these numbers, whatever became of earlier weights, and under
+# `no_grad()`, too. The weight can be trained, for any number of steps.
 #
 # With the weight that the code below returns, `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf
 # Tensor`. Repair the function.
 #
-# A warning about a tempting way out: after `w.retain_grad()`, optimizers do take a non-leaf. The first step even
-# works. The second raises, because `w` still hangs on the multiplication that made it, and the first `backward()`
-# has used up that part of the graph.
+# A warning: after `w.retain_grad()`, optimizers do take a non-leaf, and the first step even works. The second
+# raises: `w` still hangs on the multiplication that made it, and the first `backward()` has used up that part of
+# the graph.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -210,21 +215,14 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # %% [markdown]
 # ## q2 · Gradient with respect to the input
 #
-# Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a float64
-# vector of length N that does not require grad. Let `x` be `img`, cast to float32 and reshaped to `(1, N)`. Then
-# `input_gradient(model, img)` returns the derivative of `model(x).sum()` with respect to `x`: a float32 tensor of
-# shape `(1, N)`.
+# Which pixels does a model look at? The gradient with respect to its input is a first answer. `img` is a vector of
+# length N. Let `x` be `img`, cast to float32 and reshaped to `(1, N)`. Then `input_gradient(model, img)` returns the
+# derivative of `model(x).sum()` with respect to `x`: a float32 tensor of shape `(1, N)`.
 #
-# The code below returns `None`. Repair it, and leave no traces:
-#
-# - The `.grad` of each parameter of the model stays what it was, whatever that is: perhaps the caller collects
-#   gradients there.
-# - `img` stays as it was, with its shape, dtype and `.grad`.
-# - All else about the model stays, too: values, modes, hooks (also those of others), and which of its parameters
-#   require grad. Some may be frozen.
-# - The model runs in the modes in which you find it. What its forward itself changes in training mode, such as
-#   running statistics, may change.
-# - In the next call the model may be another one, or have other values.
+# The code below returns `None`. Repair it, and leave no traces. The `.grad` of each parameter stays what it was:
+# perhaps the caller collects gradients there. `img` and all else about the model stay, too, but for what its forward
+# itself changes, such as running statistics. The model runs in the modes in which you find it. In the next call it
+# may have other values.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -349,10 +347,12 @@ xray(loss=loss, c=c, a=a)
 # %% [markdown] tags=["claim S3.18"]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
-# To find out where a gradient gets lost, you look at all of them. `all_grads(a, b, d)` gets three fresh leaves that
-# require grad, whose `.grad` is still `None`. It computes `c = a + b`, `e = c * d` and `o = e.sum()`. It returns a
-# dictionary with the gradient of `o` with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`,
-# `"d"`, `"e"` and `"o"`. Each gradient has the shape and the dtype of its tensor.
+# To find out where a gradient gets lost, you look at all of them. `all_grads(a, b, d)` gets three leaves without a
+# `.grad`, made for this call: what becomes of their `.grad` and their hooks does not matter.
+#
+# The function computes `c = a + b`, `e = c * d` and `o = e.sum()`. It returns a dictionary with the gradient of `o`
+# with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`. Each gradient
+# has the shape and the dtype of its tensor, and all its digits.
 #
 # With the code below, three of the six are `None`, and torch adds a `UserWarning`. Repair it: six gradients, and no
 # warning of any kind.
@@ -461,14 +461,11 @@ xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
 # back from the sum of its output. For every name in `names` it returns the gradient with respect to the *output* of
 # that submodule, as `{name: gradient}`.
 #
-# - The names are some of `model.named_modules()`, in any order. The model itself is among those, under the name
-#   `""`. Each of these modules runs once and returns a tensor that requires grad. No module of the model works in
-#   place.
-# - The model runs in the modes in which you find it.
-# - Afterwards the model is as it was. It computes the same. None of your hooks is left in it, even where the model
-#   raises an error of any kind. And the hooks of others are still where their handles find them.
-# - Two things may change: your backward may add to the `.grad` of the parameters it passes (it clears none), and what
-#   the forward itself changes in training mode, such as running statistics.
+# - The names are some of `model.named_modules()`; `""` is the model itself. Each of these modules runs once and returns
+#   a tensor that requires grad. No module works in place.
+# - The model runs in the modes in which you find it. Afterwards none of your hooks is left, even where the model raises
+#   an error or is interrupted, and the hooks of others are where their handles find them.
+# - What your backward adds to the `.grad` of parameters may stay, and what the forward itself changes.
 #
 # The code below returns `None` for every layer, and its hooks stay behind. Repair both.
 #
@@ -606,13 +603,12 @@ print((3 * loss).grad_fn)  # <MulBackward0 ...>, because the product was recorde
 # %% [markdown]
 # ## q5 · A loss assembled from losses
 #
-# Many models are trained with several losses at once. `total_loss(losses, weights)` gets a list of scalar float32
-# tensors, each of them a loss, and a list of floats. It returns their weighted sum, a scalar. Training with it trains
-# what the losses were computed from. A weight may be negative, and a loss may stand in the list twice.
+# Many models are trained with several losses at once. `total_loss(losses, weights)` gets a list of scalar tensors,
+# each of them a loss, and a list of floats. It returns their weighted sum, a scalar. Its backward reaches all that
+# the losses were computed from, whatever the weight of a loss is.
 #
 # The caller calls `backward()`; your function does not. Perhaps the caller prints or uses the single losses, too. So
-# they stay as they are, with their history and without a hook of yours. Both lists stay as they are, and no `.grad`
-# changes.
+# they stay as they are, with their history.
 #
 # With the code below, training runs without an error, and nothing is learned. (torch 2.13 warns, once in a session,
 # that "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior". This is the
@@ -732,10 +728,8 @@ xray(product=product, p=p, w=w, q=q)
 # gradient of `losses[i]` to the `.grad` of the parameters behind `losses`.
 #
 # - The weights count as constants: what computed them gets no gradient.
-# - Afterwards the graph of the losses is used up, as after any `backward()`.
-# - The tensors `losses` and `w` themselves stay as they are. Both keep shape, values and `.grad`, and no hook of
-#   yours stays on them. `w` keeps its connection with what computed it: the graph behind `w` can still go back
-#   afterwards. (Both may come from the same parameters, but the two graphs have no operation in common.)
+# - Afterwards the graph of the losses is used up, as after any `backward()`, and the graph behind `w` can still go
+#   back. (Both may come from the same parameters, but the two graphs have no operation in common.)
 #
 # The code below raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Repair it.
 #

@@ -35,8 +35,8 @@ LEFT = "What did you change for your own use, and did you put back what you foun
 @inside
 def positive_number(world, kind):
     """A scale, which is another in another call."""
-    some = 0.3 + torch.rand(()).item()
-    return {"some": some, "1": 1.0, "large": 6 + some, "small": 1e-3 * some}[kind("value")]
+    some = 0.05 + 0.05 * torch.rand(()).item()
+    return {"some": some, "1": 1.0, "large": 7 + some, "small": 1e-3 + 1e-3 * some}[kind("value")]
 
 
 @inside
@@ -576,12 +576,12 @@ def losses_of_samples(world, kind):
 @inside
 def weights_of_samples(world, kind):
     """A weight for each sample: computed from a parameter, or a leaf, or plain data."""
-    v = 3 + torch.rand(len(world["losses"]), dtype=torch.float64)
+    v = 0.01 + 0.03 * torch.rand(len(world["losses"]), dtype=torch.float64)
     v[1::2] *= -1
     values = kind("values")
     if values == "the last 0":
         v[-1] = 0
-    v = (v * {"0 everywhere": 0, "tiny": 1e-60}.get(values, 1)).to(world.dtype)
+    v = (v * {"large": 1e3, "0 everywhere": 0, "tiny": 1e-60}.get(values, 1)).to(world.dtype)
     v = with_gaps(v) if kind("layout") == "gaps" else v
     role = kind("role")
     if role == "computed":
@@ -614,7 +614,7 @@ weighted_backward = contract(
         "w": own(
             weights_of_samples,
             role=["computed", "plain", "leaf", "of p"],
-            values=["of either sign", "the last 0", "0 everywhere", "tiny"],
+            values=["of either sign", "large", "the last 0", "0 everywhere", "tiny"],
             layout=["contiguous", "gaps"],
             grad=["none", "filled"],
             waiting=["waits"],
@@ -622,6 +622,7 @@ weighted_backward = contract(
                 "plain": "is plain data",
                 "leaf": "is a leaf that requires grad",
                 "of p": "is computed from the parameters of the losses",
+                "large": "has large entries",
                 "the last 0": "ends with 0",
                 "0 everywhere": "is 0 everywhere",
                 "tiny": "has values as small as 1e-60 (float64)",
