@@ -249,8 +249,8 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 def input_gradient(model, img):
     """Return the gradient of model(x).sum() with respect to x, as a float32 tensor of shape (1, N).
 
-    x is the float64 vector `img` of length N, cast to float32 and reshaped to (1, N). Neither `img` nor the
-    model changes, nor the .grad of any parameter.
+    x is `img`, cast to float32 and reshaped to (1, N). Neither `img` nor the model changes, nor the .grad of
+    any parameter.
     """
     # BEGIN SOLUTION
     x = img.detach().float().reshape(1, -1).requires_grad_()
@@ -381,8 +381,8 @@ xray(loss=loss, c=c, a=a)
 def all_grads(a, b, d):
     """Return the gradients of o with respect to a, b, c, d, e and o, by these six names.
 
-    a, b and d are leaves without a .grad: float tensors of one dtype, whose shapes fit each other by
-    broadcasting; c = a + b, e = c * d, o = e.sum(). Each gradient has the shape and dtype of its tensor.
+    a, b and d are leaves of one dtype, without a .grad; c = a + b, e = c * d, o = e.sum(). Each gradient has
+    the shape and dtype of its tensor.
     """
     c = a + b
     e = c * d
@@ -495,8 +495,7 @@ xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
 def activation_grads(model, x, names):
     """Return {name: gradient of model(x).sum() with respect to the output of the submodule of that name}.
 
-    `names` are keys of dict(model.named_modules()), at least one; each gradient has the shape of that
-    submodule's output. No hook is left behind, and the model is as it was.
+    Each gradient has the shape of that submodule's output. No hook is left behind, and the model is as it was.
     """
     modules = dict(model.named_modules())
     activations = {}
@@ -639,8 +638,7 @@ print((3 * loss).grad_fn)  # <MulBackward0 ...>, because the product was recorde
 def total_loss(losses, weights):
     """Return the sum of weight * loss as a scalar tensor which can be differentiated.
 
-    `losses` is a list of scalar float32 tensors, at least one, `weights` a list of as many floats. backward()
-    of the result reaches everything that the losses were computed from.
+    backward() of the result reaches everything that the losses were computed from.
     """
     # BEGIN SOLUTION
     return (torch.stack(losses) * torch.tensor(weights)).sum()
@@ -758,8 +756,7 @@ xray(product=product, p=p, w=w, q=q)
 def weighted_backward(losses, w):
     """Accumulate sum_i w[i] * d losses[i] / d parameters into the .grad of the parameters behind `losses`.
 
-    `losses` and `w` are float vectors of the same length and dtype; `w` counts as a constant, and need not
-    require grad. What is returned does not matter.
+    `w` counts as a constant, and need not require grad. What is returned does not matter.
     """
     # BEGIN SOLUTION
     losses.backward(gradient=w.detach())

@@ -139,7 +139,7 @@ input_gradient = contract(
             says="(N,), float64; does not require grad",
         ),
         "model": network(
-            "=img",
+            "*img",
             inside=["louder", "norm"],
             rows=["each"],
             numbers=["large"],
@@ -216,14 +216,19 @@ def with_their_warnings(function, world):
     return found
 
 
-LEAF = {"values": ["far", "zeros"], "roles": ["leaf"], "grads": ["none"]}
+LEAF = {
+    "values": ["far", "zeros"],
+    "roles": ["leaf"],
+    "grads": ["none"],
+    "says": "a shape that fits the others by broadcasting",
+}
 
 all_grads = contract(
     "all_grads",
     {
-        "a": tensor("n k", "k", "n 1", "", **LEAF, says="a fresh leaf"),
-        "b": tensor("n k", "1 k", "", **LEAF, says="a fresh leaf"),
-        "d": tensor("n k", "m n k", "n 1", "", "0 n k", **LEAF, says="a fresh leaf"),
+        "a": tensor("n k", "k", "n 1", "", **LEAF),
+        "b": tensor("n k", "1 k", "", **LEAF),
+        "d": tensor("n k", "m n k", "n 1", "", "0 n k", **LEAF),
     },
     call=with_their_warnings,
     modes=["on"],
@@ -507,7 +512,7 @@ total_loss = contract(
                 "sum 0": "has the sum 0",
                 "large": "has a large entry",
             },
-            says="a list of as many floats",
+            says="a list of as many floats, of either sign",
         ),
     },
     given=["losses", "weights"],
@@ -609,7 +614,7 @@ weighted_backward = contract(
             number=["n", "1"],
             waiting=["waits"],
             words={"1": "has one entry"},
-            says="(n,), computed from some parameters",
+            says="(n,), float32 or float64, computed from some parameters",
         ),
         "w": own(
             weights_of_samples,
@@ -630,7 +635,7 @@ weighted_backward = contract(
                 "filled": "has .grad filled beforehand",
             },
             never=[{"grad": "filled", "role": ("computed", "plain", "of p")}],
-            says="(n,), the dtype of losses",
+            says="(n,), the dtype of losses; of either sign, or 0",
         ),
     },
     given=["losses", "w"],
