@@ -121,12 +121,10 @@ def loss_of_y(student):
 
 @inside
 def computations(world, kind):
-    """Some f by what they compute, in any order; x has the shape (n, m), and c and d are numbers."""
-    n, m, k = map(world.size, "nmk")
-    c, d = (1 + torch.rand(2)).tolist()
-    left, right = torch.randn(k, n), torch.randn(m, k)
-    w, v, u = (torch.randn(shape, requires_grad=True) for shape in ((m, k), (k, n), (n, m)))
-    values = torch.randn(n, m)
+    """Some f by what they compute, in any order."""
+    (n, m), (c, d) = world["x"].shape, (1 + torch.rand(2)).tolist()
+    w, v, u = (torch.randn(shape, requires_grad=True) for shape in ((m, 2), (2, n), (n, m)))
+    k = torch.randn(n, m)
     families = {
         "formulas": {
             "out = y**2, mid = y": lambda x: ((y := x + c) ** 2, y),
@@ -134,10 +132,7 @@ def computations(world, kind):
             "out = 3 * (x + 1) + 4 * y, mid = y": lambda x: (3 * (x + c) + 4 * (y := x**2), y),
             "out = 3 * (x + 1) + 4 * y**2, mid = y": lambda x: (3 * (x + c) + 4 * (y := x**2) ** 2, y),
             "out = (x / y).sum(), mid = y": lambda x: ((x / (y := x + c)).sum(), y),
-            "out = twin**2 + 3 * y, mid = y, and twin has the values of y": lambda x: (
-                (x + c) ** 2 + 3 * (y := x + c),
-                y,
-            ),
+            "out = twin**2 + 3 * y, mid = y": lambda x: ((x + c) ** 2 + 3 * (y := x + c), y),
         },
         "operations": {
             "mid goes into exp": lambda x: ((y := x - c).exp(), y),
@@ -146,42 +141,30 @@ def computations(world, kind):
             "mid comes out of relu": lambda x: ((y := torch.relu(x - x.mean())) + c, y),
             "mid goes into sigmoid": lambda x: ((y := c * x).sigmoid().mean(), y),
             "out = mid @ w, and w requires grad": lambda x: ((y := x + c) @ w, y),
-            "out = mid @ w, and w does not require grad": lambda x: ((y := x + c) @ right, y),
+            "out = mid @ w, and w is plain data": lambda x: ((y := x + c) @ w.detach(), y),
             "out = w @ mid, and w requires grad": lambda x: (v @ (y := x + c), y),
-            "out = w @ mid, and w does not require grad": lambda x: (left @ (y := x + c), y),
+            "out = w @ mid, and w is plain data": lambda x: (v.detach() @ (y := x + c), y),
         },
         "views": {
             "a view of mid is squared": lambda x: ((y := x + c).view(-1)[1:] ** 2, y),
-            "mid is y[1:], and y is multiplied by itself": lambda x: (
-                ((y := x + c) * y).sum() + (part := y[1:]).sum(),
-                part,
-            ),
+            "mid is y[1:], out = y * y": lambda x: (((y := x + c) * y).sum() + (p := y[1:]).sum(), p),
             "mid is squared three operations before out": lambda x: (d * ((y := x + c) * y + d).sum(), y),
-            "mid is y.t(), and is multiplied by a number": lambda x: (d * (part := (x + c).t()) + d, part),
-            "mid is a view of what comes out of exp": lambda x: (
-                (d * (y := x.exp())).sum() + (part := y.flatten()[2:]).sum(),
-                part,
-            ),
+            "mid is y.t(), out = c * mid": lambda x: (d * (p := (x + c).t()) + d, p),
+            "mid is a view of exp's result": lambda x: ((y := x.exp()).sum() + (p := y[1:].t()).sum(), p),
         },
         "constants": {
-            "out = x * mid, and mid is a mask": lambda x: (x * (y := (values > 0).float()), y),
-            "out = 3 * x + mid, and mid is a constant": lambda x: (3 * x + (y := values * c), y),
-            "out = (x / mid).sum(), and mid is a constant": lambda x: ((x / (y := values.exp())).sum(), y),
-            "out = x + mid * mid, and mid is a constant": lambda x: (x + (y := values + c) * y, y),
-            "out = torch.where(mid > 0, x, 2 * x), and mid is a constant": lambda x: (
-                torch.where((y := values * c) > 0, x, 2 * x),
-                y,
-            ),
-            "out = x + mid * w, mid is a constant, and w requires grad": lambda x: (
-                x + (y := values * c) * u,
-                y,
-            ),
+            "out = x * mid, and mid is a mask": lambda x: (x * (y := (k > 0).float()), y),
+            "out = 3 * x + mid": lambda x: (3 * x + (y := k * c), y),
+            "out = (x / mid).sum()": lambda x: ((x / (y := k.exp())).sum(), y),
+            "out = x + mid * mid": lambda x: (x + (y := k + c) * y, y),
+            "out = torch.where(mid > 0, x, 2 * x)": lambda x: (torch.where((y := k * c) > 0, x, 2 * x), y),
+            "out = x + mid * w, and w requires grad": lambda x: (x + (y := k * c) * u, y),
         },
         "zeros": {
-            "out = mid**2, and mid is 0": lambda x: ((y := 0 * x) ** 2, y),
-            "out = 3 * mid, and mid is 0": lambda x: (3 * (y := 0 * x), y),
-            "out = x * mid, and mid is a constant of zeros": lambda x: (x * (y := 0 * values), y),
-            "mid comes out of relu, and is 0": lambda x: ((y := torch.relu(-x)) + c, y),
+            "out = mid**2": lambda x: ((y := 0 * x) ** 2, y),
+            "out = 3 * mid": lambda x: (3 * (y := 0 * x), y),
+            "out = x * mid, and mid is a constant": lambda x: (x * (y := 0 * k), y),
+            "mid comes out of relu": lambda x: ((y := torch.relu(-x)) + c, y),
         },
     }
     chosen = list(families[kind("of")].items())
@@ -302,7 +285,8 @@ gan_step = contract(
         "oG*": "oG did not make one step with the gradient of the loss of G.\n\n"
         "How often, and with what in .grad, does oG make its step?",
     },
-    kept="What did you switch off for a moment, and is it on again when your function returns?",
+    kept="What did you switch off for a moment, and is it on again in the end? Does a network change that "
+    "gets a gradient of 0?",
 )
 
 
@@ -563,33 +547,26 @@ def whole_numbers_behind_ones(*shape):
 
 
 @inside
-def first_row(shape, *begins):
-    """Whole numbers, and a first row that goes on from its beginning."""
-    w = torch.randint(-3, 4, shape).double()
-    w[0] += 0.5
-    w[0, : len(begins)] = torch.tensor(begins[: shape[1]], dtype=torch.float64)
-    return w
-
-
-@inside
 def products_on_either_side_of_1(*shape):
-    """Products that end in a half: some are clipped, and some are below -1."""
-    return first_row(shape, 2.5, -1.5)
+    """They end in a half; some are clipped, and some are below -1."""
+    w = torch.randint(-3, 4, shape).double()
+    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 2.5, -1.5)
+    return w
 
 
 @inside
 def products_above_1_everywhere(*shape):
     """All is clipped."""
-    w = first_row(shape)
-    w[0] += 200
+    w = torch.randint(-3, 4, shape).double()
+    w[0] = 200.5
     return w
 
 
 @inside
-def products_below_1_everywhere(*shape):
+def products_far_below_1(*shape):
     """Nothing is clipped."""
-    w = first_row(shape)
-    w[0] -= 200
+    w = torch.randint(-3, 4, shape).double()
+    w[0] = -200.5
     return w
 
 
@@ -597,8 +574,7 @@ def products_below_1_everywhere(*shape):
 def products_close_to_1(*shape):
     """Some are a little above 1, others a little below."""
     w = torch.randint(-3, 4, shape).double()
-    w[0] = 0.9995
-    w[0, ::2] = 1.0005
+    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 1.0005, 0.9995)
     return w
 
 
@@ -611,7 +587,7 @@ clipped_energy = contract(
             values=[
                 products_on_either_side_of_1,
                 products_above_1_everywhere,
-                products_below_1_everywhere,
+                products_far_below_1,
                 products_close_to_1,
             ],
             roles=["leaf", "computed"],
