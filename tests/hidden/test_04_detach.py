@@ -274,6 +274,7 @@ gan_step = contract(
     cover=[],
     gives="nothing",
     free=["G*:grad", "D*:grad"],
+    moves=["G*:value", "D*:value"],
     becomes={
         "[DG].*:requires_grad": "All parameters of both networks should require grad after the call.",
         "D*:value": "D did not make one step with the gradient of its own loss, and no other.\n\n"
@@ -285,8 +286,7 @@ gan_step = contract(
         "oG*": "oG did not make one step with the gradient of the loss of G.\n\n"
         "How often, and with what in .grad, does oG make its step?",
     },
-    kept="What did you switch off for a moment, and is it on again in the end? Does a network change that "
-    "gets a gradient of 0?",
+    kept="What did you switch off for a moment, and is it on again when your function returns?",
 )
 
 
@@ -346,7 +346,7 @@ def test_each_network_makes_its_step(gan_step):
 
 @points(1)
 def test_nothing_else_of_the_game_changes(gan_step):
-    """What has no reason to change stays as it is."""
+    """Samples, modes and flags stay as they are."""
     assert_kept(gan_step)
 
 
