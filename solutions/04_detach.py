@@ -12,9 +12,15 @@
 # cell, then run the check below it. The hidden checks look further than that check: the text of the task is
 # what counts.
 #
-# Two rules hold for all six functions. A call leaves the gradient mode as it was: what was switched on is
-# still on, and what was switched off is still off. And no hook of yours stays on a tensor or a module of the
-# caller.
+# Five things hold for all six functions:
+#
+# - What belongs to the caller stays as it is, where a task does not say that it changes: values, `.grad`,
+#   `requires_grad`, modes, hooks. That holds for tensors, networks and optimizers.
+# - Tensors and parameters are all float32, or all are float64. A tensor that you return has the same dtype, and
+#   memory of its own.
+# - Gradients arrive at whatever requires grad, where a task does not say that it gets none.
+# - Networks draw no random numbers and keep no running statistics. So you may call them as often as you like.
+# - A call leaves the gradient mode as it was, under `no_grad()`, too.
 
 # %%
 import torch
@@ -112,22 +118,18 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 # %% [markdown]
 # ## q1 · Look, but do not touch
 #
-# You want to plot the positive part of an activation. `positive_part(y)` returns the values of `y`, with 0 in
-# the place of negative values. You call it in the middle of a training step, between forward and backward, so
-# it must leave no trace:
+# `positive_part(y)` returns the values of `y`, with 0 in the place of negative values. You plot them between
+# forward and backward, so the call must leave no trace:
 #
-# - The result is a new tensor with the shape and dtype of `y`. It has no history and does not require grad. It
-#   has memory of its own: a later write to it does not change `y`. This holds for every `y`, also if nothing
-#   in it is negative.
+# - The result has no history and does not require grad. A later write to it does not change `y`, also if nothing
+#   in `y` is negative.
 # - `y` keeps its values, its `_version` and its history. If a loss was computed from `y` before your call, its
-#   `backward()` still works after your call, and gives the same gradients as without your call.
+#   `backward()` still works, and gives the same gradients.
 #
-# `y` is float32 or float64, with at least one dimension, contiguous or not. All entries are finite, and may be
-# as tiny or as huge as their dtype allows. `y` may be the result of a computation, a leaf that requires grad, or
-# plain data.
+# The entries of `y` are finite, as tiny or as huge as their dtype allows.
 #
-# The function below returns the right values. But the next `loss.backward()` raises an error, and its text
-# names neither this function nor the plot.
+# The function below returns the right values. But the next `loss.backward()` raises an error, which does not name
+# this function.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -152,7 +154,7 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 def positive_part(y):
     """Return y with 0 in the place of negative values, without a history.
 
-    y: a float32 or float64 tensor of any shape with at least one dimension, contiguous or not.
+    y: a float32 or float64 tensor of any shape with at least one dimension; it may be empty, or expanded.
     Returns a tensor of the same shape and dtype that does not require grad, in memory of its own.
     """
     # BEGIN SOLUTION
@@ -264,27 +266,18 @@ xray(square=square, multiple=multiple, y=y, x=x)
 # %% [markdown]
 # ## q2 · Which tensors does backward still need?
 #
-# You are short of memory and want to use the memory of some tensors again. `may_overwrite(f, x)` tells you
-# whether that is safe for one tensor. `f(x)` runs a forward computation and returns a pair `(out, mid)`: its
-# result, and a tensor that it made in between. Imagine that after the forward you overwrite all of `mid`, in
-# place under `no_grad()`. Return `True` if `out.sum().backward()` then works, with the same gradients as without
-# the write, whatever the new values are. Return `False` if backward would raise an error, or would compute
-# something else.
+# `f(x)` returns `(out, mid)`: a result, and a tensor that `f` made in between. Imagine
+# that all of `mid` is now overwritten in place, under `no_grad()`. `may_overwrite(f, x)` returns `True` if
+# `out.sum().backward()` then works, with the same gradients for all leaves, whatever the new values are, and
+# else `False`.
 #
 # For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
 #
-# - `x` is a float32 leaf that requires grad. Its values stay as they are. Its `.grad` may hold something before
-#   your call. What you leave in `.grad`, of `x` or of another leaf, is up to you.
-# - `f` uses ordinary tensor operations, as in the cells above. It cuts nothing off (no `detach()`, no `.data`, no
-#   `no_grad()`) and uses no NumPy, no checkpoint and no `autograd.Function`. All that it computes is used for
-#   `out`.
-# - `f` makes a new `mid` in each call, so you may write to `mid`. You may call `f` more than once: it draws no
-#   random numbers.
-# - `mid` has at least one entry, all floating point numbers, and shares no memory with `x`. It may be a view of
-#   another tensor of `f`, or another tensor may be a view of it. It need not require grad.
+# - `f` cuts nothing off, draws no random numbers, and makes a new `mid` in each call. You may write to `mid`.
+# - `mid` is not expanded and shares no memory with `x`. It may be a view, or have views, and need not require grad.
+# - What you leave in `.grad`, of any leaf, is up to you.
 #
-# The function below follows the rule "backward needs what requires grad". This rule answers `False` for writes
-# that are safe, and `True` for writes that are not.
+# The function below follows a wrong rule: "backward needs what requires grad".
 #
 # <details><summary>Hint 1</summary>
 #
@@ -311,7 +304,8 @@ xray(square=square, multiple=multiple, y=y, x=x)
 def may_overwrite(f, x):
     """Tell whether backward works without the values of an intermediate tensor.
 
-    f: a function; f(x) returns (out, mid), the result and a tensor that was made in between.
+    f: a function of ordinary tensor operations, without NumPy, checkpoints and autograd.Function;
+        f(x) returns (out, mid), the result and a tensor that was made in between. It may use other leaves.
     x: a float32 leaf that requires grad.
     Returns True if mid may be overwritten in place before the backward of out, else False.
     """
@@ -402,32 +396,20 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # %% [markdown]
 # ## q3 · GAN: the discriminator must not teach the generator
 #
-# In a GAN two networks play against each other. The generator `G` makes fakes from noise: `G(z)`. The
-# discriminator `D` gives each sample a logit, which is high for "real". `gan_step(G, D, oG, oD, z, real)` makes
-# one training step of both networks:
+# `G(z)` makes fakes, and `D` gives each sample a logit, high for "real".
+# `gan_step(G, D, oG, oD, z, real)` makes one step of each:
 #
-# 1. *The discriminator learns.* Its loss is that of the real samples with the label 1, plus that of the fakes
-#    with the label 0. The optimizer `oD` makes one step with the gradient of this loss.
-# 2. *The generator learns.* Its loss is that of the fakes with the label 1, by the discriminator as it is
-#    **after** its step. The optimizer `oG` makes one step with the gradient of this loss.
+# 1. The loss of `D`: that of `real` with the label 1, plus that of the fakes with the label 0. `oD` steps with its
+#    gradient alone.
+# 2. The loss of `G`: that of the fakes with the label 1, by `D` **after** its step. `oG` steps with its gradient
+#    alone.
 #
-# For some logits and one label, the loss is `F.binary_cross_entropy_with_logits`, the mean over these samples.
-# The number of fakes and the number of real samples may differ. The gradients are right for all logits
-# between -100 and 100.
+# Each is a mean, `F.binary_cross_entropy_with_logits`, right for logits from -100 to 100.
 #
-# - In each call, each optimizer makes one step, with the gradient of its own loss and nothing else, whatever
-#   `.grad` holds before the call. What `.grad` holds after the call is up to you.
-# - The loss of the discriminator sends no gradient into the generator, not even a gradient that you clear
-#   later: backward through the generator is expensive.
-# - You change the values of the parameters, their `.grad` and the state of the optimizers. Everything else is
-#   the same after the call: `z`, `real`, modes, hooks. All parameters of both networks require grad, before and
-#   after the call.
+# - The loss of `D` sends no gradient into `G`, not even one that you clear later.
+# - What `.grad` holds afterwards, and what you return, is up to you.
 #
-# Neither network mixes samples, draws random numbers or writes to its input, and they share no parameters. You
-# may call them as often as you like. What your function returns is up to you.
-#
-# The function below runs. Its author saw the error "Trying to backward through the graph a second time", and
-# added `retain_graph=True`.
+# The function below silences an error with `retain_graph=True`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -455,7 +437,8 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 def gan_step(G, D, oG, oD, z, real):
     """One step of the discriminator, then one step of the generator.
 
-    G, D: modules; G(z) gives the fakes, D(samples) one logit for each sample, of shape (samples, 1).
+    G, D: modules that share no parameters and mix no samples; all their parameters require grad, before
+        and after the call. D(samples) gives one logit for each sample, of shape (samples, 1).
     oG, oD: optimizers of all parameters of G and of all parameters of D.
     z: (m, latent), the noise; real: (n, features), real samples; all float32 or all float64.
     """
@@ -568,10 +551,6 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 # - Its value is that of `x.round()`, for every finite number, however large.
 # - Its gradient is that of the identity: the gradient that arrives at the result goes on to `x` with the same
 #   values, whatever `x` is and however large the gradient is.
-# - `x` stays as it is, and the result is a new tensor in memory of its own.
-#
-# `x` is float32 or float64, of any shape, contiguous or not. `x` may be a leaf, or the result of a computation;
-# then the gradient goes on to the tensors that it was computed from.
 #
 # The function below rounds, and no layer before it ever learns.
 #
@@ -590,7 +569,7 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 #
 # <details><summary>Hint 3</summary>
 #
-# `x + (x.round() - x).detach()`.
+# `a + (b - a).detach()` has the value of `b` and the gradient of `a`. Which of your two tensors is `a`?
 #
 # </details>
 
@@ -599,7 +578,7 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 def ste_round(x):
     """Round x, and let the gradient through as if nothing had happened.
 
-    x: a float32 or float64 tensor of any shape.
+    x: a float32 or float64 tensor of any shape: a leaf, computed, or plain data.
     Returns a new tensor with the values of x.round(), through which x gets the gradient of the identity.
     """
     # BEGIN SOLUTION
@@ -674,25 +653,18 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 # %% [markdown]
 # ## q5 · The TD target is data
 #
-# In Q-learning a network learns from what a network says about the next state (TD stands for "temporal
-# difference"). Write `td_loss(q, q_target, s, a, r, s2, gamma)`: the mean, over all samples, of the squared
-# difference between
+# In Q-learning a network learns from what a network says about the next state.
+# `td_loss(q, q_target, s, a, r, s2, gamma)` returns the mean of the squared difference between
 #
 # - the *prediction*, the value that `q(s)` gives to the action `a` that was taken, and
-# - the *target*, `r + gamma * (the largest value in q_target(s2))`, where the largest value is taken for each
-#   sample.
+# - the *target*, `r + gamma * (the largest value in q_target(s2))`, the largest for each sample.
 #
-# The target is data. Gradients go through the prediction only:
+# The target is data: gradients go through the prediction only. If `q_target` is `q` itself, or shares layers with
+# it, the shared parameters get the gradient of the prediction alone.
 #
-# - If `q_target` is a network of its own, its parameters get no gradient.
-# - `q_target` may be the same module as `q`, or may share some of its layers. Then the shared parameters get the
-#   gradient of the prediction, and nothing from the target.
-# - The networks stay as they are: their parameters and `.grad`, which parameters require grad (some may be
-#   frozen), which parts are in training mode. The caller calls `backward()`; your function does not.
+# The networks, `s`, `a`, `r` and `s2` stay as they are. A network may mix the samples of its batch.
 #
-# The networks draw no random numbers and have no running statistics, so you may call them as often as you
-# like. The function below returns the right value. But its loss has gradients for `q_target`, too: a step along
-# them moves the target towards the prediction.
+# The function below returns the right value, and moves the target, too.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -719,7 +691,8 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 def td_loss(q, q_target, s, a, r, s2, gamma):
     """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
 
-    q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers.
+    q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers, and
+        some of their parameters may be frozen.
     s, s2: (n, features); r: (n,); a: (n,), int64; all plain data. gamma: a float.
     s, s2, r and all parameters are float32, or all are float64.
     Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
@@ -825,14 +798,12 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # the squares. Entries below 1 stay as they are, however negative they are.
 #
 # - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w` any more. If
-#   all entries are replaced, `backward()` still works: the gradients are zeros, or there are none (`None`).
-# - Both `w` and `x` get their gradient; `x` may also be plain data.
-# - `x` and `w` stay as they are.
+#   all entries are replaced, `backward()` still works, with gradients of zeros or without any (`None`).
+# - `w` gets its gradient, and so does `x` if it requires grad.
 #
-# No entry of `x @ w` is exactly 1. All entries are finite, and so is the sum of their squares. An error of
-# rounding is allowed, as in `1 - (1 - h)`.
+# Entries of `x @ w` are not 1, but may be as close as 0.9995 or 1.0005. `1 - (1 - h)` is exact enough for `h`.
 #
-# The function below returns the right value, never raises, and gives `w` a wrong gradient.
+# The function below returns the right value, and gives `w` a wrong gradient.
 #
 # <details><summary>Hint 1</summary>
 #

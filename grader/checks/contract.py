@@ -72,6 +72,8 @@ class Terms:
     Attributes:
         free: patterns of ``path:part`` that are up to the answer.
         may: those that may stay as they were, or be as the reference leaves them.
+        moves: those whose changes are no trace of a mistake elsewhere: also where the reference leaves them,
+            they count with the values.
         result: what is said of a wrong result, with its hint behind a blank line.
         because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
             about a loss that was computed before the call.
@@ -89,6 +91,7 @@ class Terms:
     cases: tuple[Case, ...]
     free: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
     result: str = "What came back is wrong."
     because: Mapping[str, Any] = field(default_factory=dict)
     becomes: Mapping[str, str] = field(default_factory=dict)
@@ -300,6 +303,9 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         )
     for path_and_part, sentence in _parts(right["kept"]).items():
         _assert_becomes(terms, path_and_part, sentence, seen, right)
+    for path_and_part, sentence in _parts(seen["kept"]).items():
+        if path_and_part not in _parts(right["kept"]) and _is_named(path_and_part, terms.moves):
+            _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
     if "used" in right:
         _assert_used(terms, seen.get("used"), right["used"])
     for name in terms.notes if right["notes"] is not None else ():
@@ -377,7 +383,7 @@ def _assert_becomes(
     changed = path_and_part in _parts(seen["kept"])
     if not changed and _is_named(path_and_part, terms.may):
         return
-    told = next((text for rule, text in terms.becomes.items() if fnmatchcase(path_and_part, rule)), None)
+    told = _told(terms, path_and_part)
     mine, its = (_part_of(side["kept"]["after"].get(path), part) for side in (seen, right))
     if not changed:
         told = told or f"{path} should change, and stays as it is ({part})."
@@ -391,6 +397,22 @@ def _assert_becomes(
         )
     elif mine != its:
         raise wrong(told or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
+
+
+def _assert_moved_nowhere(terms: Terms, path_and_part: str, sentence: str, kept: Mapping[str, Any]) -> None:
+    """Fail where a part that the reference left did not keep its values, but for rounding."""
+    path, _, part = path_and_part.rpartition(":")
+    before, after = (_part_of(kept[when].get(path), part) for when in ("before", "after"))
+    told = _told(terms, path_and_part) or sentence
+    if isinstance(before, Tensor):
+        assert_close(after, before, told)
+    elif before != after:
+        raise wrong(told, group=path_and_part)
+
+
+def _told(terms: Terms, path_and_part: str) -> str | None:
+    """What is said of a part that did not become what it should."""
+    return next((text for rule, text in terms.becomes.items() if fnmatchcase(path_and_part, rule)), None)
 
 
 def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
@@ -528,7 +550,7 @@ def _stayed(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterat
     """What changed and should not have, even by a call that stopped, and whose memory the result lies in."""
     mine, its = _parts(seen["kept"]), _parts(right["kept"])
     for path_and_part, sentence in mine.items():
-        is_free = _is_named(path_and_part, (*terms.free, *terms.may))
+        is_free = _is_named(path_and_part, (*terms.free, *terms.may, *terms.moves))
         if path_and_part not in its and not is_free and not _replaces(path_and_part, its):
             yield Finding("wrong", sentence, terms.kept or None, takes_hint=True, group=path_and_part)
     if right["raised"] is None and "memory" in right and terms.owns:

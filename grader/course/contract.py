@@ -123,6 +123,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     never: Sequence[Never] = (),
     free: Sequence[str] = (),
     may: Sequence[str] = (),
+    moves: Sequence[str] = (),
     gives: Literal["result", "nothing"] = "result",
     gradients: Literal["all", "each", "none"] = "all",
     by: Literal["grad", "backward"] = "grad",
@@ -163,6 +164,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
         may: what may stay as it was, or be as the reference leaves it.
+        moves: what the function is there to change, and the reference may leave in some cases: it counts
+            with the values.
         gives: whether what comes back is looked at.
         gradients: whether a loss of all that came back goes back, one of each entry, or none.
         by: as the word ``gradients`` has it.
@@ -238,6 +241,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cases,
         free=tuple(free),
         may=tuple(may),
+        moves=tuple(moves),
         result=result,
         because=because or {},
         becomes=becomes or {},

@@ -187,15 +187,15 @@ def tried_by_the_counter(f, x):
     out, mid = f(x)
     torch.autograd.graph.increment_version(mid)
     try:
-        torch.autograd.grad(out.sum(), x, allow_unused=True)
+        out.sum().backward()
     except RuntimeError as error:
         return "modified by an inplace operation" not in str(error)
     return True
 
 
-@accepted("q2")
-def tried_by_a_write(f, x):
-    """Writes to mid and asks backward."""
+@wrong("q2")
+def asked_for_x_alone(f, x):
+    """Forgets that backward also goes to the other leaves of f, and their gradients may need mid."""
     out, mid = f(x)
     with torch.no_grad():
         mid.add_(1).sub_(1)
