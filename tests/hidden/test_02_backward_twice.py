@@ -43,6 +43,16 @@ from grader.inside import (
 )
 
 WHOSE = "What did the caller give you, and who uses it next?"
+#: What hardly matters to a loss is the same in all cases.
+FEW = {
+    "train": ["train", "part eval", "eval"],
+    "buffers": ["no"],
+    "width": ["several"],
+    "inside": ["louder", "norm"],
+    "rows": ["each"],
+    "gives": ["new"],
+    "hooks": ["no"],
+}
 
 
 # --- q1: backward_both
@@ -87,14 +97,7 @@ backward_both = contract(
     {
         "trunk": network(
             quiet=False,
-            train=["train", "part eval", "eval"],
-            tied=["no"],
-            buffers=["no"],
-            width=["several"],
-            inside=["louder", "norm"],
-            rows=["each"],
-            grads=["none", "filled"],
-            hooks=["no"],
+            **(FEW | {"gives": ["new", "view"], "tied": ["no"], "grads": ["none", "filled"]}),
             says="a callable, such as a module",
         ),
         "x": tensor(
@@ -103,7 +106,7 @@ backward_both = contract(
             "in",
             roles=["leaf"],
             layouts=["contiguous", "transposed", "gaps"],
-            says="any shape that trunk takes",
+            says="a tensor of any shape that trunk takes",
         ),
         "t": own(
             callable_around,
@@ -223,10 +226,10 @@ task_grad_norms = contract(
             grads=["none", "filled", "some", "large"],
             words={
                 "filled": "has .grad filled beforehand",
-                "some": "has .grad filled in all but the first",
+                "some": "has a first tensor without .grad",
                 "large": "has large numbers in .grad",
             },
-            says="a list of leaves of any shapes that require grad",
+            says="a list of leaves that require grad, of any shapes",
         ),
         "losses": own(
             losses_of_leaves,
@@ -302,22 +305,11 @@ def after_a_measurement(student):
 two_updates = contract(
     "two_updates",
     {
-        "net": network(
-            quiet=False,
-            train=["train", "part eval", "eval"],
-            frozen=["no"],
-            buffers=["no"],
-            width=["several"],
-            inside=["louder", "norm"],
-            rows=["each"],
-            gives=["new"],
-            hooks=["no"],
-            says="a module",
-        ),
+        "net": network(quiet=False, **(FEW | {"frozen": ["no"]}), says="a module"),
         "opt": optimizer("net", groups=["one", "two groups"], says="an optimizer of the parameters of net"),
         "x": data("n in", "m n in", "in", layouts=["contiguous"], says="an input of net"),
-        "y1": target("x", "net", values=["far"], says="the shape of net(x)"),
-        "y2": target("x", "net", values=["normal"], says="the shape of net(x)"),
+        "y1": target("x", "net", values=["far"], says="a target in the shape of net(x)"),
+        "y2": target("x", "net", values=["normal"], says="a target in the shape of net(x)"),
     },
     modes=["on"],
     turns=["first", "same"],
@@ -434,7 +426,7 @@ ContentLoss = contract(
             "=image",
             roles=["saved", "leaf", "plain"],
             layouts=["contiguous", "transposed", "gaps"],
-            says="the shape of input",
+            says="a tensor in the shape of input",
         ),
         "other": tensor("=image", roles=["plain"], layouts=["contiguous"]),
         "weight": number(1.5, 1.0, -0.3, says="a float"),
@@ -522,19 +514,9 @@ def size_of_pieces(world, kind):
 accumulate = contract(
     "accumulate",
     {
-        "model": network(
-            train=["train", "part eval", "eval"],
-            frozen=["no"],
-            buffers=["no"],
-            width=["several"],
-            inside=["louder", "norm"],
-            rows=["each"],
-            gives=["new", "a number"],
-            hooks=["no"],
-            says="a module",
-        ),
-        "X": data("3n in", "3n m in", says="(N, ...)"),
-        "Y": target("X", "model", values=["far"], says="the shape of model(X)"),
+        "model": network(**(FEW | {"frozen": ["no"], "gives": ["new", "a number"]}), says="a module"),
+        "X": data("3n in", "3n m in", says="a sample in each row"),
+        "Y": target("X", "model", values=["far"], says="a target in the shape of model(X)"),
         "micro": own(
             size_of_pieces,
             cuts=["a rest", "no rest", "one", "all but one", "more"],
@@ -661,7 +643,7 @@ train_task = contract(
                 "eleven": "has eleven heads",
                 "parts in eval": "has parts in eval mode",
             },
-            says="has a trunk and at least two heads",
+            says="a module with a trunk and at least two heads",
         ),
         "opt": optimizer(
             "model",
@@ -671,7 +653,7 @@ train_task = contract(
         ),
         "task": number(1, 0, 2, says="the index of a head"),
         "x": data("n in", "m n in", layouts=["contiguous"], says="an input of the trunk"),
-        "y": target("x", values=["normal"], says="the shape of what a head gives"),
+        "y": target("x", values=["normal"], says="a target in the shape of what a head gives"),
     },
     dtypes=["float32"],
     modes=["on"],
@@ -774,28 +756,14 @@ validation_loss = contract(
     "validation_loss",
     {
         "model": network(
-            train=["eval"],
-            frozen=["no", "one frozen"],
-            tied=["no"],
-            buffers=["no"],
-            width=["several"],
-            inside=["louder", "norm"],
-            rows=["each"],
-            gives=["new"],
-            grads=["none", "filled"],
-            hooks=["no"],
-            says="a module in eval mode",
+            **(FEW | {"train": ["eval"], "tied": ["no"], "frozen": ["no", "one frozen"]}), says="a module"
         ),
         "loader": own(
             loader_of,
             form=["a list", "no list"],
             number=["four", "one"],
             dims=["2 dims", "3 dims"],
-            words={
-                "no list": "is no list",
-                "one": "has one batch",
-                "3 dims": "has tensors of 3 dimensions",
-            },
+            words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
             says="gives pairs (x, y), and has a len",
         ),
     },
