@@ -15,8 +15,13 @@
 # repairs, most of which raise no error. So the text of the task is what counts. Every claim below was run
 # on torch 2.13.
 #
-# No function may leave anything switched: gradients are recorded after a call as they were before, every module
-# stays in `train()` or `eval()` as you found it, and no hook of yours stays behind.
+# Four things hold for all questions:
+#
+# - What belongs to the caller stays as it is, but for what the task tells you to change: values, `.grad`,
+#   `requires_grad`, the state of an optimizer, hooks.
+# - A module stays in `train()` or `eval()` as you find it. Parts of it may be in different modes.
+# - A call leaves nothing switched: gradients are recorded after it as they were before.
+# - In float64, tensors and gradients have all the digits of a float64.
 
 # %%
 import weakref
@@ -112,21 +117,12 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # ## q1 · Two losses, one trunk, one forward
 #
 # `backward_both(trunk, x)` computes `t = trunk(x)` and two scalars, `d = t.mean()` and `e = t.sum()`. It should
-# add the gradient of `d + e` to `x.grad`, and return the pair `(d, e)`.
+# add the gradient of `d + e` to `x.grad`, and return `(d, e)`. The code below stops in its second `backward()`.
 #
-# People meet this where one expensive network feeds two losses: depth and segmentation from one image, policy
-# and value from one state. The code below stops in its second `backward()`. Repair it.
-#
-# - `trunk` is a callable, such as a module. `x` is a leaf that requires grad, of float32 or float64 and of any
-#   shape, contiguous or not. The result `t` has the dtype of `x`, and a shape of its own.
-# - The trunk is expensive: call it exactly once.
-# - What `x.grad` holds beforehand stays part of the sum, as with every `backward()`. It may also be `None`. Whether
-#   `x.grad` is the same tensor afterwards is up to you; it has no history.
-# - `d` and `e` are scalar tensors. People keep them for a long time, to plot them. So after the call, *all* that the
-#   trunk has saved for backward is freed, also on the way to its own parameters. Or nothing of it can be reached
-#   from `d` and `e`, for example because they have no history.
-# - What arrives in the `.grad` of the trunk's own parameters is up to you. All else about `x` and `trunk` stays
-#   as it is.
+# - Call the trunk exactly once. `t` has at least one entry, and may have no dimensions.
+# - After the call, *all* that the trunk has saved for backward is freed, also on the way to its own parameters.
+#   Or nothing of it can be reached from `d` and `e`, for example because they have no history. `x.grad` has none.
+# - What arrives in the `.grad` of the trunk's own parameters is up to you.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -152,8 +148,6 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 def backward_both(trunk, x):
     """Add the gradient of t.mean() + t.sum(), for t = trunk(x), to x.grad.
 
-    trunk: a callable that is called once.
-    x: a leaf that requires grad.
     Returns (t.mean(), t.sum()), two scalar tensors.
     """
     # BEGIN SOLUTION
@@ -251,24 +245,17 @@ xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 # %% [markdown]
 # ## q2 · Measure the gradient norm of every task
 #
-# Two tasks that share a network can pull it in different directions, or one can drown the other. To see it,
-# people log how long the gradient of each loss is. (GradNorm even steers the training by it.)
+# To see whether one task drowns another, people log how long the gradient of each loss is.
 #
-# `task_grad_norms(losses, params)` should return a list with one Python float for each loss: the L2 norm of the gradient of
-# *this* loss with respect to all of `params` together, as if their gradients were one long vector.
+# `task_grad_norms(losses, params)` should return a list with one Python float for each loss: the L2 norm of the
+# gradient of *this* loss with respect to all of `params` together, as if their gradients were one long vector.
 #
-# - `losses` is a list of scalar tensors, at least one. They share parts of their graphs, and one loss may stand
-#   in the list twice. `params` is a list of leaves that require grad, of any shapes, all float32 or all float64. It
-#   holds every leaf that any loss depends on. A gradient need not be contiguous.
-# - A loss depends on at least one of `params`, but not always on all. What it does not depend on adds nothing
-#   to its norm.
-# - Measuring changes nothing. The `.grad` of each of `params` is afterwards the same tensor as before (no copy of it)
-#   with the same values, and `None` stays `None`. The losses and parameters stay as they are, too.
-# - After the measurement the training goes on: the caller computes `sum(losses).backward()`. This must work, also
-#   after a second measurement.
+# - `params` holds every leaf that a loss depends on. A loss need not depend on all of them.
+# - Measuring changes nothing. Each `.grad` is afterwards the same tensor as before, no copy of it. `None` stays
+#   `None`.
+# - After one or more measurements the caller computes `sum(losses).backward()`. This must work.
 #
-# The first number that the code below returns is right. The others are wrong, and so is the training after it.
-# Repair it.
+# The first number that the code below returns is right, the others are wrong.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -295,8 +282,6 @@ xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 def task_grad_norms(losses, params):
     """Measure the L2 norm of the gradient of each loss with respect to all of params.
 
-    losses: a list of scalar tensors whose graphs the caller still needs.
-    params: a list of leaves that require grad; a loss need not depend on all of them.
     Returns a list of Python floats, one for each loss. No .grad changes.
     """
     # BEGIN SOLUTION
@@ -413,27 +398,21 @@ except RuntimeError:
 # %% [markdown]
 # ## q3 · A step between two backwards
 #
-# `two_updates(net, opt, x, y1, y2)` should make two updates in a row, as two rounds of any training loop do. The first
-# goes down on `F.mse_loss(net(x), y1)`. The second goes down on `F.mse_loss(net(x), y2)`, *at the weights that
-# the first has left*. It returns both losses as a tuple of Python floats: each is the value of the loss from which
-# its update was computed.
+# `two_updates(net, opt, x, y1, y2)` should make two updates, as two rounds of a training do. The first
+# goes down on `F.mse_loss(net(x), y1)`. The second goes down on `F.mse_loss(net(x), y2)`, *at the weights that the
+# first has left*. It returns both losses, each from before its update, as a tuple of Python floats.
 #
-# - Each update calls `net` once and `opt.step()` once, with the gradient of its own loss only. What stands in `.grad`
-#   beforehand belongs to neither loss and enters no step.
-# - `net` is a module of any kind: modules in it may be in eval mode, and two of them may share a weight. All its
-#   parameters require grad, take part in the output, and are held by `opt`, which holds nothing else. It may be any
-#   optimizer of `torch.optim` that steps without a closure. It keeps its memory of earlier steps, such as momentum.
-# - `x`, `y1` and `y2` are data, of the dtype of `net`, and stay as they are. `y1` and `y2` have the shape of
-#   `net(x)`. What you leave in `.grad` is up to you.
+# - Each update calls `net` once and `opt.step()` once, with the gradient of its own loss only. What stands in
+#   `.grad` beforehand enters no step.
+# - `opt` holds all parameters of `net`, and all take part. What you leave in `.grad` is up to you.
 #
-# The code below wants to save a forward pass. It stops with the error "modified by an inplace operation". And for a `net` of
-# one layer it does *not* stop, and is wrong all the same. (A friend's advice, `p.data.sub_(...)` instead of
-# `opt.step()`, silences the error: the version is no longer counted. Then the gradient mixes old activations with new
-# weights.) Repair it.
+# The code below stops with an error. For a `net` of one layer it does *not* stop, and is wrong all the same.
 #
 # <details><summary>Hint 1</summary>
 #
-# Between the two backwards, which tensors change, and who changes them?
+# Between the two backwards, which tensors change, and which line changes them? (A friend's advice,
+# `p.data.sub_(...)` instead of `opt.step()`, silences the error: the version is no longer counted. Then the
+# gradient mixes old activations with new weights.)
 #
 # </details>
 #
@@ -455,8 +434,6 @@ except RuntimeError:
 def two_updates(net, opt, x, y1, y2):
     """Update net on y1, then, at the new weights, on y2.
 
-    net: a module; opt: an optimizer of its parameters.
-    x, y1, y2: an input and two targets for it.
     Returns the two losses, each before its update, as a tuple of Python floats.
     """
     # BEGIN SOLUTION
@@ -568,28 +545,17 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 # %% [markdown]
 # ## q4 · ContentLoss for today
 #
-# In *neural style transfer* you do not train a network, you train an image. Small modules sit between the
-# layers of a network. Each measures the distance between the activation of this image and that of another image.
+# In *neural style transfer* you train an image. Small modules between the layers of a network measure how far
+# activations are from a target.
 #
-# `ContentLoss(target, weight)` is such a module, from a tutorial of 2017. Its `forward(input)` stores the loss
-# `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input` unchanged, so that it can sit in an
-# `nn.Sequential`. Make it work today:
+# `ContentLoss(target, weight)` is such a module. Its `forward(input)` stores
+# `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input`, or a copy that passes gradients
+# on. Make it work today:
 #
-# - `target` is a tensor that a network has computed; it has a history. For the loss it is a *constant*: no
-#   gradient goes from `loss` into that network. The module has nothing to train.
-# - The constant is the value that `target` has when the module is made. Later `target` is overwritten: the
-#   networks contain `nn.ReLU(inplace=True)`. The module does nothing to the caller's `target`: it keeps its
-#   values, and its history.
-# - What `forward` returns has the values of `input`, and a gradient that arrives there goes on to `input` as it is.
-#   (You may return `input` itself.) `input` is not written to.
-# - A layer behind the module may overwrite what `forward` returned, in place. `loss` still goes back after that. (The
-#   layer in front of the module is one that does not mind, such as `nn.Linear`.)
-# - The caller runs `forward`, then one plain `sum(m.loss for m in modules).backward()`, in each of many iterations. Every `forward`
-#   makes a new loss. There is no other backward.
-# - `input` and `target` have one shape and one dtype, float32 or float64. `weight` is a Python float. `loss` is
-#   the only attribute that is read from outside.
-#
-# With the code below, the first iteration works, and the second stops. Repair it.
+# - For the loss, `target` is a *constant*, as it is when the module is made. No gradient goes from `loss` into the
+#   network behind it. Later the caller overwrites it. The module has nothing to train.
+# - Every `forward` makes a new loss. The caller calls `backward()` once for each.
+# - A layer behind the module may overwrite what `forward` returned. `loss.backward()` still works then.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -617,8 +583,7 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 class ContentLoss(nn.Module):
     """Passes its input on and stores in self.loss how far it is from a constant target.
 
-    target: a tensor, as it is when the module is made.
-    weight: a float; loss is mse_loss(input * weight, target * weight).
+    The loss is mse_loss(input * weight, target * weight), with target as it is when the module is made.
     """
 
     # BEGIN SOLUTION
@@ -751,25 +716,15 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 # ## q5 · Micro-batches that add up to the batch
 #
 # `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters what
-# `F.mse_loss(model(X), Y).backward()` would add there, with the *mean* loss of the whole batch. But the whole batch
-# does not fit into memory: at any time, what is saved for backward belongs to at most `micro` samples.
+# `F.mse_loss(model(X), Y).backward()` would add there, with the *mean* loss of the whole batch. But the batch does
+# not fit into memory: at any time, what is saved for backward belongs to at most `micro` samples.
 #
-# - `X` and `Y` are float tensors of the dtype of the model, float32 or float64. Each holds a sample in
-#   each row, the same number of rows, at least one. Behind the rows they may have any shape, as `(N, 5)`, `(N, 4, 3)` or,
-#   `Y` only, `(N,)`. They do not require grad. `model(x)` has the shape of the rows of `Y` that belong to `x`.
-# - `micro` is an int, at least 1. It need not divide the number of samples, and may be greater than it.
-# - What is in `.grad` beforehand stays part of it: you add, as `backward()` adds. Two calls add twice, also if `X` and
-#   `Y` hold other values by then.
-# - All parameters of the model require grad and take part. One may stand in two places of the model; it
-#   still gets its gradient once.
-# - The model computes each row by itself and draws no random numbers. Run it in the modes in which you find
-#   it: some parts may be in training mode and others in eval mode. (A batch norm in training mode would mix the rows, and
-#   no way of adding up could repair that. If there is one here, it is in eval mode.)
-# - In float64 the gradient has all the digits of a float64.
-# - All else is afterwards as it was: `X`, `Y`, the values and buffers of the model, its modes, its hooks. (A model that
-#   writes to its own buffers is not meant.) What you return does not matter.
+# - `X` and `Y` hold a sample in each row. `micro` need not divide the number of samples, and may be greater.
+# - The model computes each row by itself and draws no random numbers.
+# - All parameters take part. One may stand in two places; it still gets its gradient once.
+# - What you return does not matter.
 #
-# The code below needs little memory, and brings a gradient that is too large. Repair it.
+# The code below brings a gradient that is too large.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -796,8 +751,6 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 def accumulate(model, X, Y, micro):
     """Add the gradient of F.mse_loss(model(X), Y) to the .grad of the model's parameters, piece by piece.
 
-    X, Y: float tensors with one sample in each row, of one dtype with the model.
-    micro: the number of samples of which something may be saved for backward at the same time.
     What is returned does not matter.
     """
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -880,25 +833,18 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 # %% [markdown]
 # ## q6 · grad None is not grad zero
 #
-# A model has one trunk and several heads, one for each task. Each minibatch belongs to one task, and should
-# train the trunk and the head of this task, and no other head.
+# A model has one trunk and a head for each task.
 #
-# `train_task(model, opt, task, x, y)` makes one such step. The loss is `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
+# `train_task(model, opt, task, x, y)` trains the trunk and the head of this task by one `opt.step()`. The loss is
+# `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
 #
-# - `opt` holds all parameters of the model. It has momentum and weight decay, or is another optimizer of
-#   `torch.optim` that remembers earlier steps and steps without a closure. Call its `step()` once.
-# - The trunk and the head of the task get the step that belongs to the gradient of this loss, and of nothing else.
-#   All their parameters take part in the loss, though the gradient of some may be 0. What stands in `.grad` beforehand
-#   does not enter.
-# - The other heads do not move in this step: not their values, and not what `opt` remembers of them. That holds whatever
-#   they had in `.grad` before the call.
-# - Other tasks are trained in later calls, in any order. So everything stays trainable: `requires_grad`, the modes
-#   and the optimizer's groups are as they were. What you leave in `.grad` is up to you, if it does not enter the step of
-#   a later call of your function.
-# - `model.trunk` is a module, `model.heads` an `nn.ModuleList` of at least two modules, `task` an index, at least 0. All
-#   parameters require grad, and each belongs either to the trunk or to one head. `x` and `y` are data and stay as they are.
+# - The step is that of the gradient of this loss alone, whatever stands in `.grad` beforehand. All parameters of
+#   both take part, though the gradient of some may be 0.
+# - The other heads do not move in this step: not their values, and not what `opt` remembers of them.
+# - Any task may come next: everything stays trainable. What you leave in `.grad` is up to you, if it enters no
+#   later step.
 #
-# With the code below every loss falls, and yet each task slowly ruins the heads of the others. Repair it.
+# With the code below, each task slowly ruins the heads of the others.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -924,9 +870,6 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 def train_task(model, opt, task, x, y):
     """Make one step of opt on the trunk and on one head; the other heads do not move.
 
-    model: has a trunk and a list of heads; opt: an optimizer of all of it, with momentum and weight decay.
-    task: the index of the head.
-    x, y: an input and its target.
     What is returned does not matter.
     """
     # BEGIN SOLUTION
@@ -1017,18 +960,15 @@ print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does 
 # %% [markdown]
 # ## q7 · The running loss that ate the memory
 #
-# `validation_loss(model, loader)` should return the mean over the batches of `F.mse_loss(model(x), y)`, as a Python float.
-# Every batch counts the same, also if the last one is smaller.
+# `validation_loss(model, loader)` should return the mean over the batches of `F.mse_loss(model(x), y)`, as a Python
+# float. Every batch counts the same, also if the last one is smaller.
 #
 # - `loader` is a list of pairs `(x, y)`, or something like a `DataLoader`: it has a `len`, at least 1, and you can
-#   go through it as often as you like. Its tensors are data.
+#   go through it as often as you like. All tensors are float32.
 # - When a batch enters the model, the graph of at most *one* earlier batch is still alive. After the call none is,
 #   even if the caller keeps what you returned.
-# - The caller has put the model into eval mode. The model stays as it is: its modes, its values, its `.grad`. `x` and
-#   `y` stay as they are, too.
 #
-# The code below is right on small sets. On large ones the memory grows with every batch, until the process dies.
-# Repair it.
+# The code below is right, but on large sets the memory grows with every batch, until the process dies.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -1054,8 +994,6 @@ print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does 
 def validation_loss(model, loader):
     """Return the mean over the batches of F.mse_loss(model(x), y), and keep no graph alive.
 
-    model: a module in eval mode.
-    loader: has a len, and gives pairs (x, y).
     Returns a Python float.
     """
     # BEGIN SOLUTION
@@ -1124,14 +1062,13 @@ def test_the_mean_is_a_number(validation_loss):
 # 4. It returns a list with one Python float for each epoch: the mean over the batches of their losses, each from before
 #    its step. Every batch counts the same.
 #
-# - Each `x` is plain data of shape `(samples, features)`, with at least one sample; the batches may differ in size.
-#   `micro` is at least 1, and need not divide the number of samples. All is float32, or all is float64.
+# - Each `x` has the shape `(samples, features)`, with at least one sample; the batches may differ in size. `micro` is
+#   at least 1, and need not divide the number of samples. All is float32, or all is float64.
 # - Model and teacher compute each row by itself, draw no random numbers and write to no buffer of theirs. Their results
 #   have the same shape.
 # - `opt` is an optimizer of `torch.optim` that steps without a closure. It holds the parameters of the model, and
 #   these require grad and take part in its output. Those of the teacher may require grad, too.
-# - The parameters of the model change, and their `.grad` may. Nothing else does: the inputs, the teacher and its
-#   `.grad`, modes, hooks, and which parameters require grad stay as they are.
+# - The parameters of the model change, and their `.grad` may. Nothing else does.
 #
 # The function below stops when it goes back from the same batch for the second time. Three bugs of this notebook are in
 # it. Once it runs, you see the other two: the more pieces a batch is cut into, the larger are the steps; and the longer it

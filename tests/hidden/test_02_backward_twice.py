@@ -43,6 +43,16 @@ from grader.inside import (
 )
 
 WHOSE = "What did the caller give you, and who uses it next?"
+#: What hardly matters to a loss is the same in all cases.
+FEW = {
+    "train": ["train", "part eval", "eval"],
+    "buffers": ["no"],
+    "width": ["several"],
+    "inside": ["louder", "norm"],
+    "rows": ["each"],
+    "gives": ["new"],
+    "hooks": ["no"],
+}
 
 
 # --- q1: backward_both
@@ -64,12 +74,10 @@ class Gains(nn.Module):
 def callable_around(world, kind):
     """What is handed over as the trunk: the network, or something around it."""
     trunk = world["trunk"]
-    return {
-        "a module": trunk,
-        "a function": trunk.__call__,
-        "a number": lambda x: trunk(x).square().sum(),
-        "gains": Gains(trunk, world.dtype),
-    }[kind("of")]
+    if kind("of") == "gains":
+        return Gains(trunk, world.dtype)
+    around = {"a function": trunk.__call__, "a number": lambda x: trunk(x).square().sum()}
+    return around.get(kind("of"), trunk)
 
 
 @inside
@@ -87,14 +95,18 @@ def history_of_the_gradient(world, result):
 backward_both = contract(
     "backward_both",
     {
-        "trunk": network(quiet=False, grads=["none", "filled"], says="a callable"),
+        "trunk": network(
+            quiet=False,
+            **(FEW | {"gives": ["new", "view"], "tied": ["no"], "grads": ["none", "filled"]}),
+            says="a callable, such as a module",
+        ),
         "x": tensor(
             "n in",
             "m n in",
             "in",
             roles=["leaf"],
             layouts=["contiguous", "transposed", "gaps"],
-            says="any shape that trunk takes",
+            says="a tensor of any shape that trunk takes",
         ),
         "t": own(
             callable_around,
@@ -181,19 +193,18 @@ def losses_of_leaves(world, kind):
     trunk = torch.tanh(torch.randn(world.size("n"), len(w), dtype=world.dtype) @ w)
     common = (trunk * v).pow(2).sum() + (gain * v).sum() * scale.exp() + shift.square().sum()
     one, other = common * 3, (common + trunk.sum() * gain.sum()).sin()
-    turned = (w.t() * torch.randn(w.shape, dtype=world.dtype).t().contiguous()).sum()
     lists = {
-        "several": [one, other],
-        "single": [other],
-        "parts": [(trunk @ v).sum(), 1e-3 * shift.exp().sum(), (scale * gain).sum()],
-        "twice": [one, other, one],
-        "equal": [(trunk * trunk).sum(), (trunk * trunk.detach()).sum()],
-        "minimum": [one, (v - v.detach()).pow(2).sum()],
-        "turned": [turned, one],
-        "one tensor": [3 * (v + gain).square().sum(), one],
-        "far": [1e-60 * one, 1e60 * other],
+        "several": lambda: [one, other],
+        "single": lambda: [other],
+        "parts": lambda: [(trunk @ v).sum(), 1e-3 * shift.exp().sum(), (scale * gain).sum()],
+        "twice": lambda: [one, other, one],
+        "equal": lambda: [(trunk * trunk).sum(), (trunk * trunk.detach()).sum()],
+        "minimum": lambda: [one, (v - v.detach()).pow(2).sum()],
+        "turned": lambda: [(w.t() * torch.randn(w.t().shape, dtype=world.dtype)).sum(), one],
+        "one tensor": lambda: [3 * (v + gain).square().sum(), one],
+        "far": lambda: [1e-60 * one, 1e60 * other],
     }
-    return lists[kind("list")]
+    return lists[kind("list")]()
 
 
 @inside
@@ -215,10 +226,10 @@ task_grad_norms = contract(
             grads=["none", "filled", "some", "large"],
             words={
                 "filled": "has .grad filled beforehand",
-                "some": "has .grad filled in all but the first",
+                "some": "has a first tensor without .grad",
                 "large": "has large numbers in .grad",
             },
-            says="a list of leaves of any shapes that require grad",
+            says="a list of leaves that require grad, of any shapes",
         ),
         "losses": own(
             losses_of_leaves,
@@ -239,7 +250,7 @@ task_grad_norms = contract(
     never=[{"losses.list": "far", "all.dtype": "float32"}],
     modes=["on"],
     turns=["first", "other", "same"],
-    cover=["params.grads", "all.dtype"],
+    cover=[],
     gradients="none",
     use=after_the_measurement,
     result="These are not the L2 norms of the gradients, one of each loss.\n\n"
@@ -294,11 +305,11 @@ def after_a_measurement(student):
 two_updates = contract(
     "two_updates",
     {
-        "net": network(quiet=False, frozen=["no"], says="a module"),
-        "opt": optimizer("net", says="an optimizer of the parameters of net"),
-        "x": data("n in", "m n in", "in", says="an input of net"),
-        "y1": target("x", "net", values=["far", "normal"], says="the shape of net(x)"),
-        "y2": target("x", "net", says="the shape of net(x)"),
+        "net": network(quiet=False, **(FEW | {"frozen": ["no"]}), says="a module"),
+        "opt": optimizer("net", groups=["one", "two groups"], says="an optimizer of the parameters of net"),
+        "x": data("n in", "m n in", "in", layouts=["contiguous"], says="an input of net"),
+        "y1": target("x", "net", values=["far"], says="a target in the shape of net(x)"),
+        "y2": target("x", "net", values=["normal"], says="a target in the shape of net(x)"),
     },
     modes=["on"],
     turns=["first", "same"],
@@ -410,8 +421,13 @@ def ways_back(world, found):
 ContentLoss = contract(
     "ContentLoss",
     {
-        "image": tensor("n m", "m", "b n m", "", roles=["leaf"], grads=["none"]),
-        "target": tensor("=image", roles=["saved", "computed", "leaf", "plain"], says="the shape of input"),
+        "image": tensor("n m", "b n m", "", roles=["leaf"], layouts=["contiguous"], grads=["none"]),
+        "target": tensor(
+            "=image",
+            roles=["saved", "leaf", "plain"],
+            layouts=["contiguous", "transposed", "gaps"],
+            says="a tensor in the shape of input",
+        ),
         "other": tensor("=image", roles=["plain"], layouts=["contiguous"]),
         "weight": number(1.5, 1.0, -0.3, says="a float"),
         "module": own(
@@ -429,7 +445,7 @@ ContentLoss = contract(
     call=two_iterations,
     modes=["on"],
     turns=["first", "moved"],
-    cover=["target.role", "target.layout", "weight.value", "module.life", "all.dtype"],
+    cover=["target.role", "module.life"],
     gradients="none",
     use=ways_back,
     owns=False,
@@ -498,9 +514,9 @@ def size_of_pieces(world, kind):
 accumulate = contract(
     "accumulate",
     {
-        "model": network(frozen=["no"], rows=["each"], gives=["new", "view", "a number"], says="a module"),
-        "X": data("3n in", "3n m in", says="(N, ...)"),
-        "Y": target("X", "model", values=["far", "normal"], says="the shape of model(X)"),
+        "model": network(**(FEW | {"frozen": ["no"], "gives": ["new", "a number"]}), says="a module"),
+        "X": data("3n in", "3n m in", says="a sample in each row"),
+        "Y": target("X", "model", values=["far"], says="a target in the shape of model(X)"),
         "micro": own(
             size_of_pieces,
             cuts=["a rest", "no rest", "one", "all but one", "more"],
@@ -515,7 +531,7 @@ accumulate = contract(
     },
     modes=["on"],
     turns=["first", "same", "moved"],
-    cover=["model.gives", "X.shape", "all.dtype"],
+    cover=["model.gives", "X.shape"],
     gives="nothing",
     notes=["rows"],
     all_digits=True,
@@ -586,7 +602,7 @@ class Beside(nn.Linear):
 def trunk_and_heads(world, kind):
     """A trunk and heads of different kinds, with something in .grad as after earlier steps."""
     inputs, hidden, outputs = map(world.size, ("in", "hidden", "out"))
-    parts = [nn.Linear(inputs, hidden), nn.Dropout(0.5).eval(), nn.Tanh()]
+    parts = [nn.Linear(inputs, hidden), nn.Tanh()]
     if kind("trunk") == "silent":
         parts.insert(1, Beside(hidden, hidden))
     heads = [nn.Linear(hidden, outputs), nn.Linear(hidden, outputs, bias=False)]
@@ -595,10 +611,9 @@ def trunk_and_heads(world, kind):
     heads = heads[:number] if number < 0 else [*heads, *(nn.Linear(hidden, outputs) for _ in range(number))]
     model = nn.Module()
     model.trunk, model.heads = nn.Sequential(*parts), nn.ModuleList(heads)
-    if kind("modes") == "a head in eval":
-        model.heads[1].eval()
-    elif kind("modes") == "eval":
-        model.eval()
+    if kind("modes") == "parts in eval":
+        model.trunk.append(nn.Dropout(0.5).eval())
+        model.heads[0].eval()
     for parameter in model.parameters():
         if kind("grads") != "none":
             parameter.grad = torch.randn_like(parameter) * (kind("grads") == "filled")
@@ -619,25 +634,30 @@ train_task = contract(
             grads=["filled", "none", "zeros"],
             trunk=["a layer", "silent"],
             heads=["three", "two", "eleven"],
-            modes=["train", "a head in eval", "eval"],
+            modes=["train", "parts in eval"],
             words={
                 "none": "has no .grad yet",
                 "zeros": "has zeros in every .grad",
                 "silent": "has a part of the trunk whose gradient is 0",
                 "two": "has two heads",
                 "eleven": "has eleven heads",
-                "a head in eval": "has a head in eval mode",
+                "parts in eval": "has parts in eval mode",
             },
-            says="has a trunk and at least two heads",
+            says="a module with a trunk and at least two heads",
         ),
-        "opt": optimizer("model", rules=["momentum", "adam"], says="an optimizer of all of model"),
+        "opt": optimizer(
+            "model",
+            rules=["momentum", "adam"],
+            groups=["one", "two groups"],
+            says="an optimizer of all of model",
+        ),
         "task": number(1, 0, 2, says="the index of a head"),
-        "x": data("n in", "m n in", "1 in", says="an input of the trunk"),
-        "y": target("x", says="the shape of what a head gives"),
+        "x": data("n in", "m n in", layouts=["contiguous"], says="an input of the trunk"),
+        "y": target("x", values=["normal"], says="a target in the shape of what a head gives"),
     },
     dtypes=["float32"],
     modes=["on"],
-    turns=["first", "same"],
+    turns=["first"],
     between={"in a second call, after another task": another_task},
     never=[{"model.heads": "two", "task.value": 2}],
     cover=["model.grads", "opt.groups"],
@@ -714,11 +734,11 @@ class Batches:
 @inside
 def loader_of(world, kind):
     """Batches of different sizes and losses, the last the smallest, as a list or in another form."""
-    rows = {"four": [6, 6, 6, 2], "one": [3], "two": [4, 3]}[kind("number")]
+    rows = {"four": [6, 6, 6, 2], "one": [3]}[kind("number")]
     before = (2,) if kind("dims") == "3 dims" else ()
-    outputs = 1 if world.case["model.width"] == "one column" else world.size("out")
+    inputs, outputs = world.size("in"), world.size("out")
     pairs = [
-        (torch.randn(*before, n, world.size("in")), (5 - k) * torch.randn(*before, n, outputs))
+        (torch.randn(*before, n, inputs), (5 - k) * torch.randn(*before, n, outputs))
         for k, n in enumerate(rows)
     ]
     return pairs if kind("form") == "a list" else Batches(pairs)
@@ -735,23 +755,20 @@ def other_batches(world, earlier):
 validation_loss = contract(
     "validation_loss",
     {
-        "model": network(train=["eval"], rows=["each", "together"], says="a module in eval mode"),
+        "model": network(
+            **(FEW | {"train": ["eval"], "tied": ["no"], "frozen": ["no", "one frozen"]}), says="a module"
+        ),
         "loader": own(
             loader_of,
             form=["a list", "no list"],
-            number=["four", "one", "two"],
+            number=["four", "one"],
             dims=["2 dims", "3 dims"],
-            words={
-                "no list": "is no list",
-                "one": "has one batch",
-                "two": "has two batches",
-                "3 dims": "has tensors of 3 dimensions",
-            },
+            words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
             says="gives pairs (x, y), and has a len",
         ),
     },
     dtypes=["float32"],
-    turns=["first", "same", "moved"],
+    turns=["first", "moved"],
     between={"in a second call, after other batches were put into loader": other_batches},
     never=[{"loader.number": "one", "call.turn": "other_batches"}],
     cover=["loader.form", "loader.number"],

@@ -28,6 +28,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
 _id, _ref, _collect = id, weakref.ref, gc.collect
+_nbytes = torch.UntypedStorage.nbytes
 _double = torch.float64
 
 
@@ -199,7 +200,7 @@ class Notes:
         storage = storage_of(hidden)
         if storage is not None:
             alive = [rows for ref, rows in self.wide if ref() is not None]
-            rows = len(hidden) if hidden.dim() else 1
+            rows = _nbytes(storage) // (hidden.element_size() * hidden.shape[-1])  # under vmap, too
             self.alive = max(self.alive, len(alive))
             self.rows = max(self.rows, sum(alive) + rows if out.requires_grad else 0)
             self.wide.append((_ref(storage), rows))
