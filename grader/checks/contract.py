@@ -69,6 +69,7 @@ class Terms:
         free: patterns of ``path:part`` that are up to the answer.
         may: those that may stay as they were, or be as the reference leaves them.
         result: what is said of a wrong result, with its hint behind a blank line.
+        parts: what the entries of a result are called that is a tuple.
         because: explanations of wrong gradients, as ``assert_gradients`` takes them.
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
         kept: the hint with whatever should have stayed as it was.
@@ -81,6 +82,7 @@ class Terms:
     free: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     result: str = "What came back is wrong."
+    parts: tuple[str, ...] = ()
     because: Mapping[str, Any] = field(default_factory=dict)
     becomes: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
@@ -239,8 +241,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         return
     if "result" in right:
         assert_close(
-            seen.get("result"),
-            right["result"],
+            *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
             strict=terms.strict,
             all_digits=terms.all_digits,
@@ -255,6 +256,13 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
             yield _of_note(name, mine, its)
     if "used" in right:
         assert_close(seen.get("used"), right["used"], terms.used)
+
+
+def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:
+    """Both results, their entries by name where they are tuples of as many entries as there are names."""
+    if names and all(type(side) is tuple and len(side) == len(names) for side in (mine, its)):
+        return dict(zip(names, mine, strict=True)), dict(zip(names, its, strict=True))
+    return mine, its
 
 
 def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:

@@ -85,6 +85,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
     result: str = "What came back is wrong.",
+    parts: Sequence[str] = (),
     used: str = "What came back does not do what it should.",
     because: Mapping[str, Any] | None = None,
     becomes: Mapping[str, str] | None = None,
@@ -123,7 +124,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
-        result, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
+        result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
         owns, all_digits, strict, none_is_zero, history: what counts of a result; see `Terms`.
 
     Raises:
@@ -179,6 +180,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         free=tuple(free),
         may=tuple(may),
         result=result,
+        parts=tuple(parts),
         because=because or {},
         becomes=becomes or {},
         kept=kept,

@@ -309,6 +309,7 @@ class Net(nn.Module):
         out = out + self.shift if "shift" in self._buffers else out
         out = out - 3 * out.mean(0, keepdim=True) if self.mixes else out
         out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
+        out = torch.tanh(out) if self.gives == "tanh" else out
         note_call(self, hidden, out)
         return out
 
