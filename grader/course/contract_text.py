@@ -241,6 +241,11 @@ def _sizes(kinds: Kinds) -> Iterator[str]:
     if kinds.maker != "tensor":
         return
     shapes = kinds.factors["shape"]
+    if kinds.says and not _LEADING_SHAPE.match(kinds.says):  # the sizes have no names
+        special = {"no dimensions": "" in shapes, "no entries": any("0" in shape.split() for shape in shapes)}
+        if names := [name for name, holds in special.items() if holds]:
+            yield f"It may have {or_list(names)}."
+        return
     found: dict[str, set[int]] = {}
     for shape in shapes:
         for general in shapes:

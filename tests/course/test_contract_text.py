@@ -76,6 +76,10 @@ ARGUMENTS = {
             " everywhere, or have values as large as 1e38."
         ),
     ),
+    "a tensor without named sizes": (
+        tensor("n k", "", "0 k", says="of any shape", **FEW),
+        "of any shape, float32 or float64. It is plain data. It may have no dimensions or no entries.",
+    ),
     "a number": (number(3, 1, 2), "a number, such as 1, 2 or 3."),
     "a number that is described": (
         number(10.1, 0.0, -7.0, says="a float"),
