@@ -152,8 +152,6 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 def backward_both(trunk, x):
     """Add the gradient of t.mean() + t.sum(), for t = trunk(x), to x.grad.
 
-    trunk: a callable that is called once.
-    x: a leaf that requires grad.
     Returns (t.mean(), t.sum()), two scalar tensors.
     """
     # BEGIN SOLUTION
@@ -295,8 +293,6 @@ xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 def task_grad_norms(losses, params):
     """Measure the L2 norm of the gradient of each loss with respect to all of params.
 
-    losses: a list of scalar tensors whose graphs the caller still needs.
-    params: a list of leaves that require grad; a loss need not depend on all of them.
     Returns a list of Python floats, one for each loss. No .grad changes.
     """
     # BEGIN SOLUTION
@@ -455,8 +451,6 @@ except RuntimeError:
 def two_updates(net, opt, x, y1, y2):
     """Update net on y1, then, at the new weights, on y2.
 
-    net: a module; opt: an optimizer of its parameters.
-    x, y1, y2: an input and two targets for it.
     Returns the two losses, each before its update, as a tuple of Python floats.
     """
     # BEGIN SOLUTION
@@ -796,8 +790,6 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 def accumulate(model, X, Y, micro):
     """Add the gradient of F.mse_loss(model(X), Y) to the .grad of the model's parameters, piece by piece.
 
-    X, Y: float tensors with one sample in each row, of one dtype with the model.
-    micro: the number of samples of which something may be saved for backward at the same time.
     What is returned does not matter.
     """
     for x, y in zip(X.split(micro), Y.split(micro)):
@@ -924,9 +916,6 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 def train_task(model, opt, task, x, y):
     """Make one step of opt on the trunk and on one head; the other heads do not move.
 
-    model: has a trunk and a list of heads; opt: an optimizer of all of it, with momentum and weight decay.
-    task: the index of the head.
-    x, y: an input and its target.
     What is returned does not matter.
     """
     # BEGIN SOLUTION
@@ -1055,7 +1044,6 @@ def validation_loss(model, loader):
     """Return the mean over the batches of F.mse_loss(model(x), y), and keep no graph alive.
 
     model: a module in eval mode.
-    loader: has a len, and gives pairs (x, y).
     Returns a Python float.
     """
     # BEGIN SOLUTION

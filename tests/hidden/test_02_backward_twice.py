@@ -87,7 +87,7 @@ def history_of_the_gradient(world, result):
 backward_both = contract(
     "backward_both",
     {
-        "trunk": network(quiet=False, grads=["none", "filled"], says="a callable"),
+        "trunk": network(quiet=False, grads=["none", "filled"], says="a callable that is called once"),
         "x": tensor(
             "n in",
             "m n in",
@@ -232,7 +232,7 @@ task_grad_norms = contract(
                 "one tensor": "has a loss for which autograd returns one tensor as two gradients",
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
-            says="a list of scalar tensors",
+            says="a list of scalar tensors whose graphs the caller still needs",
         ),
     },
     given=["losses", "params"],
@@ -499,7 +499,7 @@ accumulate = contract(
     "accumulate",
     {
         "model": network(frozen=["no"], rows=["each"], gives=["new", "view", "a number"], says="a module"),
-        "X": data("3n in", "3n m in", says="(N, ...)"),
+        "X": data("3n in", "3n m in", says="(N, ...), a sample in each row"),
         "Y": target("X", "model", values=["far", "normal"], says="the shape of model(X)"),
         "micro": own(
             size_of_pieces,
@@ -510,7 +510,7 @@ accumulate = contract(
                 "all but one": "is one less than the number of rows",
                 "more": "is greater than the number of rows",
             },
-            says="an int, at least 1",
+            says="an int, 1 or more: the number of samples of which something may be saved at the same time",
         ),
     },
     modes=["on"],
@@ -628,9 +628,13 @@ train_task = contract(
                 "eleven": "has eleven heads",
                 "a head in eval": "has a head in eval mode",
             },
-            says="has a trunk and at least two heads",
+            says="has a trunk and a list of heads, at least two",
         ),
-        "opt": optimizer("model", rules=["momentum", "adam"], says="an optimizer of all of model"),
+        "opt": optimizer(
+            "model",
+            rules=["momentum", "adam"],
+            says="an optimizer of all of model, with momentum and weight decay",
+        ),
         "task": number(1, 0, 2, says="the index of a head"),
         "x": data("n in", "m n in", "1 in", says="an input of the trunk"),
         "y": target("x", says="the shape of what a head gives"),
