@@ -1,6 +1,7 @@
 """Writes the tables of words in docs/authoring.md: `python docs/words.py`.
 
-The words of a probe stand in grader/inside.pyi, those of a check in the docstrings of what `grader` offers.
+The words of a probe stand in grader/inside.pyi, those of a check or a contract in the docstrings of what
+`grader` offers, and the kinds of an argument in what its word makes.
 """
 
 import ast
@@ -10,10 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grader
+from grader.course.kinds import Kinds
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
 STUB = ROOT / "grader" / "inside.pyi"
+#: The words for what may come in, each with an argument that it makes.
+MADE: dict[str, Kinds] = {
+    "tensor": grader.tensor("n k"),
+    "data": grader.data("n k"),
+    "number": grader.number(1),
+    "network": grader.network(),
+    "optimizer": grader.optimizer("model"),
+    "inputs": grader.inputs(),
+    "pairs": grader.pairs(),
+    "target": grader.target("x"),
+}
+OF_A_CONTRACT = {"contract", "own", *MADE}
 _BLIND = "Does not see: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
@@ -33,11 +47,32 @@ def words_inside(stub: str) -> Iterator[tuple[str, str]]:
 
 def words_outside() -> Iterator[tuple[str, str]]:
     """The words of a check with their arguments, and the first sentence about each."""
-    for name in sorted(set(grader.__all__) - {"__version__", "xray"}):
+    for name in sorted(set(grader.__all__) - {"__version__", "xray", *OF_A_CONTRACT}):
         word = getattr(grader, name)
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
         told = " ".join(first.split()).removesuffix(".").replace("``", "`")
         yield f"`{name}({', '.join(_arguments(word))})`", told
+
+
+def words_of_a_contract() -> Iterator[tuple[str, str]]:
+    """The words for arguments with their factors and kinds, and the word that puts them together."""
+    about, _, _ = (inspect.getdoc(grader.contract) or "").partition("\n\n")
+    yield (
+        "`contract(function, arguments, ...)`",
+        f"{about.rstrip('.')}; an editor shows what each argument says",
+    )
+    for name, made in MADE.items():
+        word = getattr(grader, name)
+        first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
+        told = " ".join(first.split()).removesuffix(".").replace("``", "`")
+        factors = "; ".join(
+            f"*{factor}*: {', '.join(map(str, kinds))}"
+            for factor, kinds in made.factors.items()
+            if factor not in {"shape", "value"}
+        )
+        yield f"`{name}({', '.join(_arguments(word))})`", f"{told}{f'. {factors}' if factors else ''}"
+    own, _, _ = (inspect.getdoc(grader.own) or "").partition("\n\n")
+    yield f"`own({', '.join(_arguments(grader.own))})`", own.removesuffix(".").replace("``", "`")
 
 
 def _arguments(word: object) -> Iterator[str]:
@@ -45,14 +80,17 @@ def _arguments(word: object) -> Iterator[str]:
     for name, one in inspect.signature(word).parameters.items():  # type: ignore[arg-type]
         if one.kind is one.VAR_POSITIONAL:
             yield f"*{name}"
+        elif one.kind is one.VAR_KEYWORD:
+            yield f"**{name}"
         else:
             yield name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{name}="
 
 
 def with_tables(page: str) -> str:
-    """The page with both tables as they are now."""
+    """The page with all tables as they are now."""
     tables = {
         "words of `grader.inside`": ("gives", words_inside(STUB.read_text(encoding="utf-8"))),
+        "words of a contract": ("says", words_of_a_contract()),
         "words of `grader`": ("does", words_outside()),
     }
     for title, (column, rows) in tables.items():

@@ -48,8 +48,8 @@ def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
 What to do next:
   1. Put your text or code in the place of every TODO, in this order of files, a question at a time:
      a question that says TODO nowhere works, whatever the others say.
-  2. python -m grader try {stem} PROBE
-     shows what a probe sees of your answer
+  2. python -m grader try {stem} CONTRACT --answer stub
+     lists the cases of a contract, and those that the stub fails
   3. python -m grader doctor --accept --assignment {stem}
      writes what each wrong answer fails; read whether that is what it should fail
   4. python -m grader doctor -v --assignment {stem}

@@ -118,6 +118,13 @@ def written_definitions(path: Path, nodes: Iterable[ast.stmt]) -> list[ast.stmt]
     return [node for node in nodes if open_lines.isdisjoint(lines_of(node))]
 
 
+def names_defined(node: ast.stmt) -> list[str]:
+    """The names that a statement defines: a function or a class, or what is assigned, as a contract is."""
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
+
+
 def lines_of(node: ast.stmt) -> range:
     """The numbers of a statement's lines in its file, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])

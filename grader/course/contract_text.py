@@ -20,6 +20,7 @@ from grader.course.kinds import PHRASES, WORDS, Kinds
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _SIZE = re.compile(r"(?P<factor>\d*)(?P<name>[a-z_]\w*)?", re.IGNORECASE)
 _BARE_SHAPE = re.compile(r"(?<!`)\([^()`]*,[^()`]*\)")
+_ARGUMENTS = re.compile(r"(\w+(?:, \w+)*): ")
 _LEADING_SHAPE = re.compile(r"\([^()]*\),?\s*")
 _DTYPES = {
     "float32": "float32",
@@ -103,13 +104,18 @@ def _argument(contract: Contract, kinds: Kinds) -> str:
     elif kinds.maker == "module":
         what = f"a network that {kinds.says}" if _is_verb(kinds.says) else kinds.says or "a network"
     else:
-        what = kinds.says or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
+        what = _with_noun(kinds.says) or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
     told = [phrase for factor, levels in kinds.factors.items() for phrase in _phrases(kinds, factor, levels)]
     may = [phrase for phrase in told if phrase[0].islower()]
-    sentences = [phrase for phrase in told if phrase not in may]
+    sentences = [phrase for phrase in told if phrase not in may and not _is_said(phrase, kinds.says)]
     possible = [f"It may {_joined(may)}."] if may else []
     what = _BARE_SHAPE.sub(r"`\g<0>`", what.rstrip("."))
     return " ".join([f"{what}.", *sentences, *_sizes(kinds), *possible])
+
+
+def _is_said(phrase: str, says: str) -> bool:
+    """Whether the author says already what a sentence such as ``It is in eval mode.`` does."""
+    return phrase.startswith("It is ") and phrase.removeprefix("It is ").rstrip(".") in says
 
 
 #: What some arguments are where the author says nothing of them.
@@ -189,9 +195,18 @@ def _tensor(kinds: Kinds, dtypes: str) -> str:
     if shape := _LEADING_SHAPE.match(kinds.says):  # as the docstring has it, for all shapes at once
         more = kinds.says[shape.end() :]
     elif kinds.says:
-        what, more = kinds.says, ""
+        what, more = _with_noun(kinds.says), ""
     layout = "contiguous or not" if len(kinds.factors["layout"]) > 1 else ""
     return ", ".join(filter(None, [what, more, dtypes, layout]))
+
+
+def _with_noun(says: str) -> str:
+    """``the shape of x`` as a tensor has it."""
+    return (
+        f"a tensor of {says.removeprefix('of ')}"
+        if says.startswith(("the shape", "any shape", "of "))
+        else says
+    )
 
 
 def _shape(words: str) -> str:
@@ -241,6 +256,11 @@ def _sizes(kinds: Kinds) -> Iterator[str]:
     if kinds.maker != "tensor":
         return
     shapes = kinds.factors["shape"]
+    if kinds.says and not _LEADING_SHAPE.match(kinds.says):  # the sizes have no names
+        special = {"no dimensions": "" in shapes, "no entries": any("0" in shape.split() for shape in shapes)}
+        if names := [name for name, holds in special.items() if holds]:
+            yield f"It may have {or_list(names)}."
+        return
     found: dict[str, set[int]] = {}
     for shape in shapes:
         for general in shapes:
@@ -345,13 +365,13 @@ def said_of(contract: Contract, name: str) -> str:
 
 
 def written_lines(rows: Sequence[str], names: Collection[str]) -> dict[str, list[int]]:
-    """The rows of a docstring about each argument, by number: from ``name:`` to the end of the sentence."""
+    """The rows of a docstring about arguments, by number: from ``x:`` or ``x, y:`` to the sentence's end."""
     found: dict[str, list[int]] = {}
     name = ""
     for number, row in enumerate(rows):
         text = row.strip()
-        begins = re.match(r"(\w+): ", text)
-        if begins and begins[1] in names:
+        begins = _ARGUMENTS.match(text)
+        if begins and all(one in names for one in begins[1].split(", ")):
             name = begins[1]
         elif not text or text.startswith(('"""', "Returns", "Return ")):
             name = ""
@@ -434,10 +454,10 @@ def _of_question(question: Question, written: str, contract: Contract) -> Iterat
     lines = written_lines(body, parameters)
     for name, numbers in lines.items():
         text = " ".join(body[n].strip() for n in numbers)
-        said = f"{name}: {said_of(contract, name)}."
+        said = " ".join(f"{one}: {said_of(contract, one)}." for one in name.split(", "))
         if text != said:
             place = question.place.at(docstring.lineno + numbers[0]) if question.place else question.id
             yield (
-                f"{place}: the docstring says '{text}', and the contract '{said}': remove the line, since"
-                " `build` writes that of the contract"
+                f"{place}: the docstring says '{text}', and the contract '{said}': put what counts into"
+                ' says="..." there, and remove the line; `build` writes it'
             )

@@ -1,7 +1,8 @@
 """Begins an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
 
-What is drawn for a parameter is found by its name; what the names do not tell says TODO. A question whose
-name begins with a capital is a class; with a `model` and an `opt` it is about the steps of this optimizer.
+What may come in for a parameter, and what is drawn for it in examples, is found by its name; what the names
+do not tell says TODO. A question whose name begins with a capital is a class; with a `model` and an `opt`
+it is about the steps of this optimizer.
 """
 
 from __future__ import annotations
@@ -38,7 +39,21 @@ _DRAWN_BESIDE_A_MODEL = {
     "x": "torch.randn(5, 3)",
     "y": "torch.randn(5, 2)",
 }
-_NUMBERS = {"lr", "steps"}  # which have no gradient, and which nothing can change
+_INT, _FLOAT = 'number(3, 1, 2, says="an int, 1 or more")', 'number(0.5, 0.0, says="a float, 0 or more")'
+_NETWORK = 'network(frozen=["no", "one frozen"], says="maps (n, in) to (n, out)")'
+#: The kinds of a parameter by its name; of a tensor the author says the shapes.
+_KINDS = {
+    "model": _NETWORK,
+    "net": _NETWORK,
+    "batches": 'pairs(says="a list of batches (x, y); x: (n, in), y: (n, out)")',
+    "xs": 'inputs(says="a list of tensors of shape (n, in)")',
+    **dict.fromkeys(("n", "k", "steps", "epochs"), _INT),
+    **dict.fromkeys(("lr", "p", "alpha", "eps"), _FLOAT),
+}
+_INPUT = 'data("n in", says="(n, in)")'  # beside a model
+_TENSOR = 'tensor("n k", "1 k", says="TODO: its shape and what it is, as in (n, k)")'
+_NUMBERS = {name for name, kinds in _KINDS.items() if kinds in {_INT, _FLOAT}}  # which nothing can change
+_MADE_LAST = ("target(", "optimizer(")  # of what was made before
 
 #: The beginnings of a file's templates: of its head, and of a question's part with its form behind it.
 _TEMPLATES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
@@ -46,7 +61,8 @@ _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
     "grader": {
-        *("assert_close", "assert_gradients", "assert_untouched", "assert_updates"),
+        *("assert_backward", "assert_close", "assert_kept", "assert_ordinary", "assert_values"),
+        *("contract", "data", "inputs", "network", "number", "optimizer", "pairs", "target", "tensor"),
         *("picture", "points", "probe"),
     },
     "grader.inside": set(PLACEHOLDERS),
@@ -104,10 +120,28 @@ class _NewQuestion:
             "parameters": ", ".join(self.parameters),
             "named": ", ".join(f"{name}={name}" for name in self.parameters if name not in _NUMBERS),
             "draws": _assignments(draws),
+            "kinds": "".join(f'        "{name}": {kinds},\n' for name, kinds in self._kinds().items()),
+            "given": self._given(),
             "examples": _assignments({name: examples.get(name, draw) for name, draw in draws.items()}),
             "nn": "\n    from torch import nn" if {"model", "cell"} & draws.keys() else "",
         }
         return _filled(f"{_TEMPLATES[kind]}_{form}", values)
+
+    def _kinds(self) -> dict[str, str]:
+        """The kinds of each parameter, in the order in which they are made."""
+        model = next((name for name in ("model", "net") if name in self.parameters), "")
+        known = dict(_KINDS)
+        if model:
+            known |= {"x": _INPUT, "opt": f'optimizer("{model}", says="an optimizer of {model}")'}
+            if "x" in self.parameters:
+                known["y"] = f'target("x", "{model}", says="(n, out)")'
+        kinds = {name: known.get(name, _TENSOR) for name in self.parameters}
+        return dict(sorted(kinds.items(), key=lambda kind: kind[1].startswith(_MADE_LAST)))
+
+    def _given(self) -> str:
+        """The order of the call, where it is not that in which the arguments are made."""
+        given = ", ".join(f'"{name}"' for name in self.parameters)
+        return "" if [*self._kinds()] == [*self.parameters] else f"    given=[{given}],\n"
 
 
 def _assignments(values: Mapping[str, str]) -> str:

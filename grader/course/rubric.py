@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 
 from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
 from grader.course.assignment import Question
-from grader.course.author_file import read_syntax, todos_in, written_definitions
+from grader.course.author_file import names_defined, read_syntax, todos_in, written_definitions
 from grader.course.cause import cause_of
 from grader.course.probe_source import ProbeSource, decorator_name
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
@@ -137,7 +137,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     if not todos_in(path):  # else a probe or a question may still wait for its check
         _require_use(rubric)
         return rubric
-    written = {getattr(node, "name", "") for node in written_definitions(path, tree.body)}
+    written = {name for node in written_definitions(path, tree.body) for name in names_defined(node)}
     return replace(rubric, unwritten=frozenset(_unwritten(rubric, written)))
 
 
@@ -297,6 +297,7 @@ def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
     """Checks that pytest skips or calls several times, that nobody calls, or that decide nothing."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     probes = {f.name for f in functions if "probe" in map(decorator_name, f.decorator_list)}
+    probes |= {name for node in tree.body if _is_contract(node) for name in names_defined(node)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for function in functions:
         name, is_check = function.name, function.name.startswith("test_")
@@ -314,6 +315,13 @@ def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
             yield function.lineno, message
         if is_check:
             yield from _in_check(function, parameters)
+
+
+def _is_contract(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(value=ast.Call(func=ast.Name("contract"))):
+            return True
+    return False
 
 
 def _in_check(check: ast.FunctionDef, parameters: set[str]) -> Iterator[_Complaint]:

@@ -260,11 +260,14 @@ def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iter
         )
     yield f"{contract.name}    case {number}: {cases[number].told() or ORDINARY_CASE}"
     of_case = {
-        notebook: only_changes({**ORDINARY_FACTS, **seen[number]})
+        notebook: seen[number]
         for notebook, seen in facts.items()
         if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
     }
-    yield from side_by_side(contract.name, of_case)
+    told = {name for fact in of_case.values() for name in fact}  # the rest is as in most cases
+    ordinary = {name: fact for name, fact in ORDINARY_FACTS.items() if name in told}
+    whole = {notebook: only_changes({**ordinary, **fact}) for notebook, fact in of_case.items()}
+    yield from side_by_side(contract.name, whole)
 
 
 def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.checks.contract import ORDINARY_CASE, failed_cases, plainest_case
 from grader.checks.finding import FailedCheckError
-from grader.course.author_file import lines_of
+from grader.course.author_file import lines_of, names_defined
 from grader.course.contract import Contract
 from grader.course.rubric import Rubric
 from grader.errors import CourseError, GraderError
@@ -245,17 +245,9 @@ def _source(rubric: Rubric, name: str) -> Iterator[Line]:
     text = rubric.path.read_text(encoding="utf-8")
     lines = text.splitlines()
     for node in ast.parse(text).body:
-        if name in _names_of(node):
+        if name in names_defined(node):
             numbers = lines_of(node)
             yield from (Line(f"      {lines[number - 1]}", "dim") for number in numbers)
-
-
-def _names_of(node: ast.stmt) -> Iterator[str]:
-    """What a statement defines: a check or a probe by a function, a contract by an assignment."""
-    if isinstance(node, ast.FunctionDef):
-        yield node.name
-    elif isinstance(node, ast.Assign):
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The authors' handbook: its example is a course that works, and everything it shows is what is printed."""
 
 import ast
+import json
 import runpy
 import subprocess
 import sys
@@ -41,8 +42,17 @@ def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
     course = Course.find(root)
     assert course.settings.partial_credit == 0.25
     assert course.points("09_branches") == {"q1": 10}
+    _the_task_says_what_may_come_in(course, page)
     _a_student_is_told(course, tmp_path)
     _mutants_are_those_of_the_page(course, page)
+
+
+def _the_task_says_what_may_come_in(course, page):
+    """The block that the page shows is that of the notebook."""
+    (shown,) = [block.text for block in blocks(page) if block.language == "md"]
+    built = (course.root / "assignments" / "09_branches.ipynb").read_text(encoding="utf-8")
+    tasks = ["".join(cell["source"]) for cell in json.loads(built)["cells"]]
+    assert any(f"<summary>What may come in</summary>\n\n{shown}\n</details>" in task for task in tasks)
 
 
 def _mutants_are_those_of_the_page(course, page):
@@ -65,7 +75,8 @@ def _a_student_is_told(course, folder):
     outcome = grade(course, folder / "class", folder / "results", Options(), lambda _: None)
     assert [row.score for row in outcome.results] == [0]
     feedback = (folder / "results" / "feedback" / "ada" / "09_branches.md").read_text(encoding="utf-8")
-    assert "At 2 of 5 places where x is not positive the gradient is not 0, but inf." in feedback
+    assert "The gradient of the result with respect to x is wrong" in feedback
+    assert "are nan or infinite" in feedback
     assert "What backward will visit, from y to x" in feedback
     assert "```mermaid" in feedback
 
@@ -81,7 +92,7 @@ def test_torch_does_what_the_page_says(page, tmp_path):
 
 
 def test_the_tables_of_words_are_current(page):
-    """Both tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
+    """All tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
     assert page == runpy.run_path(str(DOCS / "words.py"))["with_tables"](page), "run: python docs/words.py"
 
 

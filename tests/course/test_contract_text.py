@@ -76,6 +76,13 @@ ARGUMENTS = {
             " everywhere, or have values as large as 1e38."
         ),
     ),
+    "a tensor without named sizes": (
+        tensor("n k", "", "0 k", says="of any shape", **FEW),
+        (
+            "a tensor of any shape, float32 or float64. It is plain data. It may have no dimensions or no"
+            " entries."
+        ),
+    ),
     "a number": (number(3, 1, 2), "a number, such as 1, 2 or 3."),
     "a number that is described": (
         number(10.1, 0.0, -7.0, says="a float"),
@@ -270,16 +277,28 @@ def complaints(*contracts, stub=STUB, function="f"):
 def test_lines_that_differ_are_complained_about(made):
     """A line of the master that says something else than the contract is named with both texts."""
     assert complaints(made, stub=REPLACED) == complaints(made, stub=WITHOUT) == []
+    advice = 'put what counts into says="..." there, and remove the line; `build` writes it'
     assert complaints(made) == [
-        (
-            "m.py, line 13, q1: the docstring says 'x: of any shape.', and the contract 'x: (n, k), float32"
-            " or float64, may require grad.': remove the line, since `build` writes that of the contract"
-        ),
-        (
-            "m.py, line 15, q1: the docstring says 'n: an int, and this goes on; 1 or more.', and the"
-            " contract 'n: an int, 1 or more.': remove the line, since `build` writes that of the contract"
-        ),
+        f"m.py, line {line}, q1: the docstring says '{written}', and the contract '{said}': {advice}"
+        for line, written, said in (
+            (13, "x: of any shape.", LINES[0]),
+            (15, "n: an int, and this goes on; 1 or more.", LINES[1]),
+        )
     ]
+
+
+def test_a_line_about_several_arguments_is_replaced(made):
+    """As in ``x, n: ...``; a list of what is no argument is none."""
+    stub = WITHOUT.replace("Continued:", "x, n: two things.\n    a, x: no arguments.\n    Continued:")
+    assert with_arguments(stub, made) == REPLACED.replace("Continued", "a, x: no arguments.\n    Continued")
+    (told,) = complaints(made, stub=stub)
+    assert "the docstring says 'x, n: two things.', and the contract 'x: (n, k), float32" in told
+
+
+def test_what_the_author_says_is_not_said_again():
+    """A mode that stands in the author's words is told once."""
+    quiet = {factor: kinds[:1] for factor, kinds in network().factors.items()} | {"train": ["eval"]}
+    assert bullet(network(**quiet, says="a module in eval mode")) == "a module in eval mode."
 
 
 def test_arguments_that_differ_are_complained_about(made):

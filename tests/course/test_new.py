@@ -88,8 +88,17 @@ WRITTEN = {
     ],
 }
 KILLS = {
-    "signs:x": {"test_signs_value": 1, "test_signs_gradient": 2, "test_signs_leaves_alone": 1},
-    "fit:opt,model,x,y": {"test_fit_result": 2, "test_fit_updates": 2, "test_fit_leaves_alone": 1},
+    "signs:x": {
+        "test_signs_with_ordinary_inputs": 2,
+        "test_signs_value": 1,
+        "test_signs_gradient": 2,
+        "test_signs_leaves_alone": 1,
+    },
+    "fit:opt,model,x,y": {
+        "test_fit_with_ordinary_inputs": 2,
+        "test_fit_learns": 2,
+        "test_fit_leaves_alone": 1,
+    },
     "Meter:": {"test_Meter_value": 2, "test_Meter_objects_are_their_own": 2},
 }
 
@@ -141,10 +150,40 @@ def test_signatures_come_from_the_command(root):
         name, taken = call.removesuffix(")").split("(")
         assert f'# %% tags=["question q{number}"]\ndef {call}:' in master
         assert f"def test_an_example({name}):" in master
-        assert checks.count(f"student.{call}") == (1 if "opt" in call else 2)  # of steps there is no picture
+        assert checks.count(f"student.{call}") == (0 if "opt" in call else 1)  # of steps there is no picture
+        assert f'{name} = contract(\n    "{name}",' in checks
         assert answers.count(f'("q{number}"') == answers.count(f"({taken}):") == 3
     assert "    weights = TODO  # weights, drawn at random\n" in checks
     assert "    x = torch.randn(4, requires_grad=True)\n" in checks
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kinds"),
+    [
+        ("x,n", {"x": "tensor(", "n": "number(3, 1, 2, "}),
+        (
+            "opt,model,y,x",
+            {"model": "network(", "x": "data(", "opt": 'optimizer("model"', "y": 'target("x", "model"'},
+        ),
+        (
+            "net,batches,lr,epochs",
+            {"net": "network(", "batches": "pairs(", "lr": "number(0.5", "epochs": "number(3"},
+        ),
+        ("model,xs", {"model": "network(", "xs": "inputs("}),
+        ("y,whatever", {"y": "tensor(", "whatever": "tensor("}),
+    ],
+)
+def test_names_of_parameters_decide_what_may_come_in(root, parameters, kinds):
+    """Each is made after what it is made of, and given in the order of the signature."""
+    write_new(root, STEM, [f"total:{parameters}"])
+    (checks,) = [text for text in texts(root, STEM) if "contract(" in text]
+    lines = [line for line in checks.splitlines() if line.startswith('        "')]
+    assert len(lines) == len(kinds)
+    for line, (name, begin) in zip(lines, kinds.items(), strict=True):
+        assert line.startswith(f'        "{name}": {begin}')
+    order = parameters.split(",")
+    given = f"    given=[{', '.join(map(repr, order))}],".replace("'", '"')
+    assert (given in checks) == (list(kinds) != order)
 
 
 def test_a_question_is_added_and_nothing_is_changed(root):
@@ -155,9 +194,9 @@ def test_a_question_is_added_and_nothing_is_changed(root):
     assert master.startswith(MASTER)
     assert master.endswith(CLOSING)
     assert '# %% tags=["question q3"]\ndef third(x):' in master
-    assert checks.endswith('assert_untouched(third_called.seen["kept"])\n')
+    assert checks.endswith("    assert_kept(third)\n")
     assert CHECKS.partition("\n\n\n")[2] in checks
-    assert "from grader.inside import gradients, graph, snap, torch, untouched\n" in checks
+    assert "from grader.inside import graph, torch\n" in checks
     assert answers.startswith(ANSWERS)
 
 
