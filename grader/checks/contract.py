@@ -499,20 +499,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
         is_single = "output" in right["gradients"]
         sides = {"": "gradients"} if is_single else dict.fromkeys(right["gradients"], "")
         for entry in sides:
-            mine, its = seen.get("gradients"), right["gradients"]
-            if entry:
-                mine, its = mine.get(entry) if isinstance(mine, dict) else None, its[entry]
-            if f"{entry}:history" in terms.may and _has_no_history(mine):
-                continue
-            values_are_right = is_close(seen.get("result"), right["result"])
-            assert_gradients(
-                mine,
-                its,
-                of=terms.of,
-                because=terms.because if values_are_right else {},
-                none_is_zero=terms.none_is_zero,
-                all_digits=terms.all_digits,
-            )
+            _assert_result_goes_back(terms, entry, seen, right)
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
@@ -522,6 +509,24 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
                 _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
+
+
+def _assert_result_goes_back(terms: Terms, entry: str, seen: dict[str, Any], right: dict[str, Any]) -> None:
+    """Fail where a loss of the result, or of an entry of it, brings other gradients than it should."""
+    mine, its = seen.get("gradients"), right["gradients"]
+    if entry:
+        mine, its = _entry(mine, entry), its[entry]
+    if f"{entry}:history" in terms.may and _has_no_history(mine):
+        return
+    values_are_right = is_close(seen.get("result"), right["result"])
+    assert_gradients(
+        mine,
+        its,
+        of=terms.of,
+        because=terms.because if values_are_right else {},
+        none_is_zero=terms.none_is_zero,
+        all_digits=terms.all_digits,
+    )
 
 
 def _has_no_history(mine: Any) -> bool:
