@@ -56,7 +56,7 @@ reinit_ = contract(
             roles=["leaf"],
             grads=["none"],
             waiting=True,
-            says="a leaf that requires grad, of one dimension or more",
+            says="a tensor of one dimension or more",
         ),
         "value": number(-700.3, 0.0, 0.3, says="a finite number"),
     },
@@ -320,10 +320,8 @@ masked_forward = contract(
         "x": tensor(
             "n i", "1 i", values=["normal", "far"], roles=["plain", "leaf", "computed"], says="(n, i)"
         ),
-        "w1": tensor(
-            "i 3h", roles=["leaf"], layouts=["contiguous", "transposed"], says="(i, h), requires grad"
-        ),
-        "w2": tensor("3h o", "3h 1", roles=["leaf"], layouts=["contiguous"], says="(h, o), requires grad"),
+        "w1": tensor("i 3h", roles=["leaf"], layouts=["contiguous", "transposed"], says="(i, h)"),
+        "w2": tensor("3h o", "3h 1", roles=["leaf"], layouts=["contiguous"], says="(h, o)"),
         "mask": own(
             columns_of_d,
             columns=["some", "one", "none", "all"],
@@ -404,7 +402,7 @@ def entries_below_minus_half(*shape):
 
 
 @inside
-def products_as_far_as_900(*shape):
+def an_entry_of_minus_100(*shape):
     """A weight by which entries of x @ w come from below -750 to above 750, beyond the range of exp."""
     w = torch.randn(shape, dtype=torch.float64).clamp(-3, 3)
     w[0, -1] = -100
@@ -436,18 +434,18 @@ residual_block = contract(
         ),
         "w": tensor(
             "k k",
-            values=["normal", products_as_far_as_900],
+            values=["normal", an_entry_of_minus_100],
             roles=["leaf"],
             layouts=["contiguous", "transposed"],
-            says="(k, k), requires grad",
+            says="(k, k)",
         ),
         "another block": own(block_before, of=["nothing", "makes x"], words={"makes x": "makes x"}),
     },
     given=["x", "w"],
     call=through_blocks,
     never=[
-        {"w.values": "products_as_far_as_900", "all.dtype": "float32"},  # where sigmoid has lost its digits
-        {"w.values": "products_as_far_as_900", "another block.of": "makes x"},
+        {"w.values": "an_entry_of_minus_100", "all.dtype": "float32"},  # where sigmoid has lost its digits
+        {"w.values": "an_entry_of_minus_100", "another block.of": "makes x"},
     ],
     result="The values are not those of relu(sigmoid(x @ w) + x - 0.5).",
     because={
@@ -614,17 +612,17 @@ def learning_rate(world, _):
 fit_by_hand = contract(
     "fit_by_hand",
     {
-        "w": tensor("k 1", roles=["leaf"], grads=["none"], says="(k, 1), a leaf that requires grad"),
+        "w": tensor("k 1", roles=["leaf"], grads=["none"], says="(k, 1)"),
         "X": data("3k k", values=[orthogonal_columns], layouts=["contiguous", "transposed"], says="(n, k)"),
         "y": own(
             targets,
             loss=["falls", "grows", "endless", "flat", "tiny", "minimum"],
             words={
-                "grows": "makes the loss grow",
-                "endless": "makes the loss grow beyond all numbers",
-                "flat": "makes the loss fall hardly at all",
+                "grows": "lets the loss grow",
+                "endless": "drives the loss beyond all numbers",
+                "flat": "keeps the loss where it is",
                 "tiny": "makes the loss tiny",
-                "minimum": "makes w the minimum from the start",
+                "minimum": "fits w from the start",
             },
             says="(n, 1)",
         ),
