@@ -131,6 +131,8 @@ class _Case:
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
+        for path, entry in changed.items():
+            _leave_out_equal_names(entry, kept["after"][path])
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
@@ -215,6 +217,13 @@ class _Case:
                     facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
+
+
+def _leave_out_equal_names(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Of what changed, forget the long lists of names that did not: what is too long is cut off."""
+    for part in ("attributes", "persistent"):
+        if before.get(part) == after.get(part) is not None:
+            before[part] = after[part] = []
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:
