@@ -150,8 +150,6 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 def reinit_(w, value):
     """Fill the trainable leaf w with value, in place.
 
-    w: a leaf tensor that requires grad, of any shape with at least one dimension, contiguous or not.
-    value: a float.
     Returns w itself.
     """
     # BEGIN SOLUTION
@@ -263,8 +261,6 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 def reset_layer(model, name):
     """Give the nn.Linear called name fresh values while training goes on.
 
-    model: a module; an optimizer already holds its parameters.
-    name: the layer's name, as model.get_submodule understands it.
     Returns None. The weight becomes N(0, standard deviation 0.02), the bias 0.
     """
     # BEGIN SOLUTION
@@ -393,8 +389,6 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 def masked_forward(x, w1, w2, mask):
     """Replace the masked columns of x @ w1 by 1 and multiply the result by w2.
 
-    x: (n, i), may require grad; w1: (i, h), requires grad; w2: (h, o), requires grad; all float32.
-    mask: (h,), boolean, true for the columns to replace.
     Returns (d, f): the masked d of shape (n, h), and f = d @ w2 of shape (n, o).
     """
     # BEGIN SOLUTION
@@ -511,7 +505,6 @@ xray(squared=squared, t=t, h=h, a=a)
 def residual_block(x, w):
     """Compute relu(sigmoid(x @ w) + x - 0.5).
 
-    x: (n, k), may require grad; w: (k, k), requires grad; both float32 or both float64.
     Returns a tensor of shape (n, k) through which x and w get their gradients.
     """
     # BEGIN SOLUTION
@@ -605,12 +598,12 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 # exponential moving average (EMA) of the student:
 #
 # - every parameter of the teacher becomes `(1 - tau) * teacher + tau * student`, and stays the same object.
-#   A parameter in two places of the model moves once. One that the student has frozen moves, too.
+#   A parameter in two places moves once. One that the student has frozen moves, too.
 # - every buffer of the teacher takes the student's value as it is, also with `persistent=False`. Do not
 #   average buffers: some are integers. A buffer may also be `None`.
 #
-# No graph may hang on the teacher, however often the update runs. A loss computed with the student before the
-# update must still go back. The two never share memory, not even for `tau = 1`. The function returns nothing.
+# No graph may hang on the teacher. A loss computed with the student before the update must still go back. The
+# two never share memory, not even for `tau = 1`. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -638,9 +631,6 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 def ema_update(teacher, student, tau):
     """Move the teacher's parameters towards the student's, and copy the buffers.
 
-    teacher: a module whose parameters do not require grad.
-    student: a module of the same architecture.
-    tau: a float from 0 to 1, both included, the weight of the student.
     Returns None.
     """
     # BEGIN SOLUTION
@@ -768,8 +758,6 @@ for _ in range(2):
 def fit_by_hand(w, X, y, lr, steps):
     """Minimise ((X @ w - y) ** 2).mean() by plain gradient descent, updating w in place.
 
-    w: (k, 1), a leaf that requires grad; X: (n, k) and y: (n, 1), which do not; all float32 or all float64.
-    lr: a float, the learning rate; steps: an int, the number of updates, 0 or more.
     Returns a list of steps floats, the loss before each update.
     """
     # BEGIN SOLUTION

@@ -61,6 +61,7 @@ reinit_ = contract(
         "value": number(-700.3, 0.0, 0.3, says="a finite number"),
     },
     dtypes=["float64", "float32"],
+    cover=["w.*", "value.value", "call.turn"],
     free=["w:grad"],
     itself=True,
     all_digits=True,
@@ -192,6 +193,7 @@ reset_layer = contract(
         ),
     },
     given=["model", "name"],
+    never=[{"model.tied": "tied", "name.of": "fc"}],
     free=[f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "grad")]
     + ["model.*fc.bias:grad", "model.*fc.bias:storage"],
     turns=["first", "same"],
@@ -444,8 +446,13 @@ residual_block = contract(
     given=["x", "w"],
     call=through_blocks,
     never=[
-        {"w.values": "an_entry_of_minus_100", "all.dtype": "float32"},  # where sigmoid has lost its digits
+        {
+            "w.values": "an_entry_of_minus_100",
+            "all.dtype": "float32",
+        },  # where sigmoid has lost its digits
         {"w.values": "an_entry_of_minus_100", "another block.of": "makes x"},
+        {"w.values": "an_entry_of_minus_100", "x.shape": "1 k"},  # one row is not far from 0 in both ways
+        {"w.values": "an_entry_of_minus_100", "x.values": ("a_row_of_zeros", "entries_below_minus_half")},
     ],
     result="The values are not those of relu(sigmoid(x @ w) + x - 0.5).",
     because={
