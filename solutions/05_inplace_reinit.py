@@ -17,8 +17,13 @@
 # function, and run the check below it. The check finds the bug you started with. The hidden checks look
 # further, above all at gradients: several tempting repairs raise no error at all and are still wrong.
 #
-# After a call of your function, gradient recording is on or off exactly as it was before. And no hook of
-# yours stays behind on what belongs to the caller.
+# Three things hold for all questions:
+#
+# - What belongs to the caller stays as it is, unless the task lets it change: objects, memory, values,
+#   `.grad`, flags, `train()` and `eval()`, hooks.
+# - Gradients are those of the function in the task, and all digits of a `float64` are right.
+# - After a call, gradient recording is on or off as it was before. Your function may be called under
+#   `no_grad()`, too, where the task does not exclude it.
 
 # %%
 import torch
@@ -109,16 +114,15 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 # %% [markdown]
 # ## q1 · Re-initialise a leaf, safely
 #
-# Write `reinit_(w, value)`. It fills `w`, a leaf that requires grad (a vector, a matrix, ...; float32 or
-# float64; contiguous or not), with the number `value`, and returns `w`. What stood in `w` before does not
-# matter: a weight whose training has diverged is full of `nan` and `inf`, and it, too, holds `value` afterwards.
+# Write `reinit_(w, value)`. It fills `w` with the number `value`, and returns `w`.
 #
-# - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad.
-# - The caller may hold a loss that was computed from the *old* values of `w`. If its backward pass needs those
-#   values, as in `(w * w).mean()`, it must raise an error. It must not silently compute a gradient from
-#   the new values, from which this loss was not computed.
-#
-# `w.grad` is not part of this task.
+# - Afterwards `w` is the same object in the same memory, and still a leaf that requires grad. What you leave
+#   in `w.grad` is up to you.
+# - What stood in `w` before does not matter. After a training that has diverged, it is full of `nan` and
+#   `inf`. `w` may also be transposed, or a part of a larger tensor.
+# - The caller may hold a loss that was computed from the *old* values of `w`. If its backward pass needs
+#   those values, as in `(w * w).mean()`, it must raise an error. It must not silently compute a gradient
+#   from the new values.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -137,7 +141,7 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 #
 # <details><summary>Hint 3</summary>
 #
-# Keep the line `w.fill_(value)`, and switch the recording off around it with `torch.no_grad()`.
+# The line `w.fill_(value)` may stay. What has to be different while it runs, and as before when it has run?
 #
 # </details>
 
@@ -146,8 +150,6 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 def reinit_(w, value):
     """Fill the trainable leaf w with value, in place.
 
-    w: a leaf tensor that requires grad, of any shape with at least one dimension, contiguous or not.
-    value: a float.
     Returns w itself.
     """
     # BEGIN SOLUTION
@@ -222,19 +224,16 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 # %% [markdown]
 # ## q2 · Re-initialise a layer the optimizer already knows
 #
-# Write `reset_layer(model, name)`. In the middle of training it gives one `nn.Linear` of `model` fresh values:
+# Write `reset_layer(model, name)`. In the middle of training it gives the `nn.Linear` with this name fresh
+# values:
 #
 # - every weight is drawn anew from a normal distribution with mean 0 and standard deviation 0.02,
-#   independently of its old value (which may be `nan` or `inf`), of all other weights and of every other call,
+#   independently of its old value, of all other weights and of every other call,
 # - every bias becomes 0.
 #
-# `name` is the layer's only name in the model, such as `"fc"` or `"blocks.1.fc"`. The layer has a bias, and
-# may be as small as `nn.Linear(1, 1)`. The optimizer was built long ago and is not passed in. Another module
-# may be tied to the same weight. Training must simply go on: the optimizer updates the fresh values, and what
-# was tied stays tied. The layer keeps its shape and its dtype (float32 or float64). Nothing else in the model
-# changes: no other value or gradient (what you leave in the `.grad` of the layer itself is up to you), and no
-# part switches between `train()` and `eval()` or between frozen and trainable: a frozen weight gets fresh
-# values and stays frozen. The function returns nothing.
+# Training goes on: the optimizer updates the fresh values, and a module that is tied to the same weight stays
+# tied. Nothing else in the model changes. A frozen weight gets fresh values, and stays frozen. What you leave in the `.grad` of the layer itself is up to you. No loss waits for its
+# `backward()`, and the layer has no hooks. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -262,8 +261,6 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 def reset_layer(model, name):
     """Give the nn.Linear called name fresh values while training goes on.
 
-    model: a module; an optimizer already holds its parameters.
-    name: the layer's name, as model.get_submodule understands it.
     Returns None. The weight becomes N(0, standard deviation 0.02), the bias 0.
     """
     # BEGIN SOLUTION
@@ -358,17 +355,13 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 # true are replaced by 1, and this masked `d` goes into `f = d @ w2`. Return the pair `(d, f)` with the
 # masked `d`.
 #
-# - `f` is computed from the masked `d`, and `f.sum().backward()` works.
-# - `w1` gets the gradient of the function you computed: exactly 0 in the masked columns, whose values it does
-#   not determine, and the usual gradient in all others. `w2` gets its gradient as well, and so does `x` if it
-#   requires grad. A loss of the `d` that you return goes back to `w1` and `x` in the same way, unless this `d`
-#   has no history.
-# - The mask may be true in any number of columns, in none, or in all of them. If all are masked, nothing
-#   depends on `w1` and `x`, and no gradient (`None`) is as good as zeros.
+# - A loss of `f` goes back to `w1`, `w2` and `x`. The gradient of `w1` is exactly 0 in the masked columns.
+#   If all columns are masked, `None` is as good as zeros.
+# - You may return `d` with a history or without. If it has one, a loss of it goes back in the same way.
+# - All numbers are finite, those of `x @ w1` too. The function is not called under `no_grad()`.
 #
 # For example, `x = [[1., 2.]]`, `w1 = [[2., 1.], [1., -1.]]`, `w2 = [[3.], [2.]]` and
-# `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`. `x`, `w1`, `w2` and `mask` stay as they are:
-# you write neither to them nor to their `.grad`.
+# `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -386,8 +379,8 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 #
 # <details><summary>Hint 3</summary>
 #
-# Between the two products, either move the given write to `d[:, mask]`, or make a new `d` with `torch.where`:
-# ones where `mask` is true, the old `d` elsewhere.
+# `d` is a computed tensor, so autograd records a write to it. Which of the lines has to come first? (Without a
+# write, `torch.where` makes a new tensor of two others.)
 #
 # </details>
 
@@ -396,8 +389,6 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 def masked_forward(x, w1, w2, mask):
     """Replace the masked columns of x @ w1 by 1 and multiply the result by w2.
 
-    x: (n, i), may require grad; w1: (i, h), requires grad; w2: (h, o), requires grad; all float32.
-    mask: (h,), boolean, true for the columns to replace.
     Returns (d, f): the masked d of shape (n, h), and f = d @ w2 of shape (n, o).
     """
     # BEGIN SOLUTION
@@ -481,12 +472,11 @@ xray(squared=squared, t=t, h=h, a=a)
 # Write `residual_block(x, w)`, which returns `relu(sigmoid(x @ w) + x - 0.5)`. The given code wants to save
 # memory with `+=`, `-=` and `relu_`, and fails in backward. Repair it.
 #
-# - The values stay as they are.
-# - Backward works, and both `x` and `w` get the right gradient. Both may be leaves that require grad, and `x`
-#   may also be plain data, or the result of another block. `relu` is torch's: where its input is exactly 0,
-#   it lets no gradient through. (`clamp(min=0)` does.) Where it lets nothing through at all, the gradients
-#   are there and are 0. Entries of `x @ w` may be as far from 0 as 1000, and no gradient is nan.
-# - The caller's `x` and `w` stay as they are: you write neither to them nor to their `.grad`.
+# - Both `x` and `w` get the right gradient, also where `x` is the result of another block. The result has
+#   memory of its own.
+# - `relu` is torch's: where its input is exactly 0, it lets no gradient through. (`clamp(min=0)` does.) Where
+#   it lets nothing through at all, the gradients are there and are 0.
+# - Entries of `x @ w` may be as far from 0 as 1000, and no gradient is nan.
 #
 # You may use in-place operations wherever they do no harm.
 #
@@ -505,7 +495,8 @@ xray(squared=squared, t=t, h=h, a=a)
 #
 # <details><summary>Hint 3</summary>
 #
-# Add with `+` and subtract with `-`, so that the sum is a new tensor. A `relu_` on that new tensor does no harm.
+# `+=` writes into the tensor that is there, and `+` makes a new one. Which of the given writes goes to what an
+# operation has saved, and which may stay once that has changed?
 #
 # </details>
 
@@ -514,7 +505,6 @@ xray(squared=squared, t=t, h=h, a=a)
 def residual_block(x, w):
     """Compute relu(sigmoid(x @ w) + x - 0.5).
 
-    x: (n, k), may require grad; w: (k, k), requires grad; both float32 or both float64.
     Returns a tensor of shape (n, k) through which x and w get their gradients.
     """
     # BEGIN SOLUTION
@@ -607,16 +597,13 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 # Write `ema_update(teacher, student, tau)` for two modules of the same architecture. The teacher is the
 # exponential moving average (EMA) of the student:
 #
-# - every parameter of the teacher takes the value `(1 - tau) * teacher + tau * student` and stays the same
-#   `Parameter` object; a parameter that stands in two places of the model moves once;
-# - every buffer of the teacher (the running statistics of BatchNorm, say) takes the student's value as it is,
-#   also one that `state_dict()` leaves out (`persistent=False`). Do not average buffers: some are integers.
+# - every parameter of the teacher becomes `(1 - tau) * teacher + tau * student`, and stays the same object.
+#   A parameter in two places moves once. One that the student has frozen moves, too.
+# - every buffer of the teacher takes the student's value as it is, also with `persistent=False`. Do not
+#   average buffers: some are integers. A buffer may also be `None`.
 #
-# The teacher is frozen: its parameters do not require grad. That must still be so afterwards, and however
-# often the update runs, no graph may hang on them. Nothing else about the teacher changes, such as its
-# `eval()` mode. The student is in the middle of its training: it does not change at all, its `.grad` included,
-# and a loss computed with it before the update must still go back. The two must not share memory, not even
-# for `tau = 1`. The function returns nothing.
+# No graph may hang on the teacher. A loss computed with the student before the update must still go back. The
+# two never share memory, not even for `tau = 1`. The function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -634,8 +621,8 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 #
 # <details><summary>Hint 3</summary>
 #
-# Under `no_grad()`, go through the pairs of parameters with `zip`: `t.lerp_(s, tau)` moves `t` towards `s` by the
-# fraction `tau`. Then go through the pairs of buffers: `t.copy_(s)` takes the values as they are.
+# `zip` gives the pairs. `lerp_` moves a tensor towards another by a fraction, and `copy_` takes values over, both
+# in place. Which is for parameters, which for buffers, and what must not be recorded?
 #
 # </details>
 
@@ -644,8 +631,6 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 def ema_update(teacher, student, tau):
     """Move the teacher's parameters towards the student's, and copy the buffers.
 
-    teacher, student: modules of the same architecture; the teacher's parameters do not require grad.
-    tau: a float from 0 to 1, both included, the weight of the student.
     Returns None.
     """
     # BEGIN SOLUTION
@@ -735,16 +720,14 @@ for _ in range(2):
 # %% [markdown]
 # ## q6 · Gradient descent by hand
 #
-# Write `fit_by_hand(w, X, y, lr, steps)`: plain gradient descent on the loss `((X @ w - y) ** 2).mean()`. In each
-# of the `steps` steps, `w` moves by `-lr` times the gradient of the loss at the current `w`. The function
-# returns a list of `steps` Python floats: the loss before each update.
+# Write `fit_by_hand(w, X, y, lr, steps)`: plain gradient descent on the loss `((X @ w - y) ** 2).mean()`. In
+# each of the `steps` steps, `w` moves by `-lr` times the gradient of the loss at the current `w`. The function
+# returns a list of `steps` Python floats: the loss before each update, not rounded.
 #
-# The caller's `w` is a leaf that requires grad, and its `.grad` is `None` at the start. It is updated in
-# place, so that the caller sees the result in the very `w` that was passed in: the same object in the same
-# memory, still a leaf that requires grad. What you leave in `w.grad` at the end is up to you. `X` and `y` are
-# plain data and stay as they are. All `steps` are taken, whatever the loss does, even if it becomes inf or nan,
-# and the losses are not rounded. The function is meant for a caller for whom gradients are being recorded; where
-# they are not, it may raise an error.
+# - The caller's `w` is updated in place. Afterwards it is the same object in the same memory, and still a leaf
+#   that requires grad. `w.grad` is `None` at the start, and at the end it is up to you.
+# - All `steps` are taken, even if the loss becomes inf or nan.
+# - Under `no_grad()` the function may raise an error.
 #
 # For example, with `X = [[1.], [2.]]`, `y = [[2.], [4.]]`, `w = [[0.]]` and `lr = 0.1`, two steps return
 # `[10.0, 2.5]` and leave `w` at `[[1.5]]`.
@@ -765,7 +748,8 @@ for _ in range(2):
 #
 # <details><summary>Hint 3</summary>
 #
-# Put the update, and only the update, under `torch.no_grad()`. After it, take the old gradient away.
+# The loss needs a record, the update must not have one. And what does `backward()` do to a `.grad` that is there
+# already?
 #
 # </details>
 
@@ -774,8 +758,6 @@ for _ in range(2):
 def fit_by_hand(w, X, y, lr, steps):
     """Minimise ((X @ w - y) ** 2).mean() by plain gradient descent, updating w in place.
 
-    w: (k, 1), a leaf that requires grad; X: (n, k) and y: (n, 1), which do not; all float32 or all float64.
-    lr: a float, the learning rate; steps: an int, the number of updates, 0 or more.
     Returns a list of steps floats, the loss before each update.
     """
     # BEGIN SOLUTION

@@ -120,9 +120,9 @@ def require_facts(others: Mapping[str, Any]) -> None:
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
-def is_close(seen: Any, expected: Any) -> bool:
+def is_close(seen: Any, expected: Any, *, all_digits: bool = False) -> bool:
     """Whether ``assert_close`` passes; to choose between diagnoses, for a verdict needs a sentence."""
-    return compare(seen, expected, {}) is None
+    return _Comparison({}, "", all_digits=all_digits).difference(seen, expected) is None
 
 
 def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:

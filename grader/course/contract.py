@@ -87,10 +87,13 @@ class Contract(Probe):
         rows = tuple(row for rows in cases.values() for row in rows)
         plan = {**self.plan, "cases": [dict(row) for row in rows], "numbers": numbers}
         place = self.source.path, self.source.tree.lineno
+        dtype = self.factors["all.dtype"][0]
         return replace(
             self,
             rows=rows,
-            terms=replace(self.terms, cases=tuple(_case(row, self.arguments, self.turns) for row in rows)),
+            terms=replace(
+                self.terms, cases=tuple(_case(row, self.arguments, self.turns, dtype) for row in rows)
+            ),
             plan=plan,
             source=_source(self.name, plan, self.functions, *place),
         )
@@ -145,6 +148,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     strict: bool = False,
     none_is_zero: bool = True,
     history: bool = False,
+    itself: bool = False,
 ) -> Any:
     """Declare what may come in; a fixture that the checks of a contract take.
 
@@ -164,7 +168,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             run between two calls.
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
-        may: what may stay as it was, or be as the reference leaves it.
+        may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
+            the result may have no history.
         moves: what the function is there to change, and the reference may leave in some cases: it counts
             with the values.
         gives: whether what comes back is looked at.
@@ -179,7 +184,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
         result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
-        owns, all_digits, strict, none_is_zero, history: what counts of a result; see `Terms`.
+        owns, all_digits, strict, none_is_zero, history, itself: what counts of a result; see `Terms`.
 
     Raises:
         CourseError: a factor is named that there is not, the ordinary case is excluded, or a function cannot
@@ -218,7 +223,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
-    cases = tuple(_case(row, arguments, words) for row in rows)
+    cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
     own = [*filter(None, (call, then, use)), *(between or {}).values()]
     sources = [
         *map(ProbeSource.of, own),
@@ -254,6 +259,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         strict=strict,
         none_is_zero=none_is_zero,
         history=history,
+        itself=itself,
         notes=tuple(notes),
         used=used,
         waiting=waiting,
@@ -309,7 +315,7 @@ def _source(
     )
 
 
-def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str]) -> Case:
+def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], dtype: str) -> Case:
     words = {}
     for key, kind in row.items():
         who, _, factor = key.partition(".")
@@ -318,7 +324,7 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str]) -
         else:
             words[key] = turns.get(f"{key}={kind}") or _OF_THE_CALL[key][kind]
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
-    return Case(dict(row), words, may_raise)
+    return Case(dict(row), words, may_raise, row.get("all.dtype", dtype))
 
 
 # --- the cases

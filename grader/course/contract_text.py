@@ -194,6 +194,8 @@ def _tensor(kinds: Kinds, dtypes: str) -> str:
     what, more = f"a tensor {shapes}", kinds.says
     if shape := _LEADING_SHAPE.match(kinds.says):  # as the docstring has it, for all shapes at once
         more = kinds.says[shape.end() :]
+        if "..." not in shape[0]:
+            what = f"a tensor of shape `{shape[0].rstrip(', ')}`"
     elif kinds.says:
         what, more = _with_noun(kinds.says), ""
     layout = "contiguous or not" if len(kinds.factors["layout"]) > 1 else ""

@@ -331,22 +331,37 @@ NETWORK: dict[str, tuple[str, ...]] = {
 _ALONE = ("tied", "buffers", "width", "gives", "hooks")
 
 
+#: Of a network's factors, those that two networks of one architecture share.
+_ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
+
+
 def network(
-    inputs: str = "in", outputs: str = "out", *, quiet: bool = True, says: str = "", **factors: Sequence[str]
+    inputs: str = "in",
+    outputs: str = "out",
+    *,
+    quiet: bool = True,
+    like: str = "",
+    says: str = "",
+    **factors: Sequence[str],
 ) -> Kinds:
     """A network of every kind, from (..., inputs) to (..., outputs).
 
     Args:
         inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
+        like: the argument that is a network of the same architecture.
         quiet: batch norm and dropout are in eval mode, as most tasks promise.
         factors: other kinds than those of `NETWORK`; a single one switches a factor off.
     """
     mine = {name: tuple(factors.pop(name, kinds)) for name, kinds in NETWORK.items()}
+    if like:
+        mine = {name: kinds for name, kinds in mine.items() if name not in _ARCHITECTURE}
+        quiet = False
     mine |= {name: tuple(kinds) for name, kinds in factors.items()}
     never: list[Never] = [{"inside": ("norm", "dropout"), "train": ("train", "part train")}] if quiet else []
     never.append({"frozen": ("no",), "grads": ("frozen filled",)})
-    options = {"inputs": inputs, "outputs": outputs}
-    return Kinds("module", mine, options, {}, tuple(never), (), says, _ALONE)
+    options = {"inputs": inputs, "outputs": outputs, "like": like}
+    alone = tuple(name for name in _ALONE if name in mine)
+    return Kinds("module", mine, options, {}, tuple(never), (), says, alone)
 
 
 def optimizer(

@@ -131,9 +131,9 @@ def switched_off_and_on_by_hand(w, value):
     return w
 
 
-@accepted("q1")
+@wrong("q1")
 def detached_in_place_and_switched_on_again(w, value):
-    """detach_() on a leaf only switches requires_grad off, and that can be undone."""
+    """Believes that detach_() only switches requires_grad off; of a view, such as a transposed leaf, torch refuses it."""
     return w.detach_().fill_(value).requires_grad_()
 
 

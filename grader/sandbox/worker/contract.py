@@ -6,6 +6,7 @@ of the plan, is a dict, without what is as it mostly is:
 ``late``       the seconds after which the call was stopped; 0 where a case before it was late. Nothing else.
 ``raised``     the error that the call raised, or None.
 ``result``     snaps of what it returned, to any depth.
+``objects``    of each tensor in it the argument that it is, or "".
 ``memory``     of each tensor in it the argument in whose memory it lies, or "".
 ``shared``     whether entries of the result share memory with each other.
 ``gradients``  what ``gradients`` gives for the result and all that may require grad.
@@ -118,7 +119,9 @@ class _Case:
             earlier = _called(self._call, function, other)
             _put_modes_back()
             self._between(turn, world, earlier)
-        before = _values(earlier)
+        arguments = {_id(thing) for one in (world, other) for thing in one.values()}
+        returned = [t for t in _tensors(earlier) if _id(t) not in arguments]
+        before = _values(returned)
         notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
         self._switch()
         listen(notes)
@@ -128,13 +131,15 @@ class _Case:
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
+        for path, entry in changed.items():
+            _leave_out_equal_names(entry, kept["after"][path])
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
         facts = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
-            "earlier": not self._plan["result"] or _values(earlier) == before,
+            "earlier": not self._plan["result"] or _values(returned) == before,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
@@ -186,12 +191,14 @@ class _Case:
     def _of_result(self, result: Any, world: World, storages: dict[int, str]) -> dict[str, Any]:
         tensors = [*_tensors(result)]
         keys = [torch_objects.memory_key(t, torch_objects.storage_of(t)) for t in tensors]
+        objects = {_id(thing): name for name, thing in world.items()}
         alive = [key for key, t in zip(keys, tensors, strict=True) if _numel(t)]
         facts: dict[str, Any] = {
             "result": snapped(result),
             "memory": [
                 storages.get(key, "") if _numel(t) else "" for key, t in zip(keys, tensors, strict=True)
             ],
+            "objects": [objects.get(_id(t), "") for t in tensors],
             "incoming": True,
             "shared": len(set(alive)) < len(alive) or any(map(_has_shared_entries, tensors)),
         }
@@ -212,6 +219,13 @@ class _Case:
         return facts
 
 
+def _leave_out_equal_names(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Of what changed, forget the long lists of names that did not: what is too long is cut off."""
+    for part in ("attributes", "persistent"):
+        if before.get(part) == after.get(part) is not None:
+            before[part] = after[part] = []
+
+
 def _is_ordinary(name: str, fact: Any) -> bool:
     """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
@@ -223,7 +237,7 @@ def _is_ordinary(name: str, fact: Any) -> bool:
             return fact is True
         case "shared":
             return fact is False
-        case "memory":
+        case "memory" | "objects":
             return not any(fact)
     return False
 
@@ -263,8 +277,6 @@ def _has_shared_entries(tensor: Any) -> bool:
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
-def _values(result: Any) -> Any:
-    """The numbers of a result as they are now, as far as they can be read."""
-    if _type(result) is Raised:
-        return None
-    return [torch_objects.tensor_fields(tensor)["value"] for tensor in _tensors(result)]
+def _values(tensors: list[Any]) -> list[Any]:
+    """The numbers of tensors as they are now, as far as they can be read."""
+    return [torch_objects.tensor_fields(tensor)["value"] for tensor in tensors]

@@ -313,6 +313,7 @@ class Net(nn.Module):
             self.register_buffer("shift", _randn(outputs))
             self.register_buffer("hidden_shift", _randn(hidden), persistent=False)
             self.register_buffer("seen", torch.randint(1, 9, ()) + (1 << 41))
+            self.register_buffer("unused", None)
 
     def pieces(self) -> tuple[Any, Any, Any]:
         """The first layer, what depends on the mode, and the last layer."""
@@ -358,10 +359,11 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
 
 def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A network: structure, modes, frozen and tied parameters, buffers, what it returns, ``.grad``, hooks."""
-    outputs = 1 if kind("width") == "one column" else world.size(options["outputs"])
+    built = world.kind(options["like"]) if options.get("like") else kind
+    outputs = 1 if built("width") == "one column" else world.size(options["outputs"])
     inputs = options["inputs"]
     width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
-    net = Net(width, world.size("hidden"), outputs, kind)
+    net = Net(width, world.size("hidden"), outputs, built)
     if world.dtype is _double:
         net.to(_double)
     part, mode = net.pieces()[1], kind("train")

@@ -67,7 +67,8 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             rounded &= torch.isin(values, torch.cat(given), invert=True)
         signs = torch.randint(0, 2, values.shape, generator=self._generator, dtype=values.dtype) * 2 - 1
         size = _UNITS * torch.finfo(values.dtype).eps
-        tensor.copy_(torch.addcmul(values, values, signs * rounded, value=size).view(tensor.shape))
+        elsewhere = torch.addcmul(values, values, signs, value=size)
+        tensor.copy_(torch.where(rounded, elsewhere, values).view(tensor.shape))  # inf * 0 would be nan
 
 
 def is_in_force() -> bool:
