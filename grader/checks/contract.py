@@ -16,7 +16,7 @@ from grader.checks.comparison import assert_close, is_close
 from grader.checks.diagnosis import finding_of
 from grader.checks.finding import FailedCheckError, Finding, wrong
 from grader.checks.gradients import assert_gradients
-from grader.checks.observation import Observation, finding_without_facts
+from grader.checks.observation import Observation, finding_without_facts, is_gradients
 from grader.checks.untouched import changed_parts
 from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
@@ -76,6 +76,8 @@ class Terms:
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
+        used: what is said of wrong facts of `use`; where they have names, by name: a text, or explanations as
+            ``because`` has them.
         history: whether the result has one counts, and whether it is an inference tensor, unless
         ``result:inference`` is free.
         owns: the result has memory of its own.
@@ -95,7 +97,7 @@ class Terms:
     none_is_zero: bool = True
     history: bool = False
     notes: tuple[str, ...] = ()
-    used: str = "What came back does not do what it should."
+    used: str | Mapping[str, Any] = "What came back does not do what it should."
     waiting: str = ""
 
 
@@ -294,7 +296,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         elif mine != its:
             yield _of_note(name, mine, its)
     if "used" in right:
-        assert_close(seen.get("used"), right["used"], terms.used)
+        _assert_used(terms, seen.get("used"), right["used"])
 
 
 def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
@@ -321,6 +323,41 @@ def _raised(seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     ):
         told = f"An {mine.type} reaches the caller in place of the {its.type} that was raised."
         yield Finding("wrong", told, takes_hint=True, group="another error")
+
+
+def _assert_used(terms: Terms, mine: Any, its: Any) -> None:
+    """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
+    if not isinstance(its, dict):
+        assert_close(mine, its, _told_of_use(terms, ""), all_digits=terms.all_digits)
+        return
+    for name, fact in its.items():
+        if not is_gradients(fact):
+            entry = mine if isinstance(mine, Raised) else _entry(mine, name)
+            if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
+                raise wrong(_told_of_use(terms, name), group=f"used {name}")
+            assert_close(entry, fact, _told_of_use(terms, name), all_digits=terms.all_digits)
+
+
+def _told_of_use(terms: Terms, name: str) -> str:
+    """What is said where a fact of `use` is wrong."""
+    told = terms.used.get(name, "") if isinstance(terms.used, Mapping) else terms.used
+    return told if told and isinstance(told, str) else f"With the result this comes out wrong: {name}."
+
+
+def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str, Any]) -> None:
+    """Fail where something that was computed with the result goes back otherwise than it should."""
+    if isinstance(its["gradients"], Raised):
+        stopped = mine.get("gradients") if is_gradients(mine) else None
+        if not isinstance(stopped, Raised):
+            raise wrong(_told_of_use(terms, name), group=f"{name} goes back")
+        if "RuntimeError" not in stopped.types:
+            told = f"{name[:1].upper()}{name[1:]} is stopped, but by an {stopped.type}: {stopped.text[:100]}"
+            raise wrong(told, group=f"{name} raises another")
+        return
+    why = terms.used.get(name) if isinstance(terms.used, Mapping) else None
+    why = why if isinstance(why, Mapping) else {"wrong": why} if why else terms.because
+    digits = {"none_is_zero": terms.none_is_zero, "all_digits": terms.all_digits}
+    assert_gradients(mine, its, of=name, because=why, **digits)
 
 
 def _assert_becomes(
@@ -406,6 +443,10 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
+    if isinstance(right.get("used"), dict):
+        for name, its in right["used"].items():
+            if is_gradients(its):
+                _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
 

@@ -132,7 +132,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
     result: str = "What came back is wrong.",
-    used: str = "What came back does not do what it should.",
+    used: str | Mapping[str, Any] = "What came back does not do what it should.",
     because: Mapping[str, Any] | None = None,
     becomes: Mapping[str, str] | None = None,
     kept: str = "",
@@ -167,7 +167,9 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         gradients: whether a loss of all that came back goes back, one of each entry, or none.
         by: as the word ``gradients`` has it.
         then: an ``@inside`` function of ``(world, result)`` that runs before the loss goes back.
-        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use.
+        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
+            dict, what the word `gradients` gives is judged as such under its name, and has to be an error
+            where the reference's is.
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.

@@ -30,6 +30,7 @@ WORDS = {
     "some": "has .grad filled in some parameters",
     "zeros": "is 0 everywhere",
     "grad of zeros": "has a .grad of zeros",
+    "heavy": "has a .grad of large numbers",
     "deep": "has blocks in blocks",
     "own": "has a parameter of its own and asks for its own mode",
     "part eval": "has a part in eval mode",
@@ -46,6 +47,7 @@ WORDS = {
     "dropout": "has dropout",
     "together": "mixes the rows",
     "large": "gives large numbers",
+    "even": "gives numbers that hardly depend on its input",
     "high": "gives numbers above 90",
     "low": "gives numbers below -90",
     "view": "returns a view",
@@ -270,7 +272,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         roles: ``computed``, ``saved`` (computed by exp), ``leaf`` (requires grad), ``plain`` (does not).
         layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``, and ``expanded``, where all rows are the
             memory of the first.
-        grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``.
+        grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``, ``heavy``.
         waiting: also with a loss that needs its values, and goes back after the call.
         dtype: of the values, where it is none of the contract's.
     """
@@ -328,6 +330,7 @@ def network(
     """A network of every kind, from (..., inputs) to (..., outputs).
 
     Args:
+        inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
         quiet: batch norm and dropout are in eval mode, as most tasks promise.
         factors: other kinds than those of `NETWORK`; a single one switches a factor off.
     """

@@ -149,7 +149,7 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
         return _computed(start, how, role)
     leaf = laid_out(plain, how).requires_grad_()
     if kind("grad") != "none":
-        leaf.grad = torch.randn_like(leaf) if kind("grad") == "filled" else torch.zeros_like(leaf)
+        leaf.grad = torch.randn_like(leaf) * {"filled": 1.0, "zeros": 0.0, "heavy": 1e8}[kind("grad")]
     return leaf
 
 
@@ -282,8 +282,8 @@ class Net(nn.Module):
         if nest == "own":
             self.scale = nn.Parameter(1 + _rand(outputs))
         numbers = kind("numbers")
-        if numbers == "large":
-            last.weight.data.mul_(40)
+        if numbers in {"large", "even"}:
+            last.weight.data.mul_(40 if numbers == "large" else 1e-4)
         elif numbers in {"high", "low"}:
             last.bias.data.fill_(93.0 if numbers == "high" else -93.0)
         if kind("tied") == "tied":
@@ -337,7 +337,9 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
 def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A network: structure, modes, frozen and tied parameters, buffers, what it returns, ``.grad``, hooks."""
     outputs = 1 if kind("width") == "one column" else world.size(options["outputs"])
-    net = Net(world.size(options["inputs"]), world.size("hidden"), outputs, kind)
+    inputs = options["inputs"]
+    width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
+    net = Net(width, world.size("hidden"), outputs, kind)
     if world.dtype is _double:
         net.to(_double)
     part, mode = net.pieces()[1], kind("train")
