@@ -283,7 +283,7 @@ class Net(nn.Module):
             self.scale = nn.Parameter(1 + _rand(outputs))
         numbers = kind("numbers")
         if numbers in {"large", "even"}:
-            last.weight.data.mul_(40 if numbers == "large" else 1e-4)
+            last.weight.data.mul_(40 if numbers == "large" else 1e-3)
         elif numbers in {"high", "low"}:
             last.bias.data.fill_(93.0 if numbers == "high" else -93.0)
         if kind("tied") == "tied":
