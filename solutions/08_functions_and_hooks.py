@@ -14,8 +14,13 @@
 #
 # Every claim in this notebook was run on torch 2.13. Where other texts say something else, this notebook tells you.
 #
-# The checks call every function while gradients are being recorded. Your function leaves the grad mode as it was.
-# For float64 tensors all results and gradients are right to the digits of float64.
+# Four things hold for all questions:
+#
+# - What belongs to the caller stays as it is, unless the task says something else: values, `.grad`, flags, hooks,
+#   modes. Nothing is left switched.
+# - A gradient that arrives in your `backward` or in your hook is not overwritten. Others may hold the same tensor.
+# - Your function is called while gradients are recorded.
+# - Results and gradients have the dtype of the argument. Those of float64 are right to the digits of float64.
 
 # %%
 import torch
@@ -118,19 +123,18 @@ y.sum().backward()
 # ## q1 · save_for_backward is a safety belt
 #
 # Write the class `Square`, a `torch.autograd.Function`. `Square.apply(x)` returns a new tensor with the values
-# `x * x`. You need such a class whenever you know a derivative better than autograd does. `x * x` is only the
-# smallest example.
+# `x * x`. You need such a class whenever you know a derivative better than autograd does.
 #
-# - `x` is a float32 or float64 tensor of any shape. It is a leaf or a computed tensor, and it stays as it is.
-# - The gradient is that of `x * x`. The gradient tensor that arrives in `backward` is not overwritten.
-# - Autograd can differentiate this gradient again. So `torch.autograd.grad(..., create_graph=True)` gives a
-#   gradient whose own gradients, with respect to `x` and to the gradient that came in, are right.
-# - If `x` is overwritten in place between the forward and the backward pass, backward raises a `RuntimeError`,
-#   as it does for `x * x`. This holds for every write that `x._version` counts.
-# - What becomes of the *result* does not matter: if it is overwritten, backward works all the same.
+# - The gradient is that of `x * x`. Autograd can differentiate it again (`create_graph=True`), with respect to `x`
+#   and to the gradient that came in.
+# - If `x` is overwritten in place before backward, backward raises a `RuntimeError`, as it does for `x * x`. This holds
+#   for every write that `x._version` counts.
+# - If the *result* is overwritten, backward works all the same.
 #
-# The given class gets the gradients right as long as nothing is overwritten. After a write it silently gives a
-# gradient that belongs to the new values.
+# For example, `x = [-1., 2.]` gives `[1., 4.]`, and the gradient of the sum is `[-2., 4.]`.
+#
+# The given class is right as long as nothing is overwritten. After a write to `x`, its gradient is silently that of the
+# new values.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -148,8 +152,7 @@ y.sum().backward()
 #
 # <details><summary>Hint 3</summary>
 #
-# Use `ctx.save_for_backward(...)` in `forward`, and take the tensor out of `ctx.saved_tensors`, a tuple, in
-# `backward`.
+# `ctx.save_for_backward(...)` in `forward` is one half. The class `Exp` above shows the other half.
 #
 # </details>
 
@@ -273,20 +276,18 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # %% [markdown]
 # ## q2 · An in-place operation of your own: mark_dirty
 #
-# Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by the
-# Python float `k` and returns `x` itself. Layers write in place to save memory.
+# Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by the float `k`,
+# and returns `x` itself. `x` is a computed tensor, and no view.
 #
-# - `x` is a computed tensor (no leaf that requires grad, and no view), float32 or float64, of any shape. `k` is any
-#   finite float, also a negative one, 0 or 1.
-# - Afterwards `x` is the same object in the same memory. It holds the new values, and what comes back is `x`.
-# - The gradient is right, whether you go on with the result or with the old name `x`. `Scale_` may be applied
-#   several times, with other numbers `k`, before backward.
-# - A loss that was computed from the *old* values of `x` and needs them, such as `(x ** 2).sum()`, raises
-#   autograd's `RuntimeError` about an overwritten value when it goes back. (With `k = 1` it may raise or not.)
-# - The gradient that arrives in `backward` is not overwritten. Other branches may hold the same tensor.
+# - Afterwards `x` is the same object in the same memory, and holds the new values.
+# - The gradient is right, whether you go on with the result or with the old name `x`, also after several calls with
+#   different numbers `k`.
+# - A loss from before the call that needs the *old* values of `x`, such as `(x ** 2).sum()`, raises autograd's
+#   `RuntimeError` about an overwritten value when it goes back. (With `k = 1` it may raise or not.)
 #
-# The given class changes the memory, but autograd does not know. If you go on with `x`, the gradient lacks the
-# factor `k`.
+# For example, `x = [1., 2.]` and `k = 3.` make `x = [3., 6.]`, and the gradient through `x` has the factor 3.
+#
+# The given class does not tell autograd: through `x`, the factor `k` is missing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -303,7 +304,7 @@ print(x.grad_fn.name(), y.grad_fn.name())
 #
 # <details><summary>Hint 3</summary>
 #
-# Call `ctx.mark_dirty(...)` in `forward`, with the tensor that you write to and return.
+# The section above names the method. Give it the tensor that you write to and return.
 #
 # </details>
 
@@ -396,21 +397,17 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 # %% [markdown]
 # ## q3 · Gradient penalty
 #
-# The training of a GAN gets more stable if the slope of the critic `D` is about 1. The *gradient penalty* (WGAN-GP)
-# pulls the slope there. Write `penalty(D, x)`. It returns the mean over the samples of `(norm - 1) ** 2`,
-# where `norm` is the Euclidean norm of the gradient of `D`'s output with respect to this sample.
+# The critic `D` of a GAN should have a slope of about 1. Write the *gradient penalty*, `penalty(D, x)`. It returns the
+# mean over the samples of `(norm - 1) ** 2`, where `norm` is the Euclidean norm of the gradient of `D`'s output with
+# respect to this sample.
 #
-# - `x` is plain data, float32 or float64 like the parameters of `D`. `x[i]` is sample `i`: a vector, or an image
-#   of shape `(channels, height, width)`. The norm of a sample is taken over all its entries. It is never 0.
-# - `D` is a module that makes an output of shape `(n, 1)` of `n` samples. The output of a sample does not depend
-#   on the other samples, and is the same in each call.
-# - The result is a tensor without dimensions. `backward()` gives the parameters of `D` the gradient of the
-#   penalty.
-# - The call itself touches nothing: no `.grad`, no mode, no value of `D`; and `x` stays plain data, the same
-#   values without `requires_grad`.
+# - `x[i]` is sample `i`, a vector or an image. Its norm is taken over all its entries, and is at least 0.00001.
+# - The output of a sample does not depend on the others, and is the same in each call.
+# - `backward()` of the result gives `D`'s parameters the gradient of the penalty. The call itself fills no `.grad`.
 #
-# The given function returns the right number, but its `backward()` raises "element 0 of tensors does not
-# require grad".
+# For example, if `D` is linear with the weights `(3, 4)`, each norm is 5 and the penalty 16.
+#
+# The given function returns the right number, but its `backward()` raises an error.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -427,7 +424,7 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 #
 # <details><summary>Hint 3</summary>
 #
-# Give `torch.autograd.grad` the argument `create_graph=True`.
+# Two options of `torch.autograd.grad` look alike. The cells above show what each of them keeps, and what it records.
 #
 # </details>
 
@@ -436,7 +433,6 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 def penalty(D, x):
     """Return the gradient penalty of the critic D at the samples x.
 
-    D: a module that makes (n, 1) of x; x: (n, features) or (n, channels, height, width), plain data.
     Returns a tensor without dimensions that can go back to the parameters of D.
     """
     # BEGIN SOLUTION
@@ -528,17 +524,17 @@ print(v.grad.tolist(), incoming.tolist())
 # %% [markdown]
 # ## q4 · A hook that clips
 #
-# Write `clip_grad_hook(t, limit)`. It puts a hook on `t`, so that each entry of the gradient that goes back
-# *through `t`* is limited to the range from `-limit` to `limit`. It returns the handle. Use it when a single layer
-# makes gradients explode: `clip_grad_norm_` would shrink all gradients.
+# Write `clip_grad_hook(t, limit)`. It puts a hook on the computed tensor `t`, and returns its handle. In every backward,
+# each entry of the gradient that goes back *through `t`* is limited to the range from `-limit` to `limit`.
 #
-# - `t` is a computed tensor that requires grad, float32 or float64. Its value and its history stay as they are, and
-#   nobody overwrites it later. `limit` is a positive float.
 # - If `t` is used several times, the *sum* of what arrives is limited.
-# - Nothing else is limited. No other tensor gets another gradient than before, not even another result of the
-#   operation that made `t` (`torch.var_mean` has two results). The gradient tensor that arrives is not overwritten.
-# - Other hooks on `t` stay.
-# - After `handle.remove()` the gradient goes through `t` unchanged.
+# - No other tensor gets another gradient than before, not even another result of the operation that made `t`
+#   (`torch.var_mean` has two results).
+# - Other hooks on `t` stay, also those of an earlier call.
+# - After `handle.remove()` the gradient goes through `t` as before the call.
+# - Nobody overwrites `t`.
+#
+# For example, with the limit 2 the gradient `[5., -7., 0.5]` becomes `[2., -2., 0.5]` behind `t`.
 #
 # The given function clips what goes back through `t`, and more.
 #
@@ -556,8 +552,8 @@ print(v.grad.tolist(), incoming.tolist())
 #
 # <details><summary>Hint 3</summary>
 #
-# `clamp` without an underscore makes a new tensor. Return it from the hook, and return the handle from the
-# function.
+# The hook makes a new tensor and returns it. Which operation is the one in the given hook, but out of place? And what
+# does `register_hook` return?
 #
 # </details>
 
@@ -566,7 +562,6 @@ print(v.grad.tolist(), incoming.tolist())
 def clip_grad_hook(t, limit):
     """Limit each entry of the gradient that goes back through t to [-limit, limit].
 
-    t: a computed float tensor that requires grad; limit: a float above 0.
     Returns the handle of the hook, which has a method remove().
     """
     # BEGIN SOLUTION
@@ -639,19 +634,19 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 # %% [markdown]
 # ## q5 · Gradient reversal
 #
-# Domain-adversarial training looks for features from which a second head *cannot* tell the domain. The trick is a
-# layer that changes nothing on the way forward, and reverses the gradient on the way back. Write `grad_reverse(x, lam)`.
+# Domain-adversarial training needs a layer that changes nothing on the way forward, and reverses the gradient on the
+# way back. Write `grad_reverse(x, lam)`.
 #
-# - It returns a tensor with the values, shape and dtype of `x` (up to rounding). It may share the memory of `x`.
-# - The gradient that goes back through the result to `x` is multiplied by `-lam`. If you go back a second time, it
-#   is so again.
-# - All other uses of `x`, before and after the call, get their usual gradient. The gradient of a `y` that was made
-#   by another call, with another `lam`, is multiplied by its own.
-# - `x` is a leaf or a computed tensor that requires grad, float32 or float64, with finite values. The call leaves `x`
-#   as it is, and no hook on it. The gradient tensor that arrives is not overwritten.
-# - `lam` is a float from 0 to 10. With 0 the gradient of `x` is 0, or there is none.
+# - It returns a tensor with the values of `x` (up to rounding). It may share the memory of `x`.
+# - The gradient that goes back through the result to `x` is multiplied by `-lam`, also when you go back a second time.
+#   With `lam = 0` it is 0, or there is none.
+# - All other uses of `x`, before and after the call, get their usual gradient. Another call has its own `lam`.
+# - No hook stays on `x`.
+# - `100 * x` does not overflow.
 #
-# The given function puts a hook on `x`, and so it reverses the gradient of every other use of `x` as well.
+# For example, with `lam = 0.5` the gradient `[3., 4.]` becomes `[-1.5, -2.]`.
+#
+# The given function reverses the gradient of every other use of `x`, too.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -676,10 +671,7 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 
 # %% tags=["question q5"]
 def grad_reverse(x, lam):
-    """Return x, and multiply the gradient that goes back through the result by -lam.
-
-    x: a float tensor of any shape that requires grad; lam: a float from 0 to 10.
-    """
+    """Return x, and multiply the gradient that goes back through the result by -lam."""
 
     # BEGIN SOLUTION
     class Reverse(torch.autograd.Function):
@@ -755,20 +747,18 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 # %% [markdown]
 # ## q6 · One step of MAML
 #
-# Write `maml_grad(w, task_loss, query_loss, lr)`. Let `fast = w - lr * g`, where `g` is the gradient of
-# `task_loss(w)` with respect to `w`. Return the gradient of `query_loss(fast)` with respect to `w`, a tensor in the
-# shape of `w`, with a history or without. It counts that `g` depends on `w`, too (second order).
+# Write `maml_grad(w, task_loss, query_loss, lr)`. Let `fast = w - lr * g`, where `g` is the gradient of `task_loss(w)`
+# with respect to `w`. Return the gradient of `query_loss(fast)` with respect to `w`. It counts that `g` depends on `w`,
+# too. It may have a history or none.
 #
-# - `w` is a leaf that requires grad, of any shape, float32 or float64. `task_loss` and `query_loss` are functions
-#   that take a tensor like `w` and return a tensor without dimensions. The gradient of each depends on its argument:
-#   neither is linear. They compute with torch's operations, may be called as often as you like, and may use other
-#   tensors that require grad. `lr` is a float, 0 or more.
-# - Nothing is written to `w`, not even for a moment: a loss that was computed from `w` before the call and needs its
-#   values still goes back.
-# - All `.grad` stay what they were: that of `w`, and those of the tensors which the two losses use.
+# - The losses return a tensor without dimensions. Neither is linear. They compute with torch's operations, may use other
+#   tensors that require grad, and may be called as often as you like.
+# - Nothing is written to `w`, not even for a moment: a loss from before the call still goes back.
+# - All `.grad` stay what they were, also those of tensors that the losses use.
 #
-# The given function updates `w` in place under `no_grad()`. It restores the values, but it has forgotten how `fast`
-# depends on `w`.
+# For example, `w = [2.]` with the losses `v ** 3` and `v ** 2 / 2` and `lr = 0.1` gives `[-0.16]`.
+#
+# The given function forgets how `fast` depends on `w`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -786,8 +776,8 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 #
 # <details><summary>Hint 3</summary>
 #
-# Two calls of `torch.autograd.grad`: the first of `task_loss(w)`, with `create_graph=True`; the second of
-# `query_loss(fast)`. Both with respect to `w`.
+# Two gradients with respect to `w`: that of `task_loss(w)`, and that of `query_loss(fast)`. Which of the two do you
+# differentiate again? The picture above shows the ways that lead from `fast` back to `w`.
 #
 # </details>
 
@@ -796,7 +786,6 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 def maml_grad(w, task_loss, query_loss, lr):
     """Return the gradient of query_loss after a step on task_loss, with respect to w before the step.
 
-    w: a leaf that requires grad; task_loss, query_loss: functions of a tensor like w; lr: a float.
     Returns a tensor in the shape of w.
     """
     # BEGIN SOLUTION
@@ -884,18 +873,14 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips the gradient of every sample by itself. Influence functions ask which sample taught the
-# model what. Both need the gradients *before* they are added. Write `per_sample_grads(model, X, Y)`. It returns a
-# dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
+# Differential privacy clips the gradient of every sample *before* they are added. Write `per_sample_grads(model, X, Y)`.
+# It returns a dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
 # `(N, *parameter.shape)`, with a history or without. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
 #
-# - `X` has the shape `(N, inputs)` and `Y` the shape `(N, outputs)`, with `N` at least 1. Both are plain data. All is
-#   float32 or all is float64.
-# - `model` takes a single sample of shape `(inputs,)` as well as a batch. All its parameters require grad and take
-#   part. Two modules of it may share a parameter: such a parameter has one entry, under the name that
-#   `named_parameters()` gives it, and its gradient counts both places. No module has two names. The model gives the
-#   same output for the same input, and no `if` in it looks at values.
-# - The `.grad` of every parameter is `None` before the call and after it. Nothing else of `model`, `X` or `Y` changes.
+# - All parameters require grad and take part. A parameter that two modules share has one entry, whose gradient counts
+#   both places. No module has two names.
+# - The model gives the same output for the same input, and no `if` in it looks at values.
+# - The `.grad` of every parameter is `None` before the call and after it.
 #
 # The given function returns `N` times the same tensor, and leaves gradients behind.
 #
@@ -914,8 +899,8 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 #
 # <details><summary>Hint 3</summary>
 #
-# In the loop: `torch.autograd.grad(loss, list(model.parameters()))`. Or without a loop: `vmap` of `grad` of a function
-# with `functional_call` in it, with `in_dims=(None, 0, 0)`.
+# Which function of torch returns gradients and touches no `.grad`? Call it once for each sample. Or let `torch.func` do
+# without a loop, as in the cell with `squared_sum`: there `w` stands where your parameters stand.
 #
 # </details>
 
@@ -924,7 +909,6 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 def per_sample_grads(model, X, Y):
     """Return the gradient of the mean squared error of every sample by itself.
 
-    model: a module that takes (inputs,); X: (N, inputs); Y: (N, outputs).
     Returns {name: tensor of shape (N, *parameter.shape)}.
     """
     # BEGIN SOLUTION
@@ -997,19 +981,18 @@ xray(dot=(g * v).sum(), g=g, x=x)
 # %% [markdown]
 # ## q8 · Hessian-vector product
 #
-# Write `hvp(f, x, v)`. It returns `H v`, where `H` is the matrix of the second derivatives of `f` at `x`. Newton methods
-# and measures of sharpness need it, for an `x` so large that `H` does not fit into memory. So do not build `H`.
-# (The checks use a small `x` and cannot see whether you do.)
+# Write `hvp(f, x, v)`. It returns `H v`, in the shape of `x`, where `H` is the matrix of the second derivatives of `f`
+# at `x`. Newton methods need it for an `x` so large that `H` does not fit into memory, so do not build `H`.
 #
-# - `x` is a leaf that requires grad, of any shape with at least one dimension, float32 or float64. `v` is plain data of
-#   the same shape and dtype. The result has this shape and dtype, too.
-# - `f` is a function that takes a tensor like `x` and returns a tensor without dimensions. It computes with torch's
-#   operations, may be called as often as you like, and may use other tensors, which are plain data. Its gradient depends on
-#   its argument. The product is exact up to rounding: differences of gradients are not good enough.
-# - The result is plain data: it does not require grad.
-# - `x`, `v` and all `.grad` stay as they are.
+# - `x` has at least one dimension.
+# - `f` returns a tensor without dimensions. Its gradient depends on its argument. It computes with torch's operations,
+#   may be called as often as you like, and may use other tensors, which are plain data.
+# - The product is exact up to rounding. Differences of gradients are not good enough.
+# - The result does not require grad.
 #
-# The given function raises in the second gradient.
+# For example, `f = x[0] ** 2 * x[1]` at `x = [1., 2.]` with `v = [1., 0.]` gives `[4., 2.]`.
+#
+# The given function raises an error in the second gradient.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -1025,7 +1008,8 @@ xray(dot=(g * v).sum(), g=g, x=x)
 #
 # <details><summary>Hint 3</summary>
 #
-# `create_graph=True` in the first call of `torch.autograd.grad`, and in no other.
+# You go back twice: from `f(x)`, and from `g`. Which of the two passes back has to be recorded, and which option of
+# `torch.autograd.grad` did the given function take for it?
 #
 # </details>
 
@@ -1034,7 +1018,6 @@ xray(dot=(g * v).sum(), g=g, x=x)
 def hvp(f, x, v):
     """Return the product of the Hessian of f at x with v, without building the Hessian.
 
-    f: a function of a tensor like x; x: a leaf that requires grad; v: plain data in the shape of x.
     Returns plain data in the shape of x.
     """
     # BEGIN SOLUTION

@@ -1,148 +1,131 @@
 """The hidden checks of 08_functions_and_hooks: promises that operations, hooks and gradients have to keep."""
 
-from inside import MixedModel, fill_grads, sizes, with_gaps
+from inside import sizes
 
 from grader import (
+    assert_backward,
     assert_close,
-    assert_gradients,
+    assert_every_case,
+    assert_kept,
+    assert_ordinary,
     assert_returned,
-    assert_runs,
     assert_untouched,
-    blaming_changes,
+    assert_values,
     cases,
+    contract,
+    data,
     is_close,
+    network,
+    number,
+    own,
     picture,
     points,
     probe,
-    raised,
+    target,
+    tensor,
 )
-from grader.inside import F, attempt, gradients, graph, inside, math, nn, snap, torch, untouched, vjp
-
-
-@inside
-def number(low, high):
-    """A number from low to high that lies between two neighbours of float32."""
-    one = low + (high - low) * torch.rand(())
-    two = torch.nextafter(one, torch.tensor(math.inf))
-    return 0.6 * one.item() + 0.4 * two.item()
-
+from grader.inside import F, attempt, gradients, graph, inside, math, nn, torch, untouched
 
 # --- q1: Square
 
-
-@inside
-def numbers():
-    """Numbers of either sign, large, small and 0: a vector, a float64 matrix with gaps, a single number.
-
-    With each comes what goes back. Everything is drawn before the first call: a class is not reseeded.
-    """
-    n, m, k = sizes(3)
-    vector, matrix = torch.randn(n + 3), torch.randn(m, k).double()
-    vector[0], vector[1], vector[2] = -300.0, 0.0, 0.3
-    inputs = {
-        "Where x is a vector": vector.requires_grad_(),
-        "Where x is a float64 matrix that is not contiguous": with_gaps(matrix).requires_grad_(),
-        "Where x is a single number": (-torch.rand(()) - 0.5).requires_grad_(),
-    }
-    return {name: (x, torch.randn_like(x).requires_grad_()) for name, x in inputs.items()}
-
-
-@probe(cases=numbers)
-def squared(student, x, slope):
-    """Squares, their gradients, and the gradients of these."""
-    with untouched(x=x, incoming=slope) as kept:
-        y = student.Square.apply(x)
-        first = gradients(y, x=x)
-        again = gradients(
-            lambda: torch.autograd.grad(y, x, slope, create_graph=True)[0],
-            {"the gradient that came in": slope},
-            x=x,
-        )
-    return {"kept": kept, "y": snap(y), "first": first, "second": again}
+SHAPES = ("n m", "n", "1", "")
 
 
 @inside
-def written_to():
-    """Leaves and ways to write to x before backward; nothing is written in the last two."""
-    n, m = sizes(2)
-    ways = {
-        "Where x was set to 0 through x.detach()": "detach",
-        "Where a row of x was overwritten": "row",
-        "Where x is a leaf, and was doubled under no_grad()": "leaf",
-        "Where x was given the very values that it had": "same",
-        "Where only the result was overwritten": "result",
-        "Where nothing was overwritten": "nothing",
-    }
-    return {name: (torch.randn(n, m, requires_grad=True), way) for name, way in ways.items()}
+def of_x(function, world):
+    """What a Function makes of x, whatever else its class may call apply."""
+    return torch.autograd.Function.apply.__func__(function, world["x"])
 
 
-@probe(cases=written_to)
-def overwritten(student, leaf, way):
-    """What backward says after a write between the forward and the backward pass."""
-    x = leaf if way == "leaf" else leaf * 1
-    y = student.Square.apply(x)
+@inside
+def as_it_is(world, kind):
+    """A kind itself, for what happens later."""
+    return kind("kind")
+
+
+@inside
+def either_sign(*shape):
+    """Numbers of which every other is negative, beginning with the first."""
+    x = torch.rand(shape, dtype=torch.float64) + 0.3
+    x.view(-1)[::2] *= -1
+    return x
+
+
+@inside
+def after_a_write(world, y):
+    """The recorded gradient and its own gradients; then something is written, and the result goes back."""
+    x, slope, write = (world[name] for name in ("x", "the gradient that came in", "a later write"))
+    leaf = world.starts.get("x", x)
+    second = gradients(
+        lambda: torch.autograd.grad(y, x, slope, create_graph=True)[0],
+        {"the gradient that came in": slope},
+        x=leaf,
+    )
     with torch.no_grad():
-        if way == "detach":
+        if write == "zeros":
             x.detach().zero_()
-        elif way == "row":
-            x[-1] = 7.0
-        elif way == "leaf":
-            x.mul_(2)
-        elif way == "same":
+        elif write == "one entry":
+            (x[-1] if x.dim() else x).fill_(7.0)
+        elif write == "same values":
             x.copy_(x.clone())
-        elif way == "result":
+        else:
             y.zero_()
-    return {"back": attempt(vjp, y, leaf)}
+    return {"the recorded gradient": second, "the result, after a later write,": gradients(y, x=leaf)}
 
 
-def assert_goes_back(case, told):
-    """Nothing was overwritten that backward needs, and the gradient is right."""
-    back, right = case["back"]
-    assert_runs(back, f"{told} and backward fails")
-    assert_close(back, right, f"{told} and the gradient is wrong.")
-
-
-@points(1)
-def test_gradient_of_the_square(squared, overwritten):
-    """The values are x * x, and the gradient is theirs; x stays as it is, and the result is not needed."""
-    for case in cases(squared):
-        assert_close(*case["y"], "The values are not x * x.")
-        with blaming_changes(case.seen["kept"]):
-            why = {"wrong": "\n\nBy what does your backward multiply the gradient that came in?"}
-            assert_gradients(*case["first"], of="the result", because=why)
-        assert_untouched(case.seen["kept"])
-    for case in cases(overwritten):
-        if case.name == "Where only the result was overwritten":
-            assert_goes_back(case, "The values of x are all there,")
+square = contract(
+    "Square",
+    {
+        "x": tensor(*SHAPES, values=[either_sign, "zeros", "far"], roles=["computed", "leaf"]),
+        "the gradient that came in": tensor("=x", roles=["leaf"], layouts=["contiguous"], grads=["none"]),
+        "a later write": own(
+            as_it_is,
+            kind=["zeros", "one entry", "same values", "result"],
+            words={
+                "one entry": "changes the last entry of x",
+                "same values": "gives x the very values that it has",
+                "result": "changes only the result",
+            },
+        ),
+    },
+    name="square",
+    given=["x"],
+    call=of_x,
+    modes=["on"],
+    turns=["first", "other", "moved"],
+    cover=["x.shape", "x.values", "x.role", "a later write.kind"],
+    use=after_a_write,
+    result="The values are not x * x.",
+    because={"wrong": "\n\nBy what does your backward multiply the gradient that came in?"},
+    used={
+        "the recorded gradient": {
+            "not connected": "\n\nDoes autograd record what backward computes? Have its tensors a history?",
+            "wrong": "\n\nIs the first gradient right? Then which part of backward does autograd not see?",
+        },
+        "the result, after a later write,": "Backward raised nothing, though x had been written to.\n\n"
+        "Where is x kept meanwhile? Who compares its version?",
+    },
+    all_digits=True,
+)
 
 
 @points(3)
-def test_overwritten_input_is_noticed(overwritten):
-    """If x is overwritten between forward and backward, backward raises a RuntimeError."""
-    hint = "Where is x kept meanwhile? Who compares its version?"
-    for case in cases(overwritten):
-        back = case.seen["back"]
-        if case.name == "Where nothing was overwritten":
-            assert_runs(back, "Backward fails all the same")
-        elif case.name != "Where only the result was overwritten":
-            silent = "Backward raised nothing"
-            assert back is not None, f"{silent}.\n\n{hint}"
-            assert raised(back, BaseException), (
-                f"{silent}, and a gradient arrived, though x had been written to.\n\n{hint}"
-            )
-            if not raised(back, RuntimeError):
-                assert_runs(back, "Backward stopped, but not with a RuntimeError")
+def test_square_with_ordinary_inputs(square):
+    """With ordinary inputs all is right: values, both gradients, and the error after a write to x."""
+    assert_ordinary(square)
 
 
 @points(1)
-def test_second_derivative(squared):
-    """The gradient can be differentiated again."""
-    hint = "\n\nDoes autograd record what your backward computes, and have the tensors in it a history?"
-    wrong = "\n\nIs the first gradient right? Then which part of your backward does autograd not see?"
-    for case in cases(squared):
-        why = {"not connected": hint, "no history": hint, "wrong": wrong}
-        with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["second"], of="the recorded gradient", because=why)
+def test_values_of_the_square(square):
+    """The values are x * x, in memory of their own, and x stays as it is."""
+    assert_values(square)
+    assert_kept(square)
+
+
+@points(1)
+def test_gradients_and_writes(square):
+    """Both gradients are right, and backward raises an error after a write to x, and after no other."""
+    assert_backward(square)
 
 
 @picture
@@ -157,121 +140,84 @@ def square_and_its_gradient(student):
 
 
 @inside
-def scalings():
-    """A leaf, the leaf of another branch, what goes back, and numbers to scale by, one after the other.
-
-    Each leaf has an entry that is 0.
-    """
-    n, m, k = sizes(3)
-    some = [number(1.5, 2.5), number(-1.5, -0.5), number(2, 3)]
-
-    def scaling(shape, dtype, factors):
-        a, b = torch.randn(2, *shape, dtype=dtype).unbind()
-        a.flatten()[0] = 0.0
-        return (
-            a.clone().requires_grad_(),
-            b.clone().requires_grad_(),
-            torch.randn(shape, dtype=dtype),
-            factors,
-        )
-
-    return {
-        "Scaled once": scaling((n,), torch.float32, some[:1]),
-        "Scaled by a negative number (float64)": scaling((m, k), torch.float64, some[1:2]),
-        "Scaled by three numbers, one after the other": scaling((k, n), torch.float64, some),
-        "Scaled by 0": scaling((m,), torch.float32, [0.0]),
-        "Scaled by 1": scaling((k,), torch.float32, [1.0]),
-    }
+def one_number_or_more(world, kind):
+    """The numbers of the calls that are made one after the other."""
+    return [1.7, -0.4, 2.3] if kind("value") == "three" else [kind("value")]
 
 
 @inside
-def scaled_by(student, x, factors):
-    """What the last call returns."""
-    for factor in factors:
-        y = student.Scale_.apply(x, factor)
-    return y
+def of_x_and_k(function, world):
+    """What the last call of a Function returns."""
+    for k in world["k"]:
+        result = torch.autograd.Function.apply.__func__(function, world["x"], k)
+    return result
 
 
-@probe(cases=scalings)
-def scaled(student, a, b, incoming, factors):
-    """A computed tensor before and after, and the gradients through its old name and through the result."""
-    x = 2 * a
-    before = snap(x)
-    y = scaled_by(student, x, factors)
-    found = {"before": before, "x": snap(x), "y": snap(y)}
-    found["through x"] = gradients(lambda: 3 * x, a=a)
-    found["through y"] = gradients(lambda: 3 * y, a=a)
-    found["beside another branch"] = gradients(lambda: y + b, {"a": a, "the other branch": b})
-    with untouched(**{"incoming gradient": incoming}) as kept:
-        attempt(torch.autograd.grad, y, a, incoming, retain_graph=True)
-    return {**found, "kept": kept}
+@inside
+def by_its_old_name(world, y):
+    """Whether x came back, and the gradient of what is computed from x afterwards."""
+    of = "3 * x, computed after the call,"
+    return {"x itself": y is world["x"], of: gradients(lambda: 3 * world["x"], x=world.starts["x"])}
 
 
-@probe(cases=scalings)
-def scaled_after_use(student, a, b, incoming, factors):
-    """What becomes of a loss that needs the old values."""
-    x = 2 * a
-    loss = (x**2).sum()
-    before = snap(x)
-    scaled_by(student, x, factors)
-    return {"before": before, "x": snap(x), "loss": attempt(vjp, loss, a)}
+THROUGH_X = "\n\nWhat is x.grad_fn after the call, and by what does its backward multiply?"
+
+scale = contract(
+    "Scale_",
+    {
+        "x": tensor(
+            *SHAPES,
+            values=["normal", "zeros"],
+            roles=["computed"],
+            layouts=["contiguous", "transposed", "gaps"],
+            waiting=True,
+        ),
+        "k": own(
+            one_number_or_more,
+            value=[1.7, -0.6, 0.0, 1.0, "three"],
+            words={"three": "is another number in each of three calls"},
+            says="a finite float, also a negative number, 0 or 1",
+        ),
+    },
+    name="scale",
+    call=of_x_and_k,
+    modes=["on"],
+    turns=["first", "other", "same"],
+    never=[{"x.waiting": "waits", "k.value": 1.0}],
+    cover=["x.values", "x.waiting", "k.value"],
+    use=by_its_old_name,
+    result="What came back does not hold the old values of x times k.",
+    because={"wrong": "\n\nThrough which calls does the gradient go, and by what does each multiply it?"},
+    becomes={"x:value": "x does not hold its old values times k.\n\nTo which tensor is the product written?"},
+    used={
+        "x itself": "Another object than x came back. Autograd makes a new object if it does not know that x "
+        "was changed, and so does every operation that is out of place.",
+        "3 * x, computed after the call,": dict.fromkeys(["wrong", "not connected", "no history"], THROUGH_X),
+    },
+    waiting="A loss of the old values of x went back without an error, and its gradient belongs to no values."
+    "\n\nDoes x._version move when you write?",
+    kept="Which tensors do forward and backward write to, and who else holds them?",
+    all_digits=True,
+)
 
 
-@points(2)
-def test_x_is_scaled_in_place(scaled):
+@points(3)
+def test_scale_with_ordinary_inputs(scale):
+    """With ordinary inputs all is right: the new values, the object, and the gradient by both names."""
+    assert_ordinary(scale)
+
+
+@points(1)
+def test_x_is_scaled_in_place(scale):
     """The new values stand in the old memory of x, and x itself comes back."""
-    for case in cases(scaled):
-        before, x, y = (case.seen[name] for name in ("before", "x", "y"))
-        unchanged = x.value == before.value and not is_close(*case["x"])
-        assert not unchanged, "x still holds its old values: the product is somewhere else."
-        assert_close(*case["x"], "x does not hold its old values times k.", all_digits=True)
-        assert x.storage == before.storage, "x lives in other memory than before."
-        assert_returned(y, "apply returned None.")
-        assert y.identity == x.identity, (
-            "Another object than x came back. Autograd makes a new object if it does not know that x was "
-            "changed, and so does every operation that is out of place."
-        )
+    assert_values(scale)
+    assert_kept(scale)
 
 
 @points(2)
-def test_gradient_through_x(scaled):
-    """If you go on with x, its gradient has the factor k."""
-    hint = "\n\nWhat is x.grad_fn after the call, and by what does its backward multiply?"
-    for case in cases(scaled):
-        told = {"wrong": hint, "not connected": hint, "no history": hint}
-        assert_gradients(*case["through x"], of="3 * x, computed after the call,", because=told)
-
-
-@points(1)
-def test_gradient_through_the_result(scaled):
-    """The gradient through the result is right, and the gradient that arrives is not overwritten."""
-    hint = "Which tensors does your backward write to? Does another branch hold them, too?"
-    why = {
-        "wrong": "\n\nThrough how many of the calls does the gradient go, and by what does each multiply it?"
-    }
-    of = "3 * y, computed from the result,"
-    for case in cases(scaled):
-        with blaming_changes(case.seen["kept"]):
-            assert_gradients(*case["through y"], of=of, because=why, all_digits=True)
-        assert_untouched(case.seen["kept"], hint=hint)
-        beside = case["beside another branch"]
-        assert_gradients(*beside, of="the sum y + b", because={"wrong": f"\n\n{hint}"})
-
-
-@points(1)
-def test_stale_use_is_noticed(scaled_after_use):
-    """A loss of the old values refuses to go back."""
-    for case in cases(scaled_after_use):
-        if case.name == "Scaled by 1":
-            continue  # the old values are the new ones
-        before, x, loss = (case.seen[name] for name in ("before", "x", "loss"))
-        assert x.value != before.value, "x still holds its old values: no loss of these is out of date."
-        assert raised(loss, BaseException), (
-            "A loss of the old values went back without an error, and its gradient belongs to no values."
-            "\n\nDoes x._version move when you write?"
-        )
-        if not raised(loss, RuntimeError, "modified by an inplace"):
-            assert_runs(loss, "A loss of the old values was stopped, but not by autograd's error about them")
+def test_gradients_of_new_and_old_values(scale):
+    """The gradient is right through x and through the result, and a loss of the old values is stopped."""
+    assert_backward(scale)
 
 
 @picture
@@ -287,71 +233,76 @@ def x_after_the_call(student):
 
 
 @inside
-def critics():
-    """Critics of every part with filled gradients, and samples: vectors, and images in float64."""
-    n, m, features = sizes(3)
-    height, width = sizes(2)
-    vectors, images = MixedModel(features, 1), MixedModel(2 * height * width, 1)
-    deep = nn.Sequential(nn.Flatten(), images, nn.Linear(1, 1)).double()
-    nn.init.constant_(deep[2].weight, 3.0)
-    for critic in (vectors, deep):
-        fill_grads(list(critic.parameters()))
-    return {
-        "With vectors": (vectors, 2 * torch.randn(n, features)),
-        "With images in float64": (deep, torch.randn(m, 2, height, width).double()),
-        "With a single sample": (MixedModel(features, 1), torch.randn(1, features)),
-    }
+class OfImages(nn.Module):
+    """A critic of images: what another gives for each row of pixels, weighted and added."""
+
+    def __init__(self, of_rows, channels, height):
+        super().__init__()
+        self.of_rows, self.training = of_rows, of_rows.training
+        self.share = torch.tensor([1, -2, 3, 4, -5, 6]).view(height, channels, 1)
+
+    def forward(self, x):
+        return (self.of_rows(x.transpose(1, 2)) * self.share / 4).sum((1, 2))
 
 
 @inside
-def sample_by_sample(D, x):
-    """The penalty of each sample by itself, and their mean."""
-    total = 0
-    for sample in x:
-        leaf = sample.detach().clone()[None].requires_grad_()
-        (slope,) = torch.autograd.grad(D(leaf).sum(), leaf, create_graph=True)
-        total = total + (slope.pow(2).sum().sqrt() - 1) ** 2
-    return total / len(x)
+def of_vectors_or_images(function, world):
+    """The penalty of D, or of a critic of images with D in it."""
+    D, x = world["D"], world["x"]
+    return function(OfImages(D, *x.shape[1:3]) if x.dim() == 4 else D, x)
 
 
-@probe(cases=critics, oracle=sample_by_sample)
-def penalised(student, D, x):
-    """The penalty, the gradients of the critic, and what else the call changed."""
-    with untouched(D=D, x=x) as kept:
-        value = student.penalty(D, x)
-    return {"kept": kept, "value": snap(value), "gradients": gradients(value, D=D)}
-
-
-@points(1)
-def test_value_of_the_penalty(penalised):
-    """The value is the mean of (norm - 1) ** 2 over the samples.
-
-    What do you differentiate, over which dimensions are norm and mean taken, and what counts below 1?
-    """
-    for case in cases(penalised):
-        with blaming_changes(case.seen["kept"], but=["*:grad"]):
-            told = "The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each."
-            assert_close(*case["value"], told)
+penalty = contract(
+    "penalty",
+    {
+        "x": data("n in", "1 in", "n 1", "n 2 3 in", says="(n, features) or (n, channels, height, width)"),
+        "D": network(
+            "*x",
+            width=["one column"],
+            rows=["each"],
+            frozen=["no", "one frozen"],
+            inside=["louder", "norm"],
+            numbers=["small", "large", "even"],
+            grads=["none", "filled"],
+            gives=["new"],
+            hooks=["no"],
+            says="makes (n, 1) of x",
+        ),
+    },
+    given=["D", "x"],
+    call=of_vectors_or_images,
+    modes=["on"],
+    turns=["first", "other", "moved"],
+    cover=["x.shape", "all.dtype", "D.numbers"],
+    result="The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each.\n\n"
+    "What do you differentiate, over which dimensions are norm and mean taken, and what counts below 1?",
+    because={
+        "no history": "\n\nHas the tensor a history whose norm you take? Print its grad_fn.",
+        "not connected": "So the inner gradient is a leaf or a constant for autograd.\n\nPrint its grad_fn.",
+    },
+    kept="Which call of yours fills .grad, or changes a mode or the caller's x?",
+    of="the penalty",
+    all_digits=True,
+)
 
 
 @points(3)
-def test_gradient_of_the_penalty(penalised):
-    """The parameters of D get the gradient of the penalty."""
-    constant = "\n\nHas the tensor a history whose norm you take? Print its grad_fn."
-    leaf = "So the inner gradient is a leaf or a constant for autograd.\n\nWhat is its grad_fn?"
-    why = {"no history": constant, "not connected": leaf}
-    for case in cases(penalised):
-        with blaming_changes(case.seen["kept"], but=["*:grad"]):
-            assert_gradients(*case["gradients"], of="the penalty", because=why)
+def test_penalty_with_ordinary_inputs(penalty):
+    """With ordinary inputs all is right."""
+    assert_ordinary(penalty)
 
 
 @points(1)
-def test_call_touches_nothing(penalised):
+def test_value_and_gradient_of_the_penalty(penalty):
+    """The value is the mean of (norm - 1) ** 2 over the samples, and D gets its gradient."""
+    assert_values(penalty)
+    assert_backward(penalty)
+
+
+@points(1)
+def test_call_touches_nothing(penalty):
     """The call leaves D, every .grad and x as they were."""
-    hint = "Which call of yours fills .grad, or changes the caller's x?"
-    for case in cases(penalised):
-        assert_returned(case.seen["value"], "The call returned None.")
-        assert_untouched(case.seen["kept"], hint=hint)
+    assert_kept(penalty)
 
 
 @picture
@@ -365,201 +316,194 @@ def penalty_of_a_small_critic(student):
 
 
 @inside
-def incoming_gradients():
-    """Leaves with what comes back: far above and below the limit, just inside it, small, and 0.
-
-    The second comes back by another use of t. In two entries only the sum is inside the limit, and in a
-    third only the sum is outside. In two cases all that comes back has the same sign.
-    """
-
-    def coming_back(dtype, limit, sign=None):
-        parts = torch.tensor([5.0, -7.0, 0.8, 0.5, -0.99, 3000.0, -1.5, 0.01, 0.0], dtype=torch.float64)
-        more = torch.tensor([-4.5, 6.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
-        if sign is not None:
-            parts, more = sign * parts.abs(), sign * more * parts.sign()
-        order = torch.randperm(len(parts))
-        shape = (3, 3) if dtype is torch.float64 else (9,)
-        one, two = ((limit * part[order]).reshape(shape).to(dtype) for part in (parts, more))
-        return torch.randn(shape, dtype=dtype).requires_grad_(), one, two, limit
-
-    return {
-        "With a vector": coming_back(torch.float32, number(0.2, 1.2)),
-        "With a limit of 30": coming_back(torch.float32, 30.0),
-        "With a float64 matrix": coming_back(torch.float64, number(0.3, 1.3)),
-        "With no positive entry": coming_back(torch.float32, number(0.2, 1.2), -1),
-        "With no negative entry": coming_back(torch.float32, number(0.2, 1.2), 1),
-    }
+def computed_tensor(world, kind):
+    """A computed tensor: alone, one of two results of an operation, or with a hook of the caller's."""
+    shape = world.shape(kind("shape"))
+    a, b = (torch.randn(shape, dtype=world.dtype).requires_grad_() for _ in range(2))
+    world.starts["t"], t = a, 2 * a
+    if kind("of") == "two":
+        t, world["its neighbour"] = torch.unbind_copy(torch.stack([t, 3 * b]))
+        world.starts["its neighbour"] = b
+    elif kind("of") == "hooked":
+        t.register_hook(lambda gradient: 3 * gradient)
+    return t
 
 
 @inside
-def behind(outputs, leaf, *incoming):
-    """What arrives at a leaf when outputs go back with copies of these gradients, or the error."""
-    copies = [one.clone() for one in incoming]
-    return attempt(lambda: torch.autograd.grad(outputs, leaf, copies, retain_graph=True)[0])
+def what_arrives(world, kind):
+    """Two gradients with entries far beyond the limit, just inside it, and 0; some are inside as a sum."""
+    parts = torch.tensor([5.0, -7.0, 0.8, -1.5, 3000.0, -0.99, 0.5, 0.01, 0.0], dtype=torch.float64)
+    more = torch.tensor([-4.5, 6.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    if kind("entries") == "inside":
+        parts, more = parts / 4000, more / 4000
+    elif kind("entries") != "all":
+        sign = -1 if kind("entries") == "negative" else 1
+        parts, more = sign * parts.abs(), sign * more * parts.sign()
+    t = world["t"]
+    places = torch.arange(t.numel()) % len(parts)
+    return [(world["limit"] * part[places]).view(t.shape).to(t.dtype) for part in (parts, more)]
 
 
-@probe(cases=incoming_gradients)
-def clipped(student, x, one, two, limit):
-    """What arrives behind t: of one use, and of two."""
-    t = 2 * x
-    with untouched(t=t, x=x) as kept:
-        student.clip_grad_hook(t, limit)
-    once, twice = behind([t], x, one), behind([1 * t, -1 * t], x, one, -two)
-    return {"kept": kept, "once": once, "twice": twice, "unlimited": 2 * one}
+@inside
+def sent_back(world, handle):
+    """What arrives behind t and beside it, and what arrives behind t after the handle was used."""
+    t, a, (one, two) = world["t"], world.starts["t"], world["the gradient"]
+    other = torch.zeros_like(a).requires_grad_()
+
+    def behind(outputs, leaf, *arriving):
+        return attempt(lambda: torch.autograd.grad(outputs, leaf, arriving, retain_graph=True)[0])
+
+    def unhooked():
+        handle.remove()
+        return torch.autograd.grad(t, a, one.clone(), retain_graph=True)[0]
+
+    shared = one.clone()
+    found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
+    found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
+    if "its neighbour" in world:
+        both = [t, world["its neighbour"]]
+        found["neighbour"] = behind(both, world.starts["its neighbour"], two.clone(), one.clone())
+    return {**found, "again": behind([t], a, one.clone()), "unhooked": attempt(unhooked)}
 
 
-@probe(cases=incoming_gradients)
-def beside_others(student, x, one, two, limit):
-    """What another branch gets, a neighbour of t from the same operation, and the tensor that arrives."""
-    other = torch.zeros_like(x).requires_grad_()
-    t, neighbour = torch.unbind_copy(torch.stack([2 * x, 3 * other]))
-    student.clip_grad_hook(t, limit)
-    beside = behind([t, neighbour], other, two, one)
-    arriving = one.clone()
-    with untouched(**{"incoming gradient": arriving}) as kept:
-        attempt(torch.autograd.grad, t + other, x, arriving, retain_graph=True)
-    return {"kept": kept, "shared": behind([t + other], other, one), "neighbour": beside}
+LIMITED = "The gradient behind t is not the gradient that arrived at t, limited entry by entry"
+RETURNS = "\n\nWhat does your hook return, and what of the gradient does it change?"
+WRITES = "\n\nYour hook gets a tensor that others hold, too. Does it write to it?"
+
+clip_grad_hook = contract(
+    "clip_grad_hook",
+    {
+        "t": own(
+            computed_tensor,
+            shape=SHAPES,
+            of=["alone", "two", "hooked"],
+            words={"two": "is one of two results of an operation", "hooked": "has a hook of the caller's"},
+            says="a computed tensor that requires grad, of any shape, float32 or float64",
+        ),
+        "limit": number(0.3, 1.1, 30.0, says="a float above 0"),
+        "the gradient": own(
+            what_arrives,
+            entries=["all", "negative", "positive", "inside"],
+            words={
+                "negative": "has no positive entry",
+                "positive": "has no negative entry",
+                "inside": "is inside the limit",
+            },
+        ),
+    },
+    given=["t", "limit"],
+    modes=["on"],
+    turns=["first", "other", "same"],
+    cover=["t.of", "the gradient.entries"],
+    gives="nothing",
+    free=["t:attributes"],
+    use=sent_back,
+    used={
+        "once": f"{LIMITED}.{RETURNS}",
+        "sum": f"{LIMITED}, where t is used twice and the sum counts.{RETURNS}",
+        "term": f"In t + other, the other term gets another gradient than before.{WRITES}",
+        "shared": f"The gradient that arrives is overwritten.{WRITES}",
+        "neighbour": "What comes out of the same operation as t, and is not t, gets another gradient than "
+        "before.\n\nOn what does your hook sit?",
+        "again": f"{LIMITED}, when t goes back once more.{RETURNS}",
+        "unhooked": "After handle.remove() the gradient behind t is not what it was before the call.\n\n"
+        "Is it still limited? Are the other hooks still there?",
+    },
+    all_digits=True,
+)
 
 
-@probe(cases=incoming_gradients)
-def unhooked(student, x, one, two, limit):
-    """What goes through t after the handle was used, where the caller has a hook of their own."""
-    t = 2 * x
-    t.register_hook(lambda gradient: 3 * gradient)
-    handle = student.clip_grad_hook(t, limit)
-    removed = attempt(lambda: handle.remove())  # noqa: PLW0108 - handle may be None
-    return {"removed": removed, "back": behind([t], x, one)}
+@points(3)
+def test_clip_grad_hook_with_ordinary_inputs(clip_grad_hook):
+    """With ordinary inputs all is right."""
+    assert_ordinary(clip_grad_hook)
 
 
 @points(2)
-def test_gradient_is_limited(clipped):
-    """Each entry of the sum that goes back through t is limited, and t stays as it is."""
-    hint = "What does your hook return, and what of the gradient does it change?"
-    for case in cases(clipped):
-        assert_untouched(case.seen["kept"], but=["t:hooks"])
-        told = "The gradient behind t is not the gradient that arrived at t, limited entry by entry"
-        assert_close(*case["once"], f"{told}.\n\n{hint}", all_digits=True)
-        twice = f"{told}, where t is used twice and the sum counts.\n\n{hint}"
-        assert_close(*case["twice"], twice, all_digits=True)
-
-
-@points(2)
-def test_nothing_else_is_limited(beside_others, clipped):
-    """Other branches get what they got before, and the tensor that arrives is not overwritten."""
-    hint = "Your hook gets a tensor that others hold, too. Does it write to it?"
-    as_before = [is_close(case.seen["once"], case.expected["unlimited"]) for case in cases(clipped)]
-    assert not all(as_before), "The gradient goes through t as it was: nothing at all is limited."
-    for case in cases(beside_others):
-        assert_untouched(case.seen["kept"], hint=hint)
-        told = f"In t + other, the other term gets another gradient than before.\n\n{hint}"
-        assert_close(*case["shared"], told)
-        told = "What comes out of the same operation as t, and is not t, gets another gradient than before."
-        assert_close(*case["neighbour"], f"{told}\n\nOn what does your hook sit?")
-
-
-@points(1)
-def test_handle_removes_the_hook(unhooked):
-    """After handle.remove() the gradient goes through t unchanged, and other hooks are still there."""
-    for case in cases(unhooked):
-        removed = case.seen["removed"]
-        assert_runs(removed, "handle.remove() fails")
-        told = "After handle.remove() the gradient behind t is not what it was without your hook."
-        assert_close(*case["back"], f"{told}\n\nIs it still limited? Is the caller's hook still there?")
+def test_what_is_limited(clip_grad_hook):
+    """The sum that goes back through t is limited entry by entry, nothing else is, and the hook can go."""
+    assert_every_case(clip_grad_hook)
 
 
 # --- q5: grad_reverse
 
 
 @inside
-def reversals():
-    """Leaves and computed tensors of several forms, another leaf of the same form, and two numbers."""
-    n, m, k = sizes(3)
-    one, other = number(0.2, 1.2), number(1.3, 2.3)
+def one_number_or_two(world, kind):
+    """lam, and that of a later call."""
+    return [0.7, 2.3] if kind("value") == "two" else [kind("value")]
 
-    def reversal(x, first, second):
-        return x.requires_grad_(), torch.randn_like(x).requires_grad_(), first, second
 
+@inside
+def of_x_and_lam(function, world):
+    """The result of the first call; there may be another with the same x."""
+    results = [function(world["x"], lam) for lam in world["lam"]]
+    return results[0]
+
+
+@inside
+def other_ways_back(world, y):
+    """The result goes back a second time, and so does what is computed from x afterwards."""
+    x = world["x"]
+    leaf = world.starts.get("x", x)
     return {
-        "With a vector": reversal(torch.randn(n), one, other),
-        "With a float64 matrix that is not contiguous": reversal(
-            with_gaps(torch.randn(m, k).double()), other, one
+        "the result, a second time,": gradients(y, x=leaf),
+        "10 * x, computed after the call,": gradients(lambda: 10 * x, x=leaf),
+    }
+
+
+CUT = "\n\nWhat is the grad_fn of the result?"
+
+grad_reverse = contract(
+    "grad_reverse",
+    {
+        "x": tensor(
+            *SHAPES, values=["normal", "zeros"], roles=["computed", "leaf"], waiting=True, says="of any shape"
         ),
-        "With lam = 0": reversal(torch.randn(k, n), 0.0, one),
-        "With a single number": reversal(torch.randn(()), one, 0.0),
-    }
+        "lam": own(
+            one_number_or_two,
+            value=[0.7, 10.0, 0.0, "two"],
+            words={"two": "is another number in a later call"},
+            says="a float from 0 to 10",
+        ),
+    },
+    call=of_x_and_lam,
+    modes=["on"],
+    cover=["x.shape", "x.role", "x.waiting", "lam.value"],
+    use=other_ways_back,
+    result="The result does not have the values of x.",
+    because={
+        "no history": CUT,
+        "not connected": CUT,
+        "wrong": "\n\nBy what is the gradient multiplied? What does each of several calls change for others?",
+    },
+    used={
+        "the result, a second time,": "\n\nBy what is the gradient multiplied the second time?",
+        "10 * x, computed after the call,": "\n\nWhich ways back to x lead through your reversal?",
+    },
+    kept="What of x does your function change, or leave behind on it?",
+    owns=False,
+    all_digits=True,
+)
 
 
-@probe(cases=reversals)
-def reversed_once(student, x, other, lam, second):
-    """The result, its gradient, and what is left on x."""
-    with untouched(x=x) as kept:
-        y = student.grad_reverse(x, lam)
-    shared = gradients(lambda: y + other, {"x": x, "the other term": other})
-    return {"kept": kept, "y": snap(y), "back": gradients(lambda: 1 * y, x=x), "shared": shared}
-
-
-@probe(cases=reversals)
-def used_elsewhere(student, x, other, lam, second):
-    """Other uses of a computed tensor, before and after two calls; and the gradients of both results."""
-    h = 3 * x
-    early = h.sin()
-    with untouched(h=h) as kept:
-        y = student.grad_reverse(h, lam)
-    z = student.grad_reverse(h, second)
-    return {
-        "kept": kept,
-        "lam": lam,
-        "early": gradients(early, x=x),
-        "late": gradients(lambda: 10 * h, x=x),
-        "h": snap(h),
-        "y": snap(y),
-        "first": gradients(lambda: 1 * y, x=x),
-        "second": gradients(lambda: 1 * z, x=x),
-    }
+@points(3)
+def test_grad_reverse_with_ordinary_inputs(grad_reverse):
+    """With ordinary inputs all is right."""
+    assert_ordinary(grad_reverse)
 
 
 @points(1)
-def test_forward_is_the_identity(reversed_once):
-    """The result has the values of x."""
-    for case in cases(reversed_once):
-        assert_close(*case["y"], "The result does not have the values of x.")
+def test_forward_is_the_identity(grad_reverse):
+    """The result has the values of x, and the call leaves x as it is, without a hook."""
+    assert_values(grad_reverse)
+    assert_kept(grad_reverse)
 
 
-@points(2)
-def test_gradient_is_reversed(reversed_once, used_elsewhere):
-    """The gradient that goes back through the result is multiplied by -lam."""
-    cut = "\n\nWhat is the grad_fn of the result?"
-    why = {"no history": cut, "not connected": cut}
-    twice = why | {"wrong": "\n\nBy what is the gradient multiplied, the first time and a second time?"}
-    for case in cases(reversed_once):
-        assert_gradients(*case["back"], of="the result", because=twice, all_digits=True)
-    for case in cases(used_elsewhere):
-        own = why | {"wrong": "\n\nWhat does each of the two calls, with its own lam, change for the other?"}
-        assert_gradients(*case["first"], of="the result of the first call", because=own)
-        assert_gradients(*case["second"], of="the result of the second call", because=own)
-
-
-@points(2)
-def test_other_uses_are_not_reversed(reversed_once, used_elsewhere):
-    """Other uses of x get their usual gradient, no hook stays on x, and no gradient is overwritten."""
-    hint = "\n\nWhich ways back to x lead through your reversal?"
-    for case in cases(used_elsewhere):
-        assert_gradients(
-            *case["early"], of="the sine of x, computed before the call,", because={"wrong": hint}
-        )
-        assert_gradients(*case["late"], of="10 * x, computed after the call,", because={"wrong": hint})
-        assert_untouched(case.seen["kept"])
-        h, y = case.seen["h"], case.seen["y"]
-        assert_returned(y)
-        same = "You returned x itself: what is done to the gradient of the result is done to all uses of x."
-        assert y.identity != h.identity, same
-        nowhere = "Nothing leads from the result back to x, so nothing is reversed anywhere."
-        assert y.requires_grad or case.expected["lam"] == 0, nowhere
-    for case in cases(reversed_once):
-        assert_untouched(case.seen["kept"])
-        wrote = "\n\nBoth terms of a sum get the same tensor. Does your backward write to it?"
-        only = ["the other term"]
-        assert_gradients(*case["shared"], of="the sum y + other", only=only, because={"wrong": wrote})
+@points(1)
+def test_gradient_is_reversed_on_one_way(grad_reverse):
+    """The gradient is multiplied by -lam on the way through the result, and on no other way."""
+    assert_backward(grad_reverse)
 
 
 @picture
@@ -574,79 +518,64 @@ def two_ways_back(student):
 
 
 @inside
-def lessons():
-    """Weights of several forms with a .grad, two losses that share a tensor with a .grad, and a rate."""
-    n, m, k = sizes(3)
-
-    def lesson(shape, dtype, lr):
-        w, scale, goal = torch.randn(3, *shape, dtype=dtype).unbind()
-        w, scale = w.clone().requires_grad_(), scale.clone().requires_grad_()
-        w.grad, scale.grad = torch.randn_like(w), torch.randn_like(w)
-        turn = torch.randn(w.numel(), w.numel(), dtype=dtype)
-
-        def task_loss(v):
-            return ((turn @ v.flatten()).sin() * scale.flatten()).sum() + (v**3).mean()
-
-        def query_loss(v):
-            return ((v - goal) ** 2).sum() + (scale * v).sum()
-
-        return w, task_loss, query_loss, lr, scale
-
-    return {
-        "Where w is a vector": lesson((n + 1,), torch.float32, number(0.05, 0.15)),
-        "Where w is a float64 matrix": lesson((m, k), torch.float64, number(0.25, 0.35)),
-        "With lr = 0": lesson((k,), torch.float32, 0.0),
-    }
+def values_of_w(world, kind):
+    """The values of w apart from w; what moves w between two calls moves them, too."""
+    return world["w"].detach().clone()
 
 
 @inside
-def by_the_hessian(w, task_loss, query_loss, lr):
-    """The chain rule by hand: the gradient at the fast weights, less lr times the Hessian times it."""
-    w = w.detach().clone().requires_grad_()
-    (g,) = torch.autograd.grad(task_loss(w), w)
-    fast = (w - lr * g).detach().requires_grad_()
-    (q,) = torch.autograd.grad(query_loss(fast), fast)
-    hessian = torch.autograd.functional.hessian(task_loss, w.detach())
-    return q - lr * (hessian.reshape(q.numel(), q.numel()) @ q.flatten()).reshape(q.shape)
+def loss_of_a_tensor(world, kind):
+    """A loss that uses another leaf; it raises an error if w is written to meanwhile."""
+    w, scale, values = (world[name] for name in ("w", "leaf_of_the_losses", "values"))
+    power = kind("power")
+
+    def loss(v):
+        if not torch.allclose(w.detach(), values, rtol=1e-3):
+            raise RuntimeError("w holds other values while a loss is computed")
+        return (v.sum() * (1 + scale.mean())).sin() + (v**power).mean()
+
+    return loss
 
 
-@probe(cases=lessons, oracle=by_the_hessian)
-def adapted(student, w, task_loss, query_loss, lr, scale):
-    """The gradient; what else it may be taken for; a loss from before the call; and what changed."""
-    pending = w**2
-    with untouched(w=w, scale=scale) as kept:
-        gradient = student.maml_grad(w, task_loss, query_loss, lr)
-    (g,) = torch.autograd.grad(task_loss(w), w)
-    fast = (w - lr * g).detach().requires_grad_()
-    others = {
-        "the first-order gradient": torch.autograd.grad(query_loss(fast), fast)[0],
-        "the gradient of query_loss at w itself": torch.autograd.grad(query_loss(w), w)[0],
-        "the gradient of task_loss": g,
-    }
-    return {"kept": kept, "gradient": snap(gradient), "pending": gradients(pending, w=w), "others": others}
+maml_grad = contract(
+    "maml_grad",
+    {
+        "w": tensor(*SHAPES, roles=["leaf"], waiting=True, says="of any shape"),
+        "leaf_of_the_losses": tensor("=w", roles=["leaf"], layouts=["contiguous"]),
+        "values": own(values_of_w),
+        "task_loss": own(loss_of_a_tensor, power=[3], says="a function of a tensor like w"),
+        "query_loss": own(loss_of_a_tensor, power=[2], says="a function of a tensor like w"),
+        "lr": number(0.1, 0.0, 0.35, says="a float, 0 or more"),
+    },
+    given=["w", "task_loss", "query_loss", "lr"],
+    modes=["on"],
+    cover=["w.shape", "w.grad", "all.dtype", "lr.value"],
+    gradients="none",
+    result="The gradient is not that of query_loss(fast) with respect to w.\n\n"
+    "Is fast what the task says? On what does it depend, and which of these ways does autograd know?",
+    kept="Which of your lines writes to w or fills a .grad, if only for a moment?",
+    owns=False,
+    all_digits=True,
+)
 
 
 @points(3)
-def test_second_order_gradient(adapted):
+def test_maml_grad_with_ordinary_inputs(maml_grad):
+    """With ordinary inputs all is right."""
+    assert_ordinary(maml_grad)
+
+
+@points(1)
+def test_second_order_gradient(maml_grad):
     """The gradient counts that the inner gradient depends on w."""
-    hint = "Is fast what the task says? On what does it depend, and which of these ways does autograd know?"
-    for case in cases(adapted):
-        gradient, right = case["gradient"]
-        assert_returned(gradient)
-        others = case.expected["others"] if case.name != "With lr = 0" else {}
-        told = "The gradient is not that of query_loss(fast) with respect to w."
-        with blaming_changes(case.seen["kept"], only=["w:value"]):
-            assert_close(gradient, right, f"{told}\n\n{hint}", others, all_digits=True)
+    assert_values(maml_grad)
 
 
-@points(2)
-def test_w_is_left_alone(adapted):
-    """Nothing is written to w, and no .grad changes."""
-    hint = "Which of your lines writes to w or fills a .grad, if only for a moment?"
-    for case in cases(adapted):
-        assert_returned(case.seen["gradient"])
-        assert_untouched(case.seen["kept"], hint=hint)
-        assert_gradients(*case["pending"], of="a loss from before the call")
+@points(1)
+def test_w_is_left_alone(maml_grad):
+    """Nothing is written to w, no .grad changes, and a loss from before the call still goes back."""
+    assert_kept(maml_grad)
+    assert_backward(maml_grad)
 
 
 @picture
@@ -666,148 +595,118 @@ def what_comes_back(student):
 
 
 @inside
-class Nested(nn.Module):
-    """Layers with like names at two depths; one weight stands in two places, and dropout is in eval mode."""
-
-    def __init__(self, inputs, hidden, outputs):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(inputs, hidden), nn.Dropout(0.5).eval())
-        self.echo, self.fc = nn.Linear(inputs, hidden, bias=False), nn.Linear(hidden, outputs)
-        self.echo.weight = self.body[0].weight
-        self.register_buffer("shift", torch.randn(outputs))
-
-    def forward(self, x):
-        return self.fc(torch.tanh(self.body(x) - 2 * self.echo(x).sin())) + self.shift
+def a_first_row_of_huge_numbers(*shape):
+    """A first row that is a million times the others."""
+    values = torch.randn(shape, dtype=torch.float64)
+    values[:1] *= 1e6
+    return values
 
 
 @inside
-def batches():
-    """Models and batches of several samples, of equal ones, and of a single one."""
-    n, inputs, hidden, outputs = sizes(4)
-    small = nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
-    X, Y = torch.randn(n + 1, inputs), torch.randn(n + 1, outputs)
-    X[0] *= 5
-    deep = Nested(inputs, hidden, outputs).double()
-    return {
-        "With several samples": (small, X, Y),
-        "With a model that is nested and tied (float64)": (deep, X.double().flip(0), Y.double()),
-        "With a single sample": (nn.Linear(hidden, outputs), torch.randn(1, hidden), torch.randn(1, outputs)),
-    }
+def row_by_row(world, result):
+    """The rows of each entry by themselves, so that a huge row does not hide the others."""
+    return {name: list(rows) for name, rows in result.items()}
 
 
-@inside
-def one_by_one(model, X, Y):
-    """A loop over samples, each by itself."""
-    names, parameters = zip(*model.named_parameters(), strict=True)
-    rows = [torch.autograd.grad(F.mse_loss(model(x), y), parameters) for x, y in zip(X, Y, strict=True)]
-    return {name: torch.stack([row[place] for row in rows]) for place, name in enumerate(names)}
+per_sample_grads = contract(
+    "per_sample_grads",
+    {
+        "model": network(
+            rows=["each"],
+            frozen=["no"],
+            train=["train", "part eval", "eval"],
+            grads=["none"],
+            gives=["new"],
+            hooks=["no"],
+            says="maps (in,) to (out,), and (N, in) to (N, out)",
+        ),
+        "X": data("N in", "1 in", says="(N, in)"),
+        "Y": target(
+            "X", "model", values=["normal", a_first_row_of_huge_numbers], says="(N, out), plain data"
+        ),
+    },
+    modes=["on"],
+    turns=["first", "other", "moved"],
+    cover=["X.shape", "all.dtype", "Y.*"],
+    gradients="none",
+    use=row_by_row,
+    result="The dict does not hold the gradient of each sample alone, by the name of the parameter.\n\n"
+    "Which loss goes back for row i? And which other backward writes to the tensor that you put there?",
+    used="A row is not the gradient of its sample alone.\n\nDo other samples have a part in this row?",
+    kept="Which of your calls fills .grad? Is it None at the end?",
+    owns=False,
+    all_digits=True,
+    strict=True,
+)
 
 
-@probe(cases=batches, oracle=one_by_one)
-def each_sample(student, model, X, Y):
-    """The gradients of each sample; what they may be taken for; and what else the call changed."""
-    with untouched(model=model, X=X, Y=Y) as kept:
-        result = student.per_sample_grads(model, X, Y)
-    names, parameters = zip(*model.named_parameters(), strict=True)
-    whole = torch.autograd.grad(F.mse_loss(model(X), Y), parameters)
-    batch = {name: torch.stack([one] * len(X)) for name, one in zip(names, whole, strict=True)}
-    total = {name: len(X) * rows for name, rows in batch.items()}
-    return {"kept": kept, "the result": result, "batch": batch, "total": total}
-
-
-@points(3)
-def test_gradient_of_each_sample(each_sample):
-    """Entry i is the gradient of sample i alone.
-
-    Which loss goes back for row i? And which other backward writes to the tensor that you put there?
-    """
-    for case in cases(each_sample):
-        rows, right = case["the result"]
-        assert len(rows) == len(right), "The dict has more entries than the model has parameters."
-        for name, expected in right.items():
-            others = {
-                "the gradient of the whole batch, in every row": case.expected["batch"][name],
-                "the sum of the gradients of all samples, in every row": case.expected["total"][name],
-            }
-            told = f"In the entry {name}, row i is not the gradient of sample i alone."
-            assert_close(rows[name], expected, told, others if expected.shape[0] > 1 else {})
+@points(2)
+def test_per_sample_grads_with_ordinary_inputs(per_sample_grads):
+    """With ordinary inputs all is right."""
+    assert_ordinary(per_sample_grads)
 
 
 @points(1)
-def test_model_is_left_alone(each_sample):
+def test_gradient_of_each_sample(per_sample_grads):
+    """Row i is the gradient of sample i alone."""
+    assert_values(per_sample_grads)
+
+
+@points(1)
+def test_model_is_left_alone(per_sample_grads):
     """The .grad of the model is None afterwards, and nothing else changes."""
-    for case in cases(each_sample):
-        assert_returned(case.seen["the result"])
-        assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad? Is it empty at the end?")
+    assert_kept(per_sample_grads)
 
 
 # --- q8: hvp
 
 
 @inside
-def valleys():
-    """Points of several forms with a .grad, functions that use other tensors, and directions."""
-    n, m, k = sizes(3)
+def function_of_x(world, kind):
+    """A function that uses another tensor, and has no symmetry."""
+    x, scale = world["x"], world["scale"]
+    turn = torch.randn(x.numel(), x.numel(), dtype=x.dtype)
 
-    def valley(shape, dtype):
-        x, v = torch.randn(2, *shape, dtype=dtype).unbind()
-        x, v = x.clone().requires_grad_(), 3 * v
-        turn = torch.randn(x.numel(), x.numel(), dtype=dtype)
-        scale = torch.randn(x.numel(), dtype=dtype)
-        x.grad = torch.randn_like(x)
+    def f(t):
+        flat = t.flatten()
+        return ((turn @ flat).sin() * scale.flatten()).sum() + (flat**3).sum() * flat[0]
 
-        def f(t):
-            flat = t.flatten()
-            return ((turn @ flat).sin() * scale).sum() + (flat**3).sum() * flat[0]
-
-        return f, x, v, scale
-
-    return {
-        "Where x is a vector": valley((n + 1,), torch.float32),
-        "Where x is a float64 matrix": valley((m, k), torch.float64),
-        "Where x has a single entry": valley((1,), torch.float64),
-    }
+    return f
 
 
-@inside
-def by_the_matrix(f, x, v):
-    """The whole Hessian, times v."""
-    hessian = torch.autograd.functional.hessian(f, x.detach())
-    return (hessian.reshape(v.numel(), v.numel()) @ v.flatten()).reshape(v.shape)
-
-
-@probe(cases=valleys, oracle=by_the_matrix)
-def multiplied(student, f, x, v, scale):
-    """The product; what else it may be taken for; and what changed."""
-    with untouched(x=x, v=v, scale=scale) as kept:
-        product = student.hvp(f, x, v)
-    (g,) = torch.autograd.grad(f(x), x)
-    others = {"the gradient of f": g, "the gradient times v": g * v}
-    others["the old x.grad and the gradient of f"] = x.grad + g
-    return {"kept": kept, "product": snap(product), "others": others}
+hvp = contract(
+    "hvp",
+    {
+        "x": tensor(
+            "n m", "n", "k k", "1", roles=["leaf"], grads=["none", "filled", "heavy"], says="of any shape"
+        ),
+        "v": data("=x", values=["normal", "zeros"], says="of the shape of x, plain data"),
+        "scale": data("=x", layouts=["contiguous"]),
+        "f": own(function_of_x, says="a function of a tensor like x"),
+    },
+    given=["f", "x", "v"],
+    modes=["on"],
+    cover=["x.shape", "x.grad", "v.values", "all.dtype"],
+    gradients="none",
+    result="The result is not the Hessian times v.\n\n"
+    "What is differentiated the second time, and what goes back from it?",
+    kept="Which of your calls fills .grad?",
+    owns=False,
+    all_digits=True,
+    history=True,
+)
 
 
 @points(2)
-def test_product_is_right(multiplied):
-    """The result is the Hessian at x times v, in the shape of x."""
-    for case in cases(multiplied):
-        product, right = case["product"]
-        assert_returned(product)
-        hint = "What is differentiated the second time, and what goes back from it?"
-        told = f"The result is not the Hessian times v.\n\n{hint}"
-        assert_close(product, right, told, case.expected["others"], all_digits=True)
+def test_hvp_with_ordinary_inputs(hvp):
+    """With ordinary inputs all is right."""
+    assert_ordinary(hvp)
 
 
 @points(1)
-def test_nothing_is_left_behind(multiplied):
-    """The result has no graph, and no .grad changes."""
-    for case in cases(multiplied):
-        product = case.seen["product"]
-        assert_returned(product)
-        assert not product.requires_grad, (
-            "The result requires grad: its graph stays alive with it.\n\nWhich gradient was recorded?"
-        )
-        assert_untouched(case.seen["kept"], hint="Which of your calls fills .grad?")
+def test_product_is_right(hvp):
+    """The result is the Hessian at x times v, without a history, and nothing else changes."""
+    assert_every_case(hvp)
 
 
 @picture
@@ -821,6 +720,14 @@ def product_of_a_small_hessian(student):
 
 
 @inside
+def between(low, high):
+    """A number from low to high that lies between two neighbours of float32."""
+    one = low + (high - low) * torch.rand(())
+    two = torch.nextafter(one, torch.tensor(math.inf))
+    return 0.6 * one.item() + 0.4 * two.item()
+
+
+@inside
 def trainings():
     """A body and two heads with data: each part of the task alone, and all parts together."""
     n, inputs, features = sizes(3)
@@ -830,15 +737,15 @@ def trainings():
         modules = [body.append(nn.Tanh()), nn.Linear(features, 2), nn.Linear(features, 3)]
         body[1].eval()  # a mode of the caller's, which stays
         data = torch.randn(n, inputs), 3 * torch.randn(n, 2), 3 * torch.randn(n, 3)
-        rest = epochs, number(0.05, 0.1), slow, weight
+        rest = epochs, between(0.05, 0.1), slow, weight
         return (*(one.to(dtype) for one in (*modules, *data)), *rest)
 
     return {
-        "With weight = 0": training(1, number(0.2, 0.4), 0.0),
+        "With weight = 0": training(1, between(0.2, 0.4), 0.0),
         "With weight = 0 and slow = 0": training(1, 0.0, 0.0),
-        "With slow = 1": training(1, 1.0, number(1, 2)),
+        "With slow = 1": training(1, 1.0, between(1, 2)),
         "With weight = 0 and slow = 1": training(4, 1.0, 0.0),
-        "With all three terms": training(3, number(0.2, 0.4), number(1, 2), torch.float64),
+        "With all three terms": training(3, between(0.2, 0.4), between(1, 2), torch.float64),
     }
 
 
