@@ -432,6 +432,9 @@ def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str,
     its: Any = right.get(name)
     if name == "given":
         yield from _of_given(mine, its)
+    elif name == "memory":
+        if right["again"] and 2 * seen["left"] >= right["again"]:
+            yield _of_note(terms, name, seen["left"], right["again"])
     elif name in _AMOUNTS and isinstance(mine, int):
         limit = int(most or its)
         if mine > limit:
@@ -457,6 +460,7 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "copies": "A copy of the network computes in its place.",
         "recorded": "Gradients are recorded while the network computes.",
         "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
+        "memory": f"After the call {mine} wide activations are alive; less than half of {its} is right.",
         "left": "Activations of the network are still alive after the call.",
         "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
     }
@@ -493,6 +497,9 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
+    if "memory" in terms.notes and 2 * seen["notes"].get("again", 0) < right["notes"].get("again", 0):
+        told = "What is not kept is not computed again in backward: it was kept in another form."
+        yield Finding("wrong", told, takes_hint=True, group="kept in another form")
     if isinstance(right.get("used"), dict):
         for name, its in right["used"].items():
             if is_gradients(its):

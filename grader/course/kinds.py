@@ -51,6 +51,7 @@ WORDS = {
     "high": "gives numbers above 90",
     "low": "gives numbers below -90",
     "view": "returns a view",
+    "half": "gives another dtype than its input has",
     "a number": "gives a number for each row",
     "hooked": "has a hook of the caller's",
     "changed": "has a hook of the caller's that changes what it returns",

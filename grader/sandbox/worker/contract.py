@@ -138,7 +138,12 @@ class _Case:
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
+            behind = Notes({})  # what is computed again while the result goes back
+            listen(behind)
             facts |= self._of_result(result, world, storages)
+            listen(None)
+            if self._plan["notes"]:
+                facts["notes"]["again"] = len(behind.aside)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
