@@ -78,7 +78,7 @@ prompt_step = contract(
     modes=["on"],
     turns=["first", "other", "same"],
     between={"in a second step, with another lr": with_another_rate},
-    cover=["backbone.frozen", "backbone.grads"],
+    cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     gives="nothing",
     free=["prompt:grad", "backbone.*:requires_grad", "*:version", "*:attributes"],
     use=thawed,
@@ -271,13 +271,19 @@ def loss_after_the_evaluation(student):
 
 @inside
 def others_in_training(world, kind):
-    """Parameters in the shapes of those of the layer, with a .grad, and perhaps with the same values."""
-    alike = kind("numbers") == "those of the layer"
-    own = [p.detach().clone() if alike else torch.randn_like(p) for p in world["layer"].parameters()]
-    others = nn.ParameterList(own)
+    """Parameters in the shapes of those of the layer, with a .grad."""
+    others = nn.ParameterList([torch.randn_like(p) for p in world["layer"].parameters()])
     for p in others.parameters():
         p.grad = torch.randn_like(p)
     return others
+
+
+@inside
+def with_equal_numbers(world, kind):
+    """After some steps, the others may have the very values of the layer, as biases of 0 have."""
+    if kind("are") == "equal":
+        for other, p in zip(world["others"].parameters(), world["layer"].parameters(), strict=True):
+            other.data.copy_(p)
 
 
 @inside
@@ -347,17 +353,18 @@ unfreeze = contract(
             hooks=["no"],
             says="a module, of whose parameters all, some or none are frozen",
         ),
-        "others": own(
-            others_in_training,
-            numbers=["of their own", "those of the layer"],
-            words={"those of the layer": "have the values of the layer's parameters"},
-        ),
+        "others": own(others_in_training),
         "opt": optimizer(
             "others",
             "layer",
             holds=["none", "holds some", "holds some last", "holds all"],
             state=["stepped"],
             says="an SGD or Adam in the middle of a training; it may hold parameters of layer",
+        ),
+        "numbers": own(
+            with_equal_numbers,
+            are=["of their own", "equal"],
+            words={"equal": "are equal in layer and in what opt holds"},
         ),
         "lr": number(0.02, 0.1, says="the learning rate of the parameters that opt does not hold, a float"),
     },
