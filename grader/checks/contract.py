@@ -497,15 +497,23 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
-    if "memory" in terms.notes and 2 * seen["notes"].get("again", 0) < right["notes"].get("again", 0):
-        told = "What is not kept is not computed again in backward: it was kept in another form."
-        yield Finding("wrong", told, takes_hint=True, group="kept in another form")
-    if isinstance(right.get("used"), dict):
-        for name, its in right["used"].items():
-            if is_gradients(its):
-                _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
+    yield from _computed_again(terms, seen, right)
+    used = right["used"] if isinstance(right.get("used"), dict) else {}
+    for name, its in used.items():
+        if is_gradients(its):
+            _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
+
+
+def _computed_again(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """What a ``memory`` is freed of has to be computed again, or it was kept where no one weighs it."""
+    if "memory" not in terms.notes:
+        return
+    mine, most = seen["notes"], right["notes"]["again"]
+    if 2 * mine["left"] < most and 2 * mine["again"] < most:
+        told = "What is not kept is not computed again in backward: it was kept in another form."
+        yield Finding("wrong", told, takes_hint=True, group="kept in another form")
 
 
 def _assert_history(mine: Any, its: Any, terms: Terms) -> None:

@@ -131,7 +131,7 @@ class _Case:
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
-        facts = {
+        facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
             "earlier": not self._plan["result"] or _values(earlier) == before,
