@@ -142,8 +142,6 @@ def prompt_step(backbone, prompt, x, y, lr):
     """One step of gradient descent on prompt alone, for the loss mse_loss(backbone(x + prompt), y).
 
     backbone: a module that takes (B, D); it is not trained.
-    prompt: (D,), a leaf that requires grad; updated in place.
-    x: (B, D); y: of the shape of backbone(x); lr: a float, the learning rate.
     """
     # BEGIN SOLUTION
     loss = F.mse_loss(backbone(x + prompt), y)
@@ -282,7 +280,6 @@ def cache_features(backbone, xs):
     """The features of the tensors in xs, as ordinary tensors without a history.
 
     backbone: a module that takes each of the tensors; it is not changed.
-    xs: a list of tensors, which may be empty.
     Returns a list of as many tensors.
     """
     # BEGIN SOLUTION
@@ -549,7 +546,6 @@ def unfreeze(layer, opt, lr):
 
     layer: a module, of whose parameters all, some or none are frozen.
     opt: an SGD or Adam in the middle of a training; it may hold parameters of layer.
-    lr: a float, the learning rate of the parameters that opt does not hold yet.
     """
     # BEGIN SOLUTION
     layer.requires_grad_(True)
@@ -706,7 +702,6 @@ def forward_ckpt(blocks, x):
     """Send x through the blocks with activation checkpointing.
 
     blocks: an nn.ModuleList of at least four modules, each of which takes what the one before gives.
-    x: a tensor, which may or may not require grad.
     Returns what the last block gives, with the gradients of the plain loop.
     """
     # BEGIN SOLUTION

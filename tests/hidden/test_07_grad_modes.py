@@ -25,13 +25,13 @@ from grader import (
     target,
     tensor,
 )
-from grader.inside import F, attempt, graph, inside, nn, note_wide, snap, torch, untouched
+from grader.inside import F, attempt, graph, inside, nn, snap, torch, untouched, watch
 
 # --- q1: prompt_step
 
 
 @inside
-def targets_of_10000(*shape):
+def targets_far_away(*shape):
     """So far away that a gradient which is clipped shows."""
     return 1e4 * torch.randn(shape, dtype=torch.float64)
 
@@ -46,7 +46,7 @@ def names_of_the_frozen(world, kind):
 def thawed(world, result):
     """Whether one of these is not frozen any more."""
     parameters = dict(world["backbone"].named_parameters())
-    return any(parameters[name].requires_grad for name in world["frozen"])
+    return {"thawed": any(parameters[name].requires_grad for name in world["frozen"])}
 
 
 @inside
@@ -59,6 +59,7 @@ prompt_step = contract(
     "prompt_step",
     {
         "backbone": network(
+            "D",
             inside=["louder", "norm"],
             rows=["each"],
             gives=["new"],
@@ -67,10 +68,10 @@ prompt_step = contract(
             says="a module that takes (B, D); it is not trained",
         ),
         "prompt": tensor(
-            "in", roles=["leaf"], layouts=["contiguous"], grads=["none"], says="(D,); updated in place"
+            "D", roles=["leaf"], layouts=["contiguous"], grads=["none"], says="(D,), updated in place"
         ),
-        "x": data("batch in", "1 in", says="(B, D)"),
-        "y": target("x", "backbone", values=["normal", targets_of_10000], says="of the shape of backbone(x)"),
+        "x": data("B D", "1 D", says="(B, D)"),
+        "y": target("x", "backbone", values=["normal", targets_far_away], says="of the shape of backbone(x)"),
         "lr": number(0.1, 1 / 3, says="the learning rate, a float"),
         "frozen": own(names_of_the_frozen),
     },
@@ -82,7 +83,7 @@ prompt_step = contract(
     gives="nothing",
     free=["prompt:grad", "backbone.*:requires_grad", "*:version", "*:attributes"],
     use=thawed,
-    used="A parameter of the backbone that was frozen before the call requires grad after it.",
+    used={"thawed": "A parameter of the backbone that was frozen before the call requires grad after it."},
     becomes={
         "prompt:value": "After your call the prompt is not where its gradient leads.\n\n"
         "Does a gradient come to prompt, and in which tensor do the new values stand? What is in prompt.grad "
@@ -205,6 +206,13 @@ def head_on_a_feature(student):
 # --- q3: evaluate
 
 
+@inside
+def a_number(world, result):
+    """The mean in the dtype of the losses: more digits are not asked for."""
+    is_float = isinstance(result, float)
+    return {"is a float": is_float, "mean": torch.tensor(result, dtype=world.dtype) if is_float else 0.0}
+
+
 evaluate = contract(
     "evaluate",
     {
@@ -227,9 +235,13 @@ evaluate = contract(
     turns=["first"],
     cover=["model.train", "batches.fault"],
     free=["model.*:version"],
-    gradients="none",
-    result="The result is not the mean of the batches' losses.\n\n"
-    "Is dropout still on? Does every batch count the same? Print both for two batches of other sizes.",
+    gives="nothing",
+    use=a_number,
+    used={
+        "is a float": "What comes back is no Python float.\n\nWhich method of a tensor gives its number?",
+        "mean": "The result is not the mean of the batches' losses.\n\n"
+        "Is dropout still on? Does every batch count the same? Print both for two batches of other sizes.",
+    },
     notes=["recorded"],
     kept="Which of your lines run when an error leaves your function in the middle? And was the switch where "
     "you set it at the end?",
@@ -288,40 +300,21 @@ def with_equal_numbers(world, kind):
 
 @inside
 def of_each_parameter(world, result):
-    """How often opt holds a parameter, with which options, and what it remembers of it.
-
-    The options of all are those of the first but for the learning rate; only others are told.
-    """
-    opt, facts = world["opt"], {}
-    held = [(p, group) for group in opt.param_groups for p in group["params"]]
-    for whose in ("others", "layer"):
-        for name, p in world[whose].named_parameters():
-            groups = [{**group, "params": 0} for other, group in held if other is p]
-            first = facts.setdefault("all", groups[0] if groups else {})
-            facts[f"{whose}.{name}"] = {
-                "held": len(groups),
-                "lr": [group.get("lr") for group in groups],
-                "options": [k for group in groups for k in first if k != "lr" and group.get(k) != first[k]],
-                "memory": list(opt.state.get(p, {}).values()),
-            }
-    return facts
-
-
-def about_the_optimizer(seen, right):
-    """What a parameter lacks, or what has become of it."""
-    for name, wanted in right.items():
-        found = seen[name]
-        if name == "all" or found == wanted:
-            continue
-        if found["held"] != 1:
-            told = f"opt holds {name} {found['held']} times" if found["held"] else f"opt does not hold {name}"
-            return f"{told}.\n\nCompare the ids of the layer's parameters with those in opt.param_groups."
-        if found["lr"] != wanted["lr"]:
-            return f"The learning rate of opt for {name} is {found['lr'][0]}, and should not be."
-        if found["options"]:
-            return f"The option {found['options'][0]!r} of opt for {name} is not that of all others."
-        return f"opt does not remember what it did of {name}, such as its momentum."
-    return "The options of opt are others than they were."
+    """How often opt holds a parameter, at which rate, whose other options differ, and what it remembers."""
+    opt = world["opt"]
+    named = [(f"{one}.{n}", p) for one in ("others", "layer") for n, p in world[one].named_parameters()]
+    held = {n: [group for group in opt.param_groups for q in group["params"] if q is p] for n, p in named}
+    first = {**opt.param_groups[0], "params": 0, "lr": 0}
+    return {
+        "held": {name: len(groups) for name, groups in held.items()},
+        "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
+        "options": {
+            name: [{**group, "params": 0, "lr": 0} == first for group in groups]
+            for name, groups in held.items()
+        },
+        "those of all": {key: value for key, value in first.items() if isinstance(value, float | tuple)},
+        "memory": {name: dict(opt.state.get(p, {})) for name, p in named},
+    }
 
 
 @inside
@@ -359,7 +352,7 @@ unfreeze = contract(
             "layer",
             holds=["none", "holds some", "holds some last", "holds all"],
             state=["stepped"],
-            says="an SGD or Adam in the middle of a training; it may hold parameters of layer",
+            says="an SGD, Adam or AdamW in the middle of a training; it may hold parameters of layer",
         ),
         "numbers": own(
             with_equal_numbers,
@@ -379,7 +372,14 @@ unfreeze = contract(
     gives="nothing",
     free=["opt.*", "layer*:attributes"],
     use=of_each_parameter,
-    used=about_the_optimizer,
+    used={
+        "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"
+        "Compare the ids of the layer's parameters with those in opt.param_groups.",
+        "rates": "A parameter does not have the learning rate in opt that it should have.",
+        "options": "A parameter has other options in opt than all others.",
+        "those of all": "The options of opt are others than they were.",
+        "memory": "opt does not remember what it did of the parameters that it held, such as their momentum.",
+    },
     becomes={
         "layer*:requires_grad": "A parameter of the layer does not require grad.\n\n"
         "What does your function change, the layer or its parameters, and those of submodules?"
@@ -423,13 +423,12 @@ def loss_after_thawing(student):
 class Block(nn.Module):
     """A block that is wide inside and has dropout."""
 
-    def __init__(self, inputs, wide, outputs, rate):
+    def __init__(self, inputs, outputs, wide, rate):
         super().__init__()
         self.first, self.last, self.rate = nn.Linear(inputs, wide), nn.Linear(wide, outputs), rate
 
     def forward(self, x):
-        hidden = torch.tanh(self.first(x))
-        note_wide(hidden)
+        hidden = watch(torch.tanh(self.first(x)))
         return self.last(F.dropout(hidden, self.rate, self.training))
 
 
@@ -437,9 +436,11 @@ class Block(nn.Module):
 def column_of_blocks(world, kind):
     """Four or more blocks, each of which takes what the one before gives."""
     number = 4 + world.size("number") % 2
-    widths = [2] * (number + 1) if kind("widths") == "equal" else [2, 3, 2, 3, 2, 3][: number + 1]
+    widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
-    blocks = nn.ModuleList(Block(widths[place], 12, widths[place + 1], rate) for place in range(number))
+    blocks = nn.ModuleList(
+        Block(*widths[place : place + 2], 4 * max(widths), rate) for place in range(number)
+    )
     modes = {"train": [], "some eval": blocks[1:2], "all eval": blocks}
     for block in modes[kind("train")]:
         block.eval()
@@ -466,19 +467,17 @@ forward_ckpt = contract(
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
             words={
-                "equal": "are of one width",
-                "dropout": "have dropout",
-                "some eval": "have one in eval mode",
-                "all eval": "are in eval mode",
-                "some": "have a frozen parameter",
-                "first block": "have a frozen first block",
-                "filled": "have .grad filled beforehand",
+                "equal": "is of one width",
+                "some eval": "has a block in eval mode",
+                "all eval": "is in eval mode",
+                "some": "has a frozen parameter",
+                "first block": "has a frozen first block",
             },
             says="an nn.ModuleList of at least four modules, each of which takes what the one before gives",
         ),
         "x": tensor(
-            "n 2",
-            "1 2",
+            "B D",
+            "1 D",
             roles=["plain", "leaf", "computed"],
             layouts=["contiguous", "transposed"],
             says="(B, D)",
@@ -557,7 +556,7 @@ def fine_tunings(*, louder):
     """Backbones and heads with pairs of both lists, no two of which have the same number of rows."""
 
     def fine_tuning(dtype):
-        inputs, features, hidden, outputs, *rows = sizes(9)
+        (inputs, features, hidden, outputs), rows = sizes(4), sizes(5)
         backbone = nn.Sequential(nn.Linear(inputs, features), nn.Tanh())
         middle = Louder() if louder else nn.Identity()
         head = nn.Sequential(nn.Linear(features, hidden), middle, nn.Linear(hidden, outputs))
