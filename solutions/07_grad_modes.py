@@ -16,8 +16,13 @@
 # the cells from top to bottom, repair the function, and run the check below it. The check finds the bug you
 # started with. The hidden checks look further.
 #
-# One rule holds for all five functions: a call leaves the modes of torch as it found them. If gradients are
-# recorded before the call, they are recorded after it; if not, not.
+# Three things hold for all five functions:
+#
+# - A call leaves the modes of torch as it found them. If gradients are recorded before the call, they are
+#   recorded after it; if not, not.
+# - What you are given stays as it is, but for what the task says: the values, each `.grad` (`None` or not),
+#   each `requires_grad`, and the mode of each part of a module, `train()` or `eval()`.
+# - Some parameters may be frozen, some have a `.grad` already, and modules may have modules in them.
 
 # %%
 import torch
@@ -95,26 +100,18 @@ print(by_eval.weight.grad is not None)
 # %% [markdown]
 # ## q1 · Tune the prompt, freeze the backbone
 #
-# A big trained model, the *backbone*, can be steered without training it: you add a small trainable vector to
-# its inputs, the *prompt*, and train only this vector. Write `prompt_step(backbone, prompt, x, y, lr)`. It
-# makes one step of plain gradient descent on `prompt`. The loss is `F.mse_loss(backbone(x + prompt), y)`, and
-# `prompt` moves by `-lr` times its gradient.
+# A trained model, the *backbone*, can be steered without training it: add a small vector to its inputs, the
+# *prompt*, and train only this vector. Write `prompt_step(backbone, prompt, x, y, lr)`. It makes one step of
+# gradient descent: the loss is `F.mse_loss(backbone(x + prompt), y)`, and `prompt` moves by `-lr` times its
+# gradient.
 #
-# - `prompt` is a leaf of shape `(D,)` that requires grad. It is updated in place: it stays the same tensor in
-#   the same memory, a leaf that requires grad. At the first call `prompt.grad` is `None`. What you leave in
-#   it is up to you: nobody else writes to it, and the next call has to make a right step, too.
-# - The backbone is only used. Its parameters and buffers keep their values. The `.grad` of each parameter
-#   stays what it is, `None` or not. No part of it switches between `train()` and `eval()`. You can assume
-#   that batch norm and dropout are in `eval()` mode.
-# - You may freeze parameters of the backbone, and leave them frozen. But a parameter that is frozen before
-#   the call is frozen afterwards, too.
-# - `x`, of shape `(B, D)`, and `y`, of the shape of the backbone's output, are plain data. All tensors are
-#   float32, or all are float64.
+# - `prompt` stays the same leaf in the same memory. At the first call `prompt.grad` is `None`. Leave in it
+#   what you like, but the next call has to make a right step, too.
+# - You may freeze parameters of the backbone, and leave them frozen, but thaw none.
 #
-# What the function returns does not matter. You can assume that gradients are recorded when it is called.
-#
-# The code below freezes the backbone with `no_grad()`. Then `backward()` raises `element 0 of tensors does
-# not require grad`.
+# You can assume that batch norm and dropout are in `eval()` mode, and that gradients are recorded before the
+# call. The code below freezes the backbone with `no_grad()`, and `backward()` raises `element 0 of tensors
+# does not require grad`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -145,8 +142,6 @@ def prompt_step(backbone, prompt, x, y, lr):
     """One step of gradient descent on prompt alone, for the loss mse_loss(backbone(x + prompt), y).
 
     backbone: a module that takes (B, D); it is not trained.
-    prompt: (D,), a leaf that requires grad; updated in place.
-    x: (B, D); y: of the shape of backbone(x); lr: a float, the learning rate.
     """
     # BEGIN SOLUTION
     loss = F.mse_loss(backbone(x + prompt), y)
@@ -209,7 +204,7 @@ except RuntimeError as error:
     print(str(error).partition(".")[0])  # Inference tensors cannot be saved for backward
 
 # %% tags=["drawn"]
-# The way of backward ends at `w`. `ordinary` is data that `Mul` keeps for backward; no gradient goes there.
+# Backward stops at `w`. `ordinary` is data that `Mul` keeps for backward; no gradient goes there.
 loss = (ordinary * w).sum()
 xray(loss=loss, w=w, ordinary=ordinary)
 
@@ -247,22 +242,17 @@ print(marked.clone().is_inference())
 # ## q2 · Cached features
 #
 # You train a small head on a frozen backbone for many epochs. The backbone says the same in every epoch, so
-# you ask it once and keep its answers. Write `cache_features(backbone, xs)`. It returns a list: for each
-# tensor `x` of the list `xs`, in the same order, the feature `backbone(x)`.
+# you keep its answers. Write `cache_features(backbone, xs)`. It returns a list: for each tensor `x` of the
+# list `xs`, in the same order, the feature `backbone(x)`.
 #
-# - Each feature is an ordinary tensor without a history: it does not require grad, and a head can be trained
-#   on it for as many epochs as you like. Nothing of that reaches the backbone.
-# - The features are those of the backbone as it is at the time of the call. If its weights have changed since
-#   the last call, the features are others. They have the dtype of the backbone's output, and all its digits.
-# - The backbone is only used. Its values stay, its `.grad`, its `requires_grad` and its modes, which are not
-#   the same in all parts: some are in `train()` mode, and others, such as batch norm and dropout, in `eval()`
-#   mode. You can assume that it makes a new tensor in each call, and keeps none.
-# - The tensors in `xs` are plain data, all float32 or all float64. They may differ in every size: a backbone
-#   can take short and long sequences, for example. So they cannot always be joined to one batch. One tensor
-#   may stand in the list twice, and the list may be empty. Neither list nor tensors change.
+# - Each feature is an ordinary tensor without a history, so that a head can train on it for many epochs.
+# - The features are those of the backbone as it is now: its weights and buffers may have changed since the
+#   last call. They have the dtype of its output, which may be another than that of `x`.
+# - The tensors may differ in every size. One may stand in the list twice.
 #
-# You can assume that the function is not called inside an `inference_mode()` block. With the code below,
-# training a head raises `Inference tensors cannot be saved for backward`.
+# You can assume that the backbone gives a new tensor in each call, and keeps none; that its batch norm and
+# dropout are in `eval()` mode; and that the call is not inside an `inference_mode()` block. With the code
+# below, training a head raises `Inference tensors cannot be saved for backward`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -290,7 +280,6 @@ def cache_features(backbone, xs):
     """The features of the tensors in xs, as ordinary tensors without a history.
 
     backbone: a module that takes each of the tensors; it is not changed.
-    xs: a list of tensors, which may be empty.
     Returns a list of as many tensors.
     """
     # BEGIN SOLUTION
@@ -370,20 +359,16 @@ except ValueError:
 # ## q3 · evaluate() that leaves no traces
 #
 # Write `evaluate(model, batches)`. It returns the mean loss of `model` as a Python float: for each pair `(x,
-# y)` in the list `batches` the loss is `F.mse_loss(model(x), y)`, and the result is the mean of these losses.
-# Each batch counts the same, however many samples it has. There is at least one batch.
+# y)` in the list `batches` the loss is `F.mse_loss(model(x), y)`, and each batch counts the same, however
+# many samples it has.
 #
-# - The model is evaluated as in use: dropout drops nothing, and batch norm uses its running statistics.
+# - The model is evaluated in `eval()` mode, all of it.
 # - While a batch is computed, autograd records nothing.
-# - Afterwards nothing shows that you were there. The grad mode is what it was, on or off. The model is in the
-#   mode that it was in, `train()` or `eval()`; you can assume that all its parts are in the same one. Its
-#   parameters and buffers have their values, their `.grad` and their `requires_grad`. Some
-#   parameters are frozen.
-# - All this is also true when a batch raises an error, for example because `x` has a wrong shape. The error
-#   reaches the caller.
+# - Afterwards nothing shows that you were there. The model is in the mode that it was in; you can assume that
+#   all its parts are in the same one.
+# - All this is also true when a batch raises an error, of whatever class. The error reaches the caller.
 #
-# All tensors are float32, or all are float64. The mean has at least the digits of their dtype. The batches
-# are plain data and stay as they are.
+# The mean has the digits of the dtype of the losses, whose sum is not too large for it.
 #
 # After a call of the code below, no gradient is recorded for the rest of the program, and a model that was in
 # `eval()` mode is in `train()` mode.
@@ -458,7 +443,7 @@ def test_the_switches_stand_as_before(evaluate):
 # skips the lines behind it, but never a `finally` or the end of a `with` block.
 
 # %% [markdown]
-# ## Who gets a gradient, and who is moved
+# ## Which parameters get a gradient, and which are moved
 #
 # Two lists decide what a training step does, and they are kept in different places. `requires_grad` decides
 # which parameters get a gradient. `optimizer.param_groups` decides which parameters are moved. A parameter
@@ -519,26 +504,17 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # ## q4 · Gradual unfreezing
 #
 # To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on.
-# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes every parameter of the module `layer`
-# trainable, those of its submodules included, and makes sure that the optimizer `opt` moves them from now on.
+# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes the module `layer` trainable:
 #
-# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. A second call adds
-#   no parameter, and changes no learning rate.
-# - A parameter that `opt` does not hold yet gets the learning rate `lr`. All its other options (momentum,
-#   weight decay ...) are those that `opt` has for all its parameters: only the learning rate differs between
-#   groups.
-# - A parameter that `opt` holds already stays where it is, with the learning rate it has. That can happen: a
-#   part of `layer` may be in training already.
-# - For all others the training goes on as if nothing had happened: `opt` is the same object, with the same
-#   parameters in the same groups, the same options, and all it remembers of them (the momentum).
-# - No value changes, no `.grad` (those of frozen parameters are `None`), and no part switches between
-#   `train()` and `eval()`.
+# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. A second call
+#   changes nothing.
+# - A parameter that `opt` did not hold gets the learning rate `lr`. Its other options (momentum, weight decay
+#   ...) are those that `opt` has for all its parameters.
+# - For all that `opt` held, in `layer` or not, the training goes on as if nothing had happened: `opt` is the
+#   same object, with the same options and learning rates, and remembers the same (the momentum).
 #
-# `opt` is a `torch.optim.SGD` or a `torch.optim.Adam`. Its options were given when it was made, for all
-# groups together, and its parameters have no names in it. How many groups it has afterwards is up to you (an
-# empty group does no harm), and so is what the function returns.
-#
-# With the code below the layer collects gradients, and never moves.
+# `opt` is an SGD, an Adam or an AdamW without names of parameters. How its groups are cut is up to you (an
+# empty group does no harm). With the code below the layer collects gradients, and never moves.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -568,9 +544,8 @@ print(w._version > version)  # True, because the step is a write that autograd c
 def unfreeze(layer, opt, lr):
     """Make all parameters of layer trainable while the training with opt goes on.
 
-    layer: a module, whose parameters are frozen, or some of them.
-    opt: an SGD or Adam that has made steps already, and holds those that were trainable.
-    lr: a float, the learning rate of the parameters that opt does not hold yet.
+    layer: a module, of whose parameters all, some or none are frozen.
+    opt: an SGD or Adam in the middle of a training; it may hold parameters of layer.
     """
     # BEGIN SOLUTION
     layer.requires_grad_(True)
@@ -607,8 +582,8 @@ def test_the_layer_moves(unfreeze):
 
 
 # %% [markdown] tags=["afterword q4"]
-# `requires_grad` decides who gets a gradient, and `param_groups` decides who is moved. Next trap, when you
-# freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`.
+# `requires_grad` decides which parameters get a gradient, and `param_groups` decides which are moved. Next
+# trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`.
 
 # %% [markdown]
 # ## Memory for time
@@ -686,19 +661,15 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 # return x
 # ```
 #
-# - The values are those of the plain loop, and so are the gradients: those of all parameters, and that of
-#   `x`, if `x` requires grad. Blocks in `train()` mode have dropout: then value and gradients are those of
-#   one plain run that draws the same random numbers.
-# - Between the forward and the backward pass less than half of the bytes are saved that the plain loop saves.
-#   There are at least four blocks, and inside each is at least four times as wide as at its ends.
-# - The caller's `x` stays as it is, `requires_grad` and `.grad` included: it may be plain data, a leaf that
-#   requires grad, or the result of another module. Nothing about the blocks changes in the forward pass. They
-#   have no batch norm, and nothing in them works in place.
-# - Some parameters are frozen. In the first block all of them may be frozen, in the other blocks never all.
-#   Some blocks may be in `eval()` mode.
+# - The values are those of the plain loop, and so are the gradients of all parameters and of `x`. Blocks may
+#   have dropout: then value and gradients are those of one plain run that draws the same random numbers.
+# - Between forward and backward less than half of the bytes are kept, in any form, that the plain loop saves.
+#   The rest is computed again. There are at least four blocks, and inside each is at least four times as wide
+#   as at its ends.
+# - All parameters of the first block may be frozen, those of another block never all.
 #
-# All is float32 or all is float64. It is enough that `backward()` works; `torch.autograd.grad` may be
-# refused. You can assume that gradients are recorded when the function is called.
+# The blocks have no batch norm, and nothing in them works in place. It is enough that `backward()` works, and
+# gradients are recorded before the call.
 #
 # If `x` is plain data, the code below gives a result without a history, with the warning `None of the inputs
 # have requires_grad=True`.
@@ -720,7 +691,8 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #
 # <details><summary>Hint 3</summary>
 #
-# In the loop, `x = checkpoint(block, x, use_reentrant=False)`.
+# Take the plain loop, and let a checkpoint of the newer kind, `use_reentrant=False`, call each block. Hand
+# the block itself to it.
 #
 # </details>
 
@@ -730,7 +702,6 @@ def forward_ckpt(blocks, x):
     """Send x through the blocks with activation checkpointing.
 
     blocks: an nn.ModuleList of at least four modules, each of which takes what the one before gives.
-    x: a tensor, which may or may not require grad.
     Returns what the last block gives, with the gradients of the plain loop.
     """
     # BEGIN SOLUTION

@@ -461,6 +461,9 @@ def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str,
     its: Any = right.get(name)
     if name == "given":
         yield from _of_given(mine, its)
+    elif name == "memory":
+        if right["again"] and 2 * seen["left"] >= right["again"]:
+            yield _of_note(terms, name, seen["left"], right["again"])
     elif name in _AMOUNTS and isinstance(mine, int):
         limit = int(most or its)
         if mine > limit:
@@ -486,6 +489,7 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "copies": "A copy of the network computes in its place.",
         "recorded": "Gradients are recorded while the network computes.",
         "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
+        "memory": f"After the call {mine} wide activations are alive; less than half of {its} is right.",
         "left": "Activations of the network are still alive after the call.",
         "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
     }
@@ -511,10 +515,11 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
-    if isinstance(right.get("used"), dict):
-        for name, its in right["used"].items():
-            if is_gradients(its):
-                _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
+    yield from _computed_again(terms, seen, right)
+    used = right["used"] if isinstance(right.get("used"), dict) else {}
+    for name, its in used.items():
+        if is_gradients(its):
+            _assert_used_goes_back(terms, name, _entry(seen.get("used"), name), its)
     for name, its in right.get("waiting", {}).items():
         _assert_waiting(terms, name, seen.get("waiting", {}).get(name), its)
 
@@ -541,6 +546,16 @@ def _has_no_history(mine: Any) -> bool:
     """Whether an entry of the result is a tensor that nothing leads back from."""
     output = mine.get("output") if isinstance(mine, dict) else None
     return isinstance(output, Tensor) and not output.requires_grad
+
+
+def _computed_again(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+    """What a ``memory`` is freed of has to be computed again, or it was kept where no one weighs it."""
+    if "memory" not in terms.notes:
+        return
+    mine, most = seen["notes"], right["notes"]["again"]
+    if 2 * mine["left"] < most and 2 * mine["again"] < most:
+        told = "What is not kept is not computed again in backward: it was kept in another form."
+        yield Finding("wrong", told, takes_hint=True, group="kept in another form")
 
 
 def _assert_history(mine: Any, its: Any, terms: Terms) -> None:

@@ -180,7 +180,9 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
-            ``rows``; ``alive<=1`` for at most 1, whatever the reference does.
+            ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
+            and computes it again.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
         result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.

@@ -52,6 +52,7 @@ WORDS = {
     "high": "gives numbers above 90",
     "low": "gives numbers below -90",
     "view": "returns a view",
+    "half": "gives another dtype than its input has",
     "a number": "gives a number for each row",
     "tanh": "ends in tanh, which needs its result in backward",
     "hooked": "has a hook of the caller's",

@@ -1,131 +1,116 @@
 """The hidden checks of 07_grad_modes: who gets a gradient, who is moved, and which switch is left where."""
 
-from inside import MixedModel, count, fill_grads, sizes
+from inside import count, sizes
 
 from grader import (
-    assert_changed,
+    assert_backward,
     assert_close,
-    assert_gradients,
+    assert_kept,
+    assert_ordinary,
     assert_runs,
     assert_untouched,
-    blaming_changes,
+    assert_values,
     cases,
+    contract,
+    data,
+    inputs,
+    network,
+    number,
+    optimizer,
+    own,
+    pairs,
     picture,
     points,
     probe,
-    raised,
+    target,
+    tensor,
 )
-from grader.inside import F, attempt, gradients, graph, inside, nn, reseed, saved, snap, torch, untouched
+from grader.inside import F, attempt, graph, inside, nn, snap, torch, untouched, watch
 
 # --- q1: prompt_step
 
 
 @inside
-def tunings():
-    """Backbones of every part, and three or four rounds of data for a prompt.
-
-    One is trainable and has gradients of an earlier loss, all but one; the other is frozen as a whole, and
-    has gradients, too. Targets are far, so that a clipped gradient shows.
-    """
-
-    def tuning(dtype, frozen):
-        batch, features, outputs = sizes(3)
-        backbone = MixedModel(features, outputs).to(dtype)
-        fill_grads(backbone.parameters())
-        prompt = torch.randn(features, dtype=dtype, requires_grad=True)
-        rounds = [
-            (torch.randn(batch, features, dtype=dtype), 20 * torch.randn(batch, outputs, dtype=dtype))
-            for _ in range(count(3, 4))
-        ]
-        return (
-            backbone.requires_grad_(False) if frozen else backbone,
-            prompt,
-            rounds,
-            0.02 + 0.1 * torch.rand(()).item(),
-        )
-
-    return {"": tuning(torch.float64, False), "Where the backbone is frozen": tuning(torch.float32, True)}
+def targets_far_away(*shape):
+    """So far away that a gradient which is clipped shows."""
+    return 1e4 * torch.randn(shape, dtype=torch.float64)
 
 
 @inside
-def step_of_a_function(backbone, prompt, x, y, lr):
-    """The same by torch.func, of which the prompt is the only argument; the rule is written out."""
-    tensors = {name: tensor.detach() for name, tensor in backbone.named_parameters()}
-
-    def loss(vector):
-        out = torch.func.functional_call(backbone, tensors, (x + vector,))
-        return ((out - y) ** 2).sum() / out.numel()
-
-    gradient = torch.func.grad(loss)(prompt.detach())
-    with torch.no_grad():
-        prompt.add_(gradient, alpha=-lr)
+def names_of_the_frozen(world, kind):
+    """The names of the parameters that are frozen before the call."""
+    return [name for name, p in world["backbone"].named_parameters() if not p.requires_grad]
 
 
-@probe(cases=tunings, oracle=step_of_a_function)
-def tuned(student, backbone, prompt, rounds, lr):
-    """Some steps: what each raised, where the prompt is after it, and what else has changed."""
-    with untouched(backbone=backbone, prompt=prompt, rounds=rounds) as kept:
-        made = []
-        for x, y in rounds:
-            error = attempt(lambda x=x, y=y: (student.prompt_step(backbone, prompt, x, y, lr), None)[1])
-            made.append({"error": error, "prompt": snap(prompt)})
-    return {"kept": kept, "made": made, "next": gradients(3 * prompt, prompt=prompt)}
+@inside
+def thawed(world, result):
+    """Whether one of these is not frozen any more."""
+    parameters = dict(world["backbone"].named_parameters())
+    return {"thawed": any(parameters[name].requires_grad for name in world["frozen"])}
 
 
-def assert_steps_run(case):
-    """No step stops with an error."""
-    for number, step in enumerate(case.seen["made"], start=1):
-        assert_runs(step["error"], f"Step {number} is not made")
+@inside
+def with_another_rate(world, earlier):
+    """The next step has a rate of its own."""
+    world["lr"] = world["lr"] / 3
 
 
-@points(2)
-def test_prompt_follows_its_gradient(tuned):
-    """After each step, the prompt is where its gradient leads."""
-    hint = "Does a gradient come to prompt? In which tensor do the new values stand?"
-    for case in cases(tuned):
-        assert_steps_run(case)
-        nothing = f"The prompt has the values it had at the start: no step moved it.\n\n{hint}"
-        assert_changed(case.seen["kept"], nothing, only=["prompt:value"])
-        seen, expected = ([step["prompt"] for step in side["made"]] for side in case)
-        told = "After the first step the prompt is not where its gradient leads."
-        hint = "Is your loss that of the task, and is the step -lr times its gradient?"
-        assert_close(seen[0], expected[0], f"{told}\n\n{hint}", all_digits=True)
-        with blaming_changes(case.seen["kept"], only=["backbone.*:value"]):
-            for number, (one, right) in enumerate(zip(seen, expected, strict=True), start=1):
-                later = f"The first step is right, and step {number} is not."
-                hint = "What is in prompt.grad when your function begins?"
-                assert_close(one, right, f"{later}\n\n{hint}", all_digits=True)
+prompt_step = contract(
+    "prompt_step",
+    {
+        "backbone": network(
+            "D",
+            inside=["louder", "norm"],
+            rows=["each"],
+            gives=["new"],
+            hooks=["no"],
+            width=["several"],
+            says="a module that takes (B, D); it is not trained",
+        ),
+        "prompt": tensor(
+            "D", roles=["leaf"], layouts=["contiguous"], grads=["none"], says="(D,), updated in place"
+        ),
+        "x": data("B D", "1 D", says="(B, D)"),
+        "y": target("x", "backbone", values=["normal", targets_far_away], says="of the shape of backbone(x)"),
+        "lr": number(0.1, 1 / 3, says="the learning rate, a float"),
+        "frozen": own(names_of_the_frozen),
+    },
+    given=["backbone", "prompt", "x", "y", "lr"],
+    modes=["on"],
+    turns=["first", "other", "same"],
+    between={"in a second step, with another lr": with_another_rate},
+    cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
+    gives="nothing",
+    free=["prompt:grad", "backbone.*:requires_grad", "*:version", "*:attributes"],
+    use=thawed,
+    used={"thawed": "A parameter of the backbone that was frozen before the call requires grad after it."},
+    becomes={
+        "prompt:value": "After your call the prompt is not where its gradient leads.\n\n"
+        "Does a gradient come to prompt, and in which tensor do the new values stand? What is in prompt.grad "
+        "when your function begins?"
+    },
+    kept="For which tensors does your call of backward compute gradients, and what else does your function "
+    "switch?",
+    all_digits=True,
+)
+
+
+@points(3)
+def test_prompt_step_with_ordinary_inputs(prompt_step):
+    """With ordinary inputs all is right."""
+    assert_ordinary(prompt_step)
 
 
 @points(1)
-def test_prompt_stays_the_same_leaf(tuned):
-    """The prompt is the same tensor in the same memory, a leaf that requires grad."""
-    for case in cases(tuned):
-        message = "The prompt was not moved; that it stays the same leaf counts once it is."
-        assert_changed(case.seen["kept"], message, only=["prompt:value"])
-        assert_untouched(
-            case.seen["kept"], only=["prompt"], but=["prompt:value", "prompt:version", "prompt:grad"]
-        )
-        assert_gradients(*case["next"], of="a new loss")
+def test_prompt_follows_its_gradient(prompt_step):
+    """Each step moves the prompt by -lr times its gradient, and what was frozen stays frozen."""
+    assert_values(prompt_step)
 
 
-#: The parameters of a backbone that are trainable in the first case.
-TRAINABLE = [
-    f"backbone.{name}:requires_grad" for name in ("embed.weight", "norm.weight", "norm.bias", "head.*")
-]
-
-
-@points(2)
-def test_backbone_is_only_used(tuned):
-    """The backbone is not trained, collects no gradient, and stays in its modes."""
-    for case in cases(tuned):
-        message = "The prompt was not moved; that the backbone stays as it is counts once it is."
-        assert_changed(case.seen["kept"], message, only=["prompt:value"])
-        hint = "For which tensors does your call of backward compute gradients?"
-        assert_untouched(case.seen["kept"], only=["backbone.*:value"])
-        assert_untouched(case.seen["kept"], only=["backbone.*:grad"], hint=hint)
-        open_to_all = ["prompt", "backbone.*:version", *(TRAINABLE if not case.name else [])]
-        assert_untouched(case.seen["kept"], but=open_to_all)
+@points(1)
+def test_backbone_is_only_used(prompt_step):
+    """The backbone is not trained, collects no gradient and stays in its modes; the prompt stays a leaf."""
+    assert_kept(prompt_step)
 
 
 @picture
@@ -143,146 +128,70 @@ def path_to_the_prompt(student):
 
 
 @inside
-def backbones():
-    """Backbones with lists of inputs, of several lengths, with one input twice, in both dtypes."""
-
-    def with_inputs(dtype, number):
-        features, outputs, *batches = sizes(2 + number)
-        backbone = MixedModel(features, outputs).to(dtype)
-        fill_grads(backbone.parameters())
-        xs = [torch.randn(batch, features, dtype=dtype) for batch in batches]
-        return backbone, [*xs, xs[0]], outputs
-
-    return {
-        "": with_inputs(torch.float64, count(2, 3)),
-        "In float32": with_inputs(torch.float32, 2),
-    }
-
-
-@probe(cases=backbones)
-def cached(student, backbone, xs, outputs):
-    """The features, those of a call after the backbone has changed, what they are, and what stays."""
-    with untouched(backbone=backbone, xs=xs) as kept:
-        features = student.cache_features(backbone, xs)
-    first = [snap(feature) for feature in features]
-    marked = [attempt(torch.is_inference, feature) for feature in features]
-    with torch.no_grad():
-        for parameter in backbone.parameters():
-            parameter.mul_(1.5)
-    again = student.cache_features(backbone, xs)
-    later = [snap(feature) for feature in features]
-    return {"kept": kept, "first": first, "marked": marked, "again": again, "later": later}
-
-
-@probe
-def nothing_cached(student):
-    """What comes back for an empty list, for a backbone of any size."""
-    return student.cache_features(nn.Linear(*sizes(2)), [])
-
-
-@probe
-def sequences_cached(student):
-    """The features of sequences of several lengths, which cannot be joined to one batch."""
-    channels, outputs, *rows = sizes(4)
-    backbone = nn.Sequential(nn.Conv1d(channels, outputs, 2), nn.AdaptiveAvgPool1d(1), nn.Flatten())
-    shapes = zip(rows, sizes(2), strict=True)
-    xs = [torch.randn(number, channels, length) for number, length in shapes]
-    return [snap(feature) for feature in student.cache_features(backbone, xs)]
+def weights_have_changed(world, earlier):
+    """As a step of training does, but for the version counters."""
+    for parameter in world["backbone"].parameters():
+        parameter.data.mul_(0.7)
 
 
 @inside
-def head_trained(head, features):
-    """What two epochs of a head on the features make of it."""
-    optimizer, places = torch.optim.SGD(head.parameters(), lr=0.05), []
-    for _ in range(2):
-        for feature in features:
-            optimizer.zero_grad()
-            head(feature).sub(1).pow(2).mean().backward()
-            optimizer.step()
-        places.append([snap(parameter) for parameter in head.parameters()])
-    return places
+def buffers_have_changed(world, earlier):
+    """As batch norm's running statistics do in training."""
+    for buffer in world["backbone"].buffers():
+        buffer.add_(1)
 
 
-@probe(cases=backbones)
-def head_training(student, backbone, xs, outputs):
-    """Two epochs of a head on the features, and what becomes of the backbone meanwhile."""
-    head = nn.Linear(outputs, 1, dtype=xs[0].dtype)
-    with untouched() as called:
-        features = student.cache_features(backbone, xs)
-    with untouched(backbone=backbone) as kept:
-        places = attempt(head_trained, head, features)
-    return {"kept": kept, "places": places, "called": called}
+cache_features = contract(
+    "cache_features",
+    {
+        "backbone": network(
+            gives=["new", "half"],
+            width=["several"],
+            tied=["no"],
+            hooks=["no"],
+            says="a module that takes each of the tensors; it is not changed",
+        ),
+        "xs": inputs(says="a list of tensors"),
+    },
+    turns=["first", "other", "same"],
+    between={
+        "in a second call, after the weights have changed": weights_have_changed,
+        "in a second call, after the buffers have changed": buffers_have_changed,
+    },
+    never=[{"call.turn": "buffers_have_changed", "backbone.buffers": "no"}],
+    cover=["xs.list", "backbone.rows"],
+    gradients="none",
+    free=["backbone.*:version", "backbone*:attributes"],
+    result="The features are not what the backbone gives for each tensor in xs, as it is now.\n\n"
+    "Is each tensor asked for by itself, and what does your function keep from call to call?",
+    of="a feature",
+    history=True,
+    owns=False,
+    kept="Which switch does your function leave in another position?",
+    all_digits=True,
+)
 
 
-@probe
-def cached_while_switched_off(student):
-    """What a call changes while gradients are switched off."""
-    backbone, x = nn.Linear(3, 2), torch.randn(4, 3)
-    with torch.no_grad(), untouched(backbone=backbone) as kept:
-        student.cache_features(backbone, [x])
-    return kept
-
-
-@points(1)
-def test_features_are_those_of_the_backbone(cached, nothing_cached, sequences_cached):
-    """The features are what the backbone gives for each tensor, at the time of the call."""
-    for case in cases(cached):
-        (seen, expected), (again, right) = case["first"], case["again"]
-        number = f"The list has {len(seen)} entries, and xs has {len(expected)}."
-        assert len(seen) == len(expected), number
-        assert_close(
-            seen,
-            expected,
-            "The features are not what the backbone gives for the tensors in xs.",
-            all_digits=True,
-        )
-        told = "After the backbone has changed, a second call does not give the features it gives now."
-        assert_close(
-            again, right, f"{told}\n\nWhat does your function keep from call to call?", all_digits=True
-        )
-        stays = "After a second call, the features of the first call hold other values."
-        assert_close(case.seen["later"], expected, stays, all_digits=True)
-    told = "The features of sequences of several lengths are not what the backbone gives for each."
-    assert_close(sequences_cached.seen, sequences_cached.expected, told)
-    number = len(nothing_cached.seen)
-    assert number == 0, f"For an empty list the number of features is {number}."
+@points(3)
+def test_cache_features_with_ordinary_inputs(cache_features):
+    """With ordinary inputs all is right."""
+    assert_ordinary(cache_features)
 
 
 @points(1)
-def test_features_are_ordinary(cached):
-    """Each feature is an ordinary tensor without a history, and does not require grad."""
-    for case in cases(cached):
-        for place, (feature, marked) in enumerate(zip(case.seen["first"], case.seen["marked"], strict=True)):
-            assert marked is False, (
-                f"Feature {place} is an inference tensor: its memory was made under inference_mode().\n\n"
-                "Which line made this memory, inside the block or outside? (An alias makes none.)"
-            )
-            assert feature.grad_fn is None, (
-                f"Feature {place} has a history: its grad_fn is {feature.grad_fn}.\n\n"
-                "What does the cache keep alive with it?"
-            )
-            assert not feature.requires_grad, f"Feature {place} requires grad: each backward fills its .grad."
+def test_features_are_ordinary_and_of_the_backbone(cache_features):
+    """The features are what the backbone gives at the time of the call, ordinary and without a history.
 
-
-@points(2)
-def test_head_trains_for_two_epochs(head_training):
-    """Two epochs of a head on the features run, and move the head, not the backbone."""
-    for case in cases(head_training):
-        places, right = case["places"]
-        with blaming_changes(case.seen["called"]):
-            assert_runs(places, "The training of a head stops")
-        assert_untouched(case.seen["kept"], case="While only the head was trained")
-        told = "The head does not learn what it learns from the backbone's features."
-        hint = "Does the list hold the feature of each tensor in xs, in their order?"
-        assert_close(places, right, f"{told}\n\n{hint}")
+    Which line made the memory of a feature, inside the block or outside? (An alias makes none.)
+    """
+    assert_values(cache_features)
+    assert_backward(cache_features)
 
 
 @points(1)
-def test_backbone_stays_as_it_is(cached, cached_while_switched_off):
-    """The backbone keeps its values, gradients, flags and modes, and torch its modes."""
-    for case in cases(cached):
-        assert_untouched(case.seen["kept"], but=["backbone.*:version"])
-    assert_untouched(cached_while_switched_off.seen, case="Called while gradients are switched off")
+def test_backbone_stays_as_it_is(cache_features):
+    """Backbone and xs stay as they are, and so do the modes of torch."""
+    assert_kept(cache_features)
 
 
 @picture
@@ -298,134 +207,67 @@ def head_on_a_feature(student):
 
 
 @inside
-def evaluations():
-    """Models of every part in one mode, with batches of several sizes.
-
-    The model in train() mode has dropout and batch norm that would change the loss; the first batch is the
-    largest and has the smallest loss, so that a mean over samples is another one.
-    """
-
-    def evaluation(dtype, training):
-        inputs, outputs, *batches = sizes(2 + count(3, 4))
-        model = MixedModel(inputs, outputs).to(dtype).train(training)
-        fill_grads(model.parameters())
-        number = max(batches)
-        pairs = [
-            (torch.randn(rows, inputs, dtype=dtype), (2 + place) * torch.randn(rows, outputs, dtype=dtype))
-            for place, rows in enumerate([number, *(rows for rows in batches if rows != number)])
-        ]
-        return model, pairs
-
-    return {
-        "With a model in train() mode": evaluation(torch.float64, True),  # IN_FLOAT64
-        "With a model in eval() mode": evaluation(torch.float32, False),
-    }
+def a_number(world, result):
+    """The mean in the dtype of the losses: more digits are not asked for."""
+    is_float = isinstance(result, float)
+    return {"is a float": is_float, "mean": torch.tensor(result, dtype=world.dtype) if is_float else 0.0}
 
 
-@probe(cases=evaluations)
-def evaluated(student, model, batches):
-    """How many bytes were saved for a backward, and what has changed."""
-    with torch.enable_grad(), untouched(model=model, batches=batches) as kept:
-        measured = saved(student.evaluate, model, batches)
-    return {"kept": kept, "bytes": measured["bytes"]}
+evaluate = contract(
+    "evaluate",
+    {
+        "model": network(
+            train=["train", "eval"],
+            quiet=False,
+            tied=["no"],
+            gives=["new"],
+            hooks=["no"],
+            says="a module, as a whole in train() mode or as a whole in eval() mode",
+        ),
+        "batches": pairs(
+            of="model",
+            lists=["differ", "single", "alike", "one row"],
+            faults=["none", "shape", "own"],
+            says="a list of pairs (x, y), at least one",
+        ),
+    },
+    dtypes=["float64", "float32"],
+    turns=["first"],
+    cover=["model.train", "batches.fault"],
+    free=["model.*:version"],
+    gives="nothing",
+    use=a_number,
+    used={
+        "is a float": "What comes back is no Python float.\n\nWhich method of a tensor gives its number?",
+        "mean": "The result is not the mean of the batches' losses.\n\n"
+        "Is dropout still on? Does every batch count the same? Print both for two batches of other sizes.",
+    },
+    notes=["recorded"],
+    kept="Which of your lines run when an error leaves your function in the middle? And was the switch where "
+    "you set it at the end?",
+    all_digits=True,
+)
 
 
-@probe(cases=evaluations)
-def mean_loss(student, model, batches):
-    """What comes back."""
-    return student.evaluate(model, batches)
-
-
-@probe(cases=evaluations)
-def evaluated_while_switched_off(student, model, batches):
-    """What a call changes while gradients are switched off."""
-    with torch.no_grad(), untouched(model=model) as kept:
-        student.evaluate(model, batches)
-    return kept
-
-
-@inside
-def broken_evaluations():
-    """The same models; the last batch but one is too wide."""
-    broken = {}
-    for name, (model, batches) in evaluations().items():
-        x, y = batches[-2]
-        broken[name] = (model, [*batches[:-2], (torch.cat([x, x], 1), y), batches[-1]])
-    return broken
-
-
-@probe(cases=broken_evaluations)
-def evaluated_with_an_error(student, model, batches):
-    """What comes of a batch that raises, while gradients are recorded and while they are not."""
-    with torch.enable_grad(), untouched(model=model) as on:
-        error = attempt(student.evaluate, model, batches)
-    with torch.no_grad(), untouched(model=model) as off:
-        attempt(student.evaluate, model, batches)
-    return {"error": error, "on": on, "off": off}
-
-
-#: In the other case a mean may be computed in float32.
-IN_FLOAT64 = "With a model in train() mode"
-OFF = "Called while gradients are switched off"
+@points(3)
+def test_evaluate_with_ordinary_inputs(evaluate):
+    """With ordinary inputs all is right."""
+    assert_ordinary(evaluate)
 
 
 @points(1)
-def test_mean_of_the_losses(mean_loss, evaluated):
-    """The result is the mean of the losses of all batches, of a model in use."""
-    told = "The result is not the mean of the batches' losses."
-    hint = "Is dropout still on? Does every batch count the same?"
-    kept = {case.name: case.seen["kept"] for case in cases(evaluated)}
-    for case in cases(mean_loss):
-        with blaming_changes(kept[case.name], only=["model.norm.*:value"]):
-            assert_close(*case, f"{told}\n\n{hint}", all_digits=case.name == IN_FLOAT64)
-
-
-@points(1)
-def test_nothing_is_recorded(evaluated):
-    """Autograd records nothing while the batches are computed.
+def test_mean_of_the_losses(evaluate):
+    """The mean of the losses of a model in use comes back, nothing is recorded, and errors reach the caller.
 
     Which of your switches is about autograd, and is it in the right position when model(x) is called?
     """
-    for case in cases(evaluated):
-        number = case.seen["bytes"]
-        assert number == 0, (
-            f"Autograd was recording: {number} bytes were saved for a backward that never comes."
-        )
+    assert_values(evaluate)
 
 
 @points(1)
-def test_modes_are_what_they_were(evaluated, evaluated_while_switched_off):
-    """After the call, the grad mode and the mode of the model are what they were."""
-    for case in cases(evaluated):
-        assert_untouched(case.seen["kept"], only=["torch", "*:training"])
-    for case in cases(evaluated_while_switched_off):
-        assert_untouched(case.seen, only=["torch", "*:training"], case=OFF)
-
-
-@points(1)
-def test_an_error_leaves_no_trace(evaluated_with_an_error):
-    """When a batch raises, the caller gets the error, and the modes are what they were."""
-    for case in cases(evaluated_with_an_error):
-        error = case.seen["error"]
-        assert raised(error, BaseException), (
-            "A batch raised an error, and the caller never heard of it: your function returned."
-        )
-        hint = "What of your function runs when an error leaves it in the middle?"
-        when = "After a batch that raised"
-        assert_untouched(case.seen["on"], only=["torch", "*:training"], case=when, hint=hint)
-        assert_untouched(
-            case.seen["off"], only=["torch", "*:training"], case=f"{OFF}, after a batch that raised"
-        )
-
-
-@points(1)
-def test_model_keeps_all_it_has(evaluated, evaluated_with_an_error):
-    """Parameters, buffers, gradients and flags of the model stay, and so do the batches."""
-    for case in cases(evaluated):
-        assert_untouched(case.seen["kept"], but=["torch", "*:training", "model.*:version"])
-    for case in cases(evaluated_with_an_error):
-        open_to_all = ["torch", "*:training", "model.*:version"]
-        assert_untouched(case.seen["on"], but=open_to_all, case="After a batch that raised")
+def test_nothing_shows_afterwards(evaluate):
+    """Modes, values, gradients and flags are what they were, also after a batch that raised an error."""
+    assert_kept(evaluate)
 
 
 @picture
@@ -440,210 +282,128 @@ def loss_after_the_evaluation(student):
 
 
 @inside
-def thawings():
-    """Trainings in which a part of a model is frozen, each with the layer that thaws.
+def others_in_training(world, kind):
+    """Parameters in the shapes of those of the layer, with a .grad."""
+    others = nn.ParameterList([torch.randn_like(p) for p in world["layer"].parameters()])
+    for p in others.parameters():
+        p.grad = torch.randn_like(p)
+    return others
 
-    The layer has every part: tied, deep, in eval mode. In one case all of it is frozen. In another its last
-    part is in training, with a rate and a group of its own. In a third the optimizer holds all of it already.
-    """
 
-    def training(kind, dtype, held):
-        batch, inputs, middle, hidden, outputs = sizes(5)
-        layer = nn.Sequential(nn.Linear(inputs, middle), MixedModel(middle, hidden))
-        model = nn.Sequential()
-        for name, part in {"layer": layer, "tanh": nn.Tanh(), "last": nn.Linear(hidden, outputs)}.items():
-            model.add_module(name, part)
-        model.to(dtype).requires_grad_(False)
-        model.last.requires_grad_(True)
-        groups = [{"params": list(model.last.parameters())}]
-        if held == "part":  # the first group, so that all groups have to be looked at
-            groups.insert(0, {"params": list(layer[1].head.requires_grad_(True).parameters()), "lr": 0.03})
-        if held == "all":
-            groups.append({"params": list(layer.parameters()), "lr": 0.03})
-        options = {"lr": 0.1, "weight_decay": 0.2}
-        if kind == "SGD":
-            opt = torch.optim.SGD(groups, momentum=0.8, **options)
-        else:
-            opt = torch.optim.Adam(groups, betas=(0.7, 0.9), **options)
-        data = torch.randn(count(4, 5), batch, inputs, dtype=dtype)
-        for x in data[:2]:
-            opt.zero_grad()
-            model(x).sub(1).pow(2).mean().backward()
-            opt.step()
-        return model, opt, data[2:], 0.02 + 0.02 * torch.rand(()).item()
+@inside
+def with_equal_numbers(world, kind):
+    """After some steps, the others may have the very values of the layer, as biases of 0 have."""
+    if kind("are") == "equal":
+        for other, p in zip(world["others"].parameters(), world["layer"].parameters(), strict=True):
+            other.data.copy_(p)
 
+
+@inside
+def of_each_parameter(world, result):
+    """How often opt holds a parameter, at which rate, whose other options differ, and what it remembers."""
+    opt = world["opt"]
+    named = [(f"{one}.{n}", p) for one in ("others", "layer") for n, p in world[one].named_parameters()]
+    held = {n: [group for group in opt.param_groups for q in group["params"] if q is p] for n, p in named}
+    first = {**opt.param_groups[0], "params": 0, "lr": 0}
     return {
-        "": training("SGD", torch.float64, "none"),
-        "With Adam": training("Adam", torch.float32, "none"),
-        "Where a part of the layer is in training already": training("SGD", torch.float64, "part"),
-        "Where opt holds the frozen layer already": training("SGD", torch.float32, "all"),
+        "held": {name: len(groups) for name, groups in held.items()},
+        "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
+        "options": {
+            name: [{**group, "params": 0, "lr": 0} == first for group in groups]
+            for name, groups in held.items()
+        },
+        "those of all": {key: value for key, value in first.items() if isinstance(value, float | tuple)},
+        "memory": {name: dict(opt.state.get(p, {})) for name, p in named},
     }
 
 
 @inside
-def thawed_by_hand(layer, opt, lr):
-    """The same without a word of the optimizer's: a group is a dict in a list."""
-    held = [parameter for group in opt.param_groups for parameter in group["params"]]
-    for parameter in dict.fromkeys(layer.parameters()):
-        parameter.requires_grad = True
-        if not any(parameter is other for other in held):
-            opt.param_groups.append({**opt.defaults, "params": [parameter], "lr": lr})
+def with_another_lr(world, earlier):
+    """As of a schedule that forgets what it has done."""
+    world["lr"] = 3 * world["lr"]
 
 
 @inside
-def options_of(opt, model):
-    """The options of each group that holds a parameter, by the name of the parameter."""
-    return {
-        name: [
-            {key: value for key, value in group.items() if key != "params"}
-            for group in opt.param_groups
-            for held in group["params"]
-            if held is parameter
-        ]
-        for name, parameter in model.named_parameters()
-    }
+def with_another_optimizer(world, earlier):
+    """The layer freezes again, and its training begins anew."""
+    world["layer"].requires_grad_(False)
+    groups = [{"params": list(world["others"].parameters())}]
+    world["opt"] = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
 
 
-@inside
-def remembered_of(opt, parameters):
-    """The tensors that the optimizer remembers of some parameters."""
-    return [[snap(value) for value in opt.state.get(one, {}).values()] for one in parameters]
+unfreeze = contract(
+    "unfreeze",
+    {
+        "layer": network(
+            grads=["none"],
+            rows=["each"],
+            gives=["new"],
+            frozen=["all frozen", "one frozen", "no"],
+            train=["train", "part eval"],
+            inside=["louder"],
+            buffers=["no"],
+            width=["several"],
+            hooks=["no"],
+            says="a module, of whose parameters all, some or none are frozen",
+        ),
+        "others": own(others_in_training),
+        "opt": optimizer(
+            "others",
+            "layer",
+            holds=["none", "holds some", "holds some last", "holds all"],
+            state=["stepped"],
+            says="an SGD, Adam or AdamW in the middle of a training; it may hold parameters of layer",
+        ),
+        "numbers": own(
+            with_equal_numbers,
+            are=["of their own", "equal"],
+            words={"equal": "are equal in layer and in what opt holds"},
+        ),
+        "lr": number(0.02, 0.1, says="the learning rate of the parameters that opt does not hold, a float"),
+    },
+    given=["layer", "opt", "lr"],
+    dtypes=["float32"],
+    turns=["first", "other"],
+    between={
+        "in a second call, with another lr": with_another_lr,
+        "in a second call, with another optimizer": with_another_optimizer,
+    },
+    cover=["layer.frozen", "opt.groups", "opt.holds"],
+    gives="nothing",
+    free=["opt.*", "layer*:attributes"],
+    use=of_each_parameter,
+    used={
+        "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"
+        "Compare the ids of the layer's parameters with those in opt.param_groups.",
+        "rates": "A parameter does not have the learning rate in opt that it should have.",
+        "options": "A parameter has other options in opt than all others.",
+        "those of all": "The options of opt are others than they were.",
+        "memory": "opt does not remember what it did of the parameters that it held, such as their momentum.",
+    },
+    becomes={
+        "layer*:requires_grad": "A parameter of the layer does not require grad.\n\n"
+        "What does your function change, the layer or its parameters, and those of submodules?"
+    },
+    kept="Which of these lines belongs to thawing, and whose tensors does it reach?",
+)
 
 
-@probe(cases=thawings, oracle=thawed_by_hand)
-def thawed(student, model, opt, data, lr):
-    """The layer is thawed: what changes, what opt holds and remembers, and how the training goes on."""
-    held = [parameter for group in opt.param_groups for parameter in group["params"]]
-    options, memory = options_of(opt, model), remembered_of(opt, held)
-    with untouched(model=model) as kept:
-        error = attempt(lambda: (student.unfreeze(model.layer, opt, lr), None)[1])
-    before = {"options": options, "memory": memory}
-    after = {"options": options_of(opt, model), "memory": remembered_of(opt, held)}
-    flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
-
-    def go_on():
-        places = []
-        for x in data:
-            opt.zero_grad()
-            model(x).sub(1).pow(2).mean().backward()
-            given = {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()}
-            opt.step()
-            values = {name: snap(parameter) for name, parameter in model.named_parameters()}
-            places.append({"gradients": given, "values": values})
-        return places
-
-    start = {name: snap(parameter) for name, parameter in model.named_parameters()}
-    told = {"kept": kept, "error": error, "flags": flags, "before": before, "after": after, "start": start}
-    return {**told, "training": attempt(go_on)}
-
-
-@probe(cases=thawings, oracle=thawed_by_hand)
-def thawed_twice(student, model, opt, data, lr):
-    """Two calls, as of a schedule that forgets what it has done; the second with another learning rate."""
-    errors, options = [], []
-    for rate in (lr, 3 * lr):
-        errors.append(attempt(lambda rate=rate: (student.unfreeze(model.layer, opt, rate), None)[1]))
-        options.append(options_of(opt, model.layer))
-    return {"errors": errors, "options": options}
-
-
-def training_of(case):
-    """The steps after the call, of both sides; the call raised no error, nor did they."""
-    error, (seen, right) = case.seen["error"], case["training"]
-    assert_runs(error, "The layer is not thawed")
-    assert_runs(seen, "The next step of training fails")
-    return seen, right
-
-
-#: A mode that changed may be the cause of wrong numbers.
-MODES = ["*:training"]
-
-
-@points(1)
-def test_layer_gets_gradients(thawed):
-    """Every parameter of the layer requires grad, and gets a gradient."""
-    hint = (
-        "What does your function change, the layer or its parameters? And does it reach those of submodules?"
-    )
-    for case in cases(thawed):
-        frozen = [name for name, flag in case.seen["flags"].items() if not flag]
-        assert not frozen, f"{frozen[0]} has requires_grad=False.\n\n{hint}"
-        (seen, right), kept = case["training"], case.seen["kept"]
-        assert_runs(seen, "The next step of training fails")
-        with blaming_changes(kept, only=MODES):
-            assert_gradients(
-                seen[0]["gradients"], right[0]["gradients"], of="the next loss", only=["layer.*"]
-            )
-
-
-@points(2)
-def test_layer_is_moved_with_its_rate(thawed):
-    """The optimizer moves every parameter of the layer, with the learning rate that belongs to it."""
-    for case in cases(thawed):
-        seen, right = training_of(case)
-        never = [name for name, groups in case.seen["after"]["options"].items() if not groups]
-        assert not never, (
-            f"{never[0]} is in no group of opt, so opt.step() never moves it.\n\n"
-            "Compare the ids of the layer's parameters with those in opt.param_groups."
-        )
-        hint = "Which learning rate and which options has its group?"
-        found, wanted = (side["after"]["options"] for side in case)
-        for name, (options, *_) in wanted.items():
-            for key, value in options.items() if name.startswith("layer.") else ():
-                now = found[name][0].get(key)
-                assert now == value, (
-                    f"The option {key!r} of opt for {name} is {now}, and should not be.\n\n{hint}"
-                )
-        hint = "Is its gradient right, and does opt remember of it what it remembered?"
-        for name, start in case.expected["start"].items():
-            if name.startswith("layer."):
-                value, wanted = seen[0]["values"][name], right[0]["values"][name]
-                still = f"opt holds {name}, and the next step does not move it."
-                assert value.value != start.value, f"{still}\n\nDoes it get a gradient?"
-                with blaming_changes(case.seen["kept"], only=MODES):
-                    told = f"The next step does not move {name} as far as it should."
-                    assert_close(value, wanted, f"{told}\n\n{hint}")
+@points(3)
+def test_unfreeze_with_ordinary_inputs(unfreeze):
+    """With ordinary inputs all is right."""
+    assert_ordinary(unfreeze)
 
 
 @points(1)
-def test_the_others_go_on(thawed):
-    """For all others the training goes on: groups, options, memory and values."""
-    for case in cases(thawed):
-        before, after = case.seen["before"], case.seen["after"]
-        assert any(flag for name, flag in case.seen["flags"].items() if name.startswith("layer.")), (
-            "Nothing of the layer is trainable: nothing was thawed."
-        )
-        assert_untouched(case.seen["kept"], but=["model.layer.*:requires_grad"])
-        for name, groups in before["options"].items():
-            now = after["options"][name]
-            if groups:
-                assert now, f"opt held {name}, and does not hold it any more."
-                for key, value in groups[0].items():
-                    told = f"The option {key!r} of opt for {name} was {value}, and is {now[0].get(key)} now."
-                    assert now[0].get(key) == value, told
-        told = "opt does not remember what it did of the parameters that it held, such as their momentum."
-        assert_close(after["memory"], before["memory"], told)
-        seen, right = case["training"]
-        assert_runs(seen, "The next step of training fails")
-        one, other = ({n: v for n, v in side[0]["values"].items() if "last." in n} for side in (seen, right))
-        assert_close(one, other, "The next step does not move the last layer as it did.")
+def test_layer_is_held_with_its_rate(unfreeze):
+    """Every parameter requires grad, opt holds it once with its rate, and the training of others goes on."""
+    assert_values(unfreeze)
 
 
 @points(1)
-def test_a_second_call_adds_nothing(thawed_twice):
-    """After two calls, the optimizer holds every parameter of the layer exactly once, as after the first."""
-    for case in cases(thawed_twice):
-        (first, second), (once, twice) = case.seen["errors"], case.seen["options"]
-        assert_runs(first, "The first call fails")
-        assert_runs(second, "The second call fails")
-        for name, groups in twice.items():
-            assert groups, f"After two calls layer.{name} is in no group of opt."
-            assert len(groups) == 1, f"After two calls opt holds layer.{name} {len(groups)} times."
-            for key, value in once[name][0].items() if once[name] else ():
-                now = groups[0].get(key)
-                change = f"from {value} to {now}"
-                told = f"The second call changes the option {key!r} of opt for layer.{name} {change}."
-                assert now == value, told
+def test_nothing_else_changes(unfreeze):
+    """No value, no gradient and no mode changes."""
+    assert_kept(unfreeze)
 
 
 @picture
@@ -660,116 +420,115 @@ def loss_after_thawing(student):
 
 
 @inside
-def columns():
-    """Columns of four to six blocks, with an input of each kind.
+class Block(nn.Module):
+    """A block that is wide inside and has dropout."""
 
-    Blocks differ in width but for one column, in which a block may be taken for another and nothing stops;
-    its first block is frozen as a whole. Some are in eval mode, one has a frozen part, and one parameter has
-    a gradient of an earlier loss.
-    """
+    def __init__(self, inputs, outputs, wide, rate):
+        super().__init__()
+        self.first, self.last, self.rate = nn.Linear(inputs, wide), nn.Linear(wide, outputs), rate
 
-    def block(inputs, outputs, wide):
-        return nn.Sequential(nn.Linear(inputs, wide), nn.Tanh(), nn.Dropout(0.3), nn.Linear(wide, outputs))
-
-    def column(dtype, widths, batch):
-        blocks = nn.ModuleList(
-            block(widths[place], widths[place + 1], 40 + 8 * (place if len(set(widths)) > 1 else 1))
-            for place in range(len(widths) - 1)
-        ).to(dtype)
-        blocks[1].eval()
-        blocks[2][0].weight.requires_grad_(False)
-        blocks[0][0].bias.grad = torch.randn_like(blocks[0][0].bias)
-        return blocks, torch.randn(batch, widths[0], dtype=dtype)
-
-    def behind_another(widths, batch):
-        blocks, _ = column(torch.float32, widths, batch)
-        return blocks, torch.randn(batch, 8), nn.Linear(8, widths[0])
-
-    def behind_a_frozen_block():
-        blocks, x = column(torch.float32, [5] * (count(4, 6) + 1), 29)
-        blocks[0].requires_grad_(False)
-        return blocks, x, None
-
-    number = count(4, 6)
-    blocks, leaf = column(torch.float64, [3 + place for place in torch.randperm(number + 1).tolist()], 31)
-    leaf.requires_grad_().grad = torch.randn_like(leaf)
-    return {
-        "Where x is plain data": (*behind_a_frozen_block(), count(0, 2**40)),
-        "Where x is a leaf that requires grad": (blocks, leaf, None, count(0, 2**40)),
-        "Where x is the result of another module": (*behind_another([6, 4, 7, 5, 3], 37), count(0, 2**40)),
-    }
+    def forward(self, x):
+        hidden = watch(torch.tanh(self.first(x)))
+        return self.last(F.dropout(hidden, self.rate, self.training))
 
 
 @inside
-def plain_loop(blocks, x):
-    """Without a checkpoint."""
-    for block in blocks:
-        x = block(x)
-    return x
-
-
-@probe(cases=columns, oracle=plain_loop)
-def sent_through(student, blocks, x, before, seed):
-    """What comes out, what goes back, and what has changed; dropout draws from a start of its own."""
-    entered = x if before is None else before(x)
-    reseed(seed)  # a recomputation in another case may have drawn
-    with untouched(blocks=blocks, x=entered) as kept:
-        out = student.forward_ckpt(blocks, entered)
-    named = {} if before is None else {"the module before": before}
-    back = gradients(out, named, by="backward", blocks=blocks, x=x)
-    return {"kept": kept, "out": snap(out), "back": back}
-
-
-@probe(cases=columns, oracle=plain_loop)
-def saved_on_the_way(student, blocks, x, before, _):
-    """The bytes that are saved while the blocks run, and whether anything can go back."""
-    entered = x if before is None else before(x)
-    measured = saved(student.forward_ckpt, blocks, entered)
-    return {"peak": measured["peak"], "history": measured["value"].requires_grad}
-
-
-@points(1)
-def test_values_of_the_plain_loop(sent_through):
-    """What comes out has the values of the plain loop."""
-    for case in cases(sent_through):
-        told = "What comes out does not have the values of the plain loop with the same random numbers."
-        hint = "Does each block run once, in its place?"
-        with blaming_changes(case.seen["kept"], only=MODES):
-            assert_close(*case["out"], f"{told}\n\n{hint}", all_digits=True)
-
-
-@points(2)
-def test_gradients_of_the_plain_loop(sent_through):
-    """Parameters and x get the gradients of the plain loop."""
-    why = {
-        "raised": "\n\nIn backward each block is called again. "
-        "Is it the same block then, and has its result a history?",
-        "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
-        "wrong": "\n\nEach block is computed again in backward. Is it the same block then, "
-        "with the same mask of dropout?",
+def column_of_blocks(world, kind):
+    """Four or more blocks, each of which takes what the one before gives."""
+    number = 4 + world.size("number") % 2
+    widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
+    rate = 0.3 if kind("dropout") == "dropout" else 0.0
+    blocks = nn.ModuleList(
+        Block(*widths[place : place + 2], 4 * max(widths), rate) for place in range(number)
+    )
+    modes = {"train": [], "some eval": blocks[1:2], "all eval": blocks}
+    for block in modes[kind("train")]:
+        block.eval()
+    frozen = {
+        "no": [],
+        "some": [blocks[2].first.weight],
+        "first block": blocks[0].parameters(),
     }
-    for case in cases(sent_through):
-        with blaming_changes(case.seen["kept"], only=MODES):
-            assert_gradients(*case["back"], of="the result", because=why)
+    for parameter in frozen[kind("frozen")]:
+        parameter.requires_grad_(False)
+    if kind("grads") == "filled":
+        blocks[1].last.bias.grad = torch.randn_like(blocks[1].last.bias)
+    return blocks.to(world.dtype)
 
 
-@points(2)
-def test_less_than_half_is_saved(saved_on_the_way):
-    """Less than half of the bytes of the plain loop are saved between forward and backward."""
-    for case in cases(saved_on_the_way):
-        assert case.seen["history"], (
-            "The result has no history. To record nothing saves memory, but then nothing can go back."
-        )
-        number, plain = case.seen["peak"], case.expected["peak"]
-        assert number < plain / 2, f"{number} bytes are saved for backward; the plain loop saves {plain}."
+forward_ckpt = contract(
+    "forward_ckpt",
+    {
+        "blocks": own(
+            column_of_blocks,
+            widths=["differ", "equal"],
+            dropout=["no", "dropout"],
+            train=["train", "some eval", "all eval"],
+            frozen=["no", "some", "first block"],
+            grads=["none", "filled"],
+            words={
+                "equal": "is of one width",
+                "some eval": "has a block in eval mode",
+                "all eval": "is in eval mode",
+                "some": "has a frozen parameter",
+                "first block": "has a frozen first block",
+            },
+            says="an nn.ModuleList of at least four modules, each of which takes what the one before gives",
+        ),
+        "x": tensor(
+            "B D",
+            "1 D",
+            roles=["plain", "leaf", "computed"],
+            layouts=["contiguous", "transposed"],
+            says="(B, D)",
+        ),
+    },
+    modes=["on"],
+    turns=["first", "other"],
+    cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
+    by="backward",
+    notes=["memory"],
+    free=["*:version"],
+    owns=False,
+    result="What comes out does not have the values of the plain loop with the same random numbers.\n\n"
+    "Does each block run once, in its place?",
+    because={
+        "raised": "\n\nIn backward each block is called again. Is it the same block then, and has its "
+        "result a history?",
+        "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
+        "wrong": "\n\nEach block is computed again in backward. Is it the same block then, with the same "
+        "mask of dropout?",
+    },
+    kept="What of the caller's does your function switch, so that a checkpoint records?",
+    all_digits=True,
+)
+
+
+@points(3)
+def test_forward_ckpt_with_ordinary_inputs(forward_ckpt):
+    """With ordinary inputs all is right."""
+    assert_ordinary(forward_ckpt)
 
 
 @points(1)
-def test_the_caller_s_things_stay(sent_through):
+def test_values_and_memory(forward_ckpt):
+    """What comes out has the values of the plain loop, and less than half of what that saves is kept.
+
+    Which blocks keep what they compute? And when is it computed again?
+    """
+    assert_values(forward_ckpt)
+
+
+@points(1)
+def test_gradients_of_the_plain_loop(forward_ckpt):
+    """Parameters and x get the gradients of the plain loop."""
+    assert_backward(forward_ckpt)
+
+
+@points(1)
+def test_the_caller_s_things_stay(forward_ckpt):
     """The caller's x and the blocks are after the forward pass what they were before."""
-    for case in cases(sent_through):
-        assert case.seen["out"].requires_grad, "The result has no history; what stays counts once it has."
-        assert_untouched(case.seen["kept"])
+    assert_kept(forward_ckpt)
 
 
 @picture
@@ -797,7 +556,7 @@ def fine_tunings(*, louder):
     """Backbones and heads with pairs of both lists, no two of which have the same number of rows."""
 
     def fine_tuning(dtype):
-        inputs, features, hidden, outputs, *rows = sizes(9)
+        (inputs, features, hidden, outputs), rows = sizes(4), sizes(5)
         backbone = nn.Sequential(nn.Linear(inputs, features), nn.Tanh())
         middle = Louder() if louder else nn.Identity()
         head = nn.Sequential(nn.Linear(features, hidden), middle, nn.Linear(hidden, outputs))
@@ -917,12 +676,12 @@ def test_head_learns_in_train_mode(fine_tuned_louder):
     which = "Which line switched the mode, and which line switches it back?"
     for case in cases(fine_tuned_louder):
         seen, right = losses_of(case)
-        for number, step in enumerate(case.seen["steps"], start=1):
+        for place, step in enumerate(case.seen["steps"], start=1):
             assert step["training"]["head"], (
-                f"In step {number} the head learns in eval() mode: dropout drops nothing.\n\n{which}"
+                f"In step {place} the head learns in eval() mode: dropout drops nothing.\n\n{which}"
             )
-            assert step["training"]["backbone"] or number <= case.seen["first stage"], (
-                f"In step {number}, in the second stage, the backbone learns in eval() mode.\n\n{which}"
+            assert step["training"]["backbone"] or place <= case.seen["first stage"], (
+                f"In step {place}, in the second stage, the backbone learns in eval() mode.\n\n{which}"
             )
         told = "The losses on held_out are not those of a model in eval() mode."
         assert_close(seen, right, f"{told}\n\nIn which mode is the model when they are measured?")

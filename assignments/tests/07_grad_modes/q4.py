@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "`requires_grad` decides who gets a gradient, and `param_groups` decides who is moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`."
+afterword = "`requires_grad` decides which parameters get a gradient, and `param_groups` decides which are moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`."
 
 
 def guarded(test):
@@ -47,7 +47,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.<br><code>requires_grad</code> decides who gets a gradient, and <code>param_groups</code> decides who is moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its <code>.grad</code> is not <code>None</code>.",
+    success_message="After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.<br><code>requires_grad</code> decides which parameters get a gradient, and <code>param_groups</code> decides which are moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its <code>.grad</code> is not <code>None</code>.",
     failure_message="Not yet: After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.",
 )
 @guarded

@@ -136,14 +136,19 @@ class _Case:
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
-        facts = {
+        facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
             "earlier": not self._plan["result"] or _values(returned) == before,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
+            behind = Notes({})  # what is computed again while the result goes back
+            listen(behind)
             facts |= self._of_result(result, world, storages)
+            listen(None)
+            if self._plan["notes"]:
+                facts["notes"]["again"] = len(behind.aside)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()

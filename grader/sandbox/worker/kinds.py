@@ -329,6 +329,7 @@ class Net(nn.Module):
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
         out = last(part(hidden))
+        out = out.half() if self.gives == "half" else out
         if "scale" in self._parameters:
             out = out * self.scale * (1.5 if self.training else 1)  # it asks for its own mode
         out = out + self.shift if "shift" in self._buffers else out

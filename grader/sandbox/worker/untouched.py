@@ -62,6 +62,8 @@ class Untouched:
         gone = {path: {"kind": "gone"} for path in before if path not in after}
         same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
         changed = gone | {path: entry for path, entry in after.items() if path not in same}
+        for path in changed.keys() & before.keys():
+            before[path], changed[path] = _without_what_is_alike(before[path], changed[path])
         shown = {"torch", *self._named, *changed}
         self._kept["before"] = {path: entry for path, entry in before.items() if path in shown}
         self._kept["after"] = changed
@@ -155,6 +157,15 @@ class _Recorder:
 def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:
     """The tables of hooks, of which most are empty, among the attributes of a module or an optimizer."""
     return [table for name, table in held.items() if name[-5:] == "hooks" and table]
+
+
+def _without_what_is_alike(
+    then: dict[str, Any], now: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two entries without long lists of names that are equal: many modules may change their mode at once."""
+    if then["kind"] == now["kind"] == "module" and then["attributes"] == now["attributes"]:
+        return {**then, "attributes": []}, {**now, "attributes": []}
+    return then, now
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
