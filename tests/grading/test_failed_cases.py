@@ -1,0 +1,89 @@
+"""`try` lists the cases of a contract, and `explain` shows that which fails, and the smallest that does."""
+
+import pytest
+from tiny_class import TinyClass
+from tiny_course import RIGHT
+
+from grader.grading import smallest_case
+
+CONTRACT = '''
+from grader import assert_every_case, contract, number, tensor
+
+scaled = contract("double", {"x": tensor("n k", "1 k", says="(n, k)")}, name="scaled")
+
+
+def test_every_case(scaled):
+    """It is twice as much in every case."""
+    assert_every_case(scaled)
+'''
+#: Wrong only where there is one row of plain data.
+PICKY = [
+    RIGHT[0],
+    "def double(x):\n    return 3 * x if len(x) == 1 and not x.requires_grad and x.dim() > 1 else 2 * x",
+    RIGHT[2],
+]
+
+
+@pytest.fixture
+def contracted(klass: TinyClass, zygote, monkeypatch):
+    """The tiny class, whose first question has a contract besides its probe."""
+    path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
+    path.write_text(path.read_text(encoding="utf-8") + CONTRACT, encoding="utf-8")
+    monkeypatch.setattr(smallest_case, "Zygote", lambda **_: _Shared(zygote))
+    return klass
+
+
+class _Shared:
+    """The one zygote of the tests, which nobody closes."""
+
+    def __init__(self, zygote):
+        self.zygote = zygote
+
+    def __enter__(self):
+        return self.zygote
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
+    """Each case stands there with its number and words; of an answer the failed ones with what is found."""
+    out = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--answer", "added").output
+    lines = [line.strip() for line in out.splitlines()]
+    assert "0  Ordinary inputs" in lines
+    assert "1  Where x has one row" in lines
+    assert any(line.startswith("scaled    squared fails ") and line.endswith("case 0") for line in lines)
+    assert any(line.startswith("0  What came back is wrong") for line in lines)
+    assert any(line.startswith("scaled    added fails 0 of ") for line in lines)
+
+
+def test_try_shows_one_case(contracted):
+    """The facts of a case stand side by side; a number that there is not is refused."""
+    out = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--case", "1").output
+    assert out.startswith("scaled    case 1: Where x has one row\n")
+    assert "differs" in out
+    assert (
+        "has no case 999: its cases have the numbers 0 to"
+        in contracted.run("try", "01_tiny", "scaled", "--case", "999").output
+    )
+
+
+def test_explain_shows_the_failed_case_and_the_smallest(contracted):
+    """Without the option nothing runs; with it the notebook runs again, and kinds that do not matter go."""
+    contracted.hand_in("ben", PICKY)
+    contracted.grade()
+    stored = contracted.explain("ben", "01_tiny", "q1").output
+    assert "cases fail; the plainest is case" in stored
+    assert "of the smallest case that fails" not in stored
+    again = contracted.explain("ben", "01_tiny", "q1", "--smallest").output
+    assert "of the smallest case that fails. Where x has one row and is plain data: What came back" in again
+
+
+def test_another_notebook_is_not_run_for_the_graded_one(contracted):
+    """A file that changed since is refused, and the author is told what to do."""
+    contracted.hand_in("ben", PICKY)
+    contracted.grade()
+    contracted.hand_in("ben", RIGHT)
+    refused = contracted.explain("ben", "01_tiny", "q1", "--smallest")
+    assert refused.exit_code == 2
+    assert "is another file than was graded: leave out --smallest, or grade it again" in refused.output
