@@ -2896,6 +2896,89 @@ def weights_copied_in_the_default_dtype(losses, w):
     losses.backward(torch.tensor([float(weight) for weight in w]))
 
 
+@wrong("q1")
+def trainable_where_gradients_are_recorded(n, m, scale):
+    """Lets the mode decide whether the weight can be trained; initialisations stand under no_grad."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0)) * scale
+    return nn.Parameter(w, requires_grad=torch.is_grad_enabled())
+
+
+@wrong("q2")
+def forward_called_past_the_hooks(model, img):
+    """Calls forward itself; a hook of the caller's that changes the output is left out."""
+    x = img.float().reshape(1, -1).requires_grad_()
+    return torch.autograd.grad(model.forward(x).sum(), x)[0]
+
+
+@wrong("q2")
+def squeezed_and_given_a_row(model, img):
+    """Takes all dimensions of size 1 away, and adds one; of a single pixel none is left before."""
+    return _gradient_of(model, img).squeeze().unsqueeze(0)
+
+
+@wrong("q3")
+def summed_entry_by_entry(a, b, d):
+    """Adds up the gradients of the entries of e; where e is empty, the sum is the number 0."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    rows = [torch.autograd.grad(entry, [a, b, c, d, e], retain_graph=True) for entry in e.flatten()]
+    return {name: sum(row[i] for row in rows) for i, name in enumerate("abcde")} | {"o": torch.ones_like(o)}
+
+
+@wrong("q4")
+def gradient_of_the_first_output_of_a_node(model, x, names):
+    """Watches the node that made an output; a node with several outputs has a gradient for each."""
+    found, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            output.grad_fn.register_prehook(lambda gradients: found.update({name: gradients[0]}))
+
+        handles.append(model.get_submodule(name).register_forward_hook(keep))
+    try:
+        model(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+@wrong("q4")
+def hooks_left_after_an_interrupt(model, x, names):
+    """Cleans up after every Exception; what stops a cell is none."""
+    outputs, handles = {}, []
+    for name in names:
+
+        def keep(module, inputs, output, name=name):
+            outputs[name] = output
+
+        handles.append(model.get_submodule(name).register_forward_hook(keep))
+    try:
+        total = model(x).sum()
+    except Exception:
+        for handle in handles:
+            handle.remove()
+        raise
+    for handle in handles:
+        handle.remove()
+    return dict(zip(names, torch.autograd.grad(total, [outputs[name] for name in names])))
+
+
+@wrong("q5")
+def weights_as_shares(losses, weights):
+    """Divides the weights by their sum and multiplies by it again; the sum may be 0."""
+    shares = torch.tensor(weights)
+    return (torch.stack(losses) * (shares / shares.sum())).sum() * shares.sum()
+
+
+@wrong("q6")
+def nothing_where_nothing_counts(losses, w):
+    """Goes back only if some weight is not 0; else the graph is not used up."""
+    if w.any():
+        losses.backward(w.detach())
+
+
 # Edits of right answers that no promise of the task tells from the answers.
 
 # --- q1

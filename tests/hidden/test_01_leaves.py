@@ -340,7 +340,7 @@ def layers(world, kind):
 def names_of_layers(world, kind):
     """Some names of layers, in the order in which they run or in another."""
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
-    return {"two": ["body.0", "head"], "one": ["body.0"], "many": many}[kind("which")]
+    return {"two": ["body.0", "body.1"], "one": ["body.0"], "many": many}[kind("which")]
 
 
 @inside
