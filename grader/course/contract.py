@@ -348,16 +348,9 @@ def covered(
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
-    several = [key for key, kinds in factors.items() if len(kinds) > 1]
-
-    def completed(case: dict[str, Any], key: str) -> dict[str, Any] | None:
-        """The case with one other kind that it needs: a filled .grad needs a leaf."""
-        others: list[dict[str, Any]] = [{}]
-        others += [{other: kind} for other in several if other != key for kind in factors[other][1:]]
-        return next((case | other for other in others if is_allowed(case | other)), None)
-
-    alone = [completed(base | {key: kind}, key) for key in several for kind in factors[key][1:]]
-    cases = [base, *filter(None, alone)]
+    several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
+    kinds_alone = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
+    cases = [base, *filter(None, (_completed(base, alone, several, is_allowed) for alone in kinds_alone))]
     paired = [
         key
         for key in several
@@ -370,10 +363,56 @@ def covered(
             previously_tested=[[case[key] for key in paired] for case in cases],
         )
         cases += [base | dict(zip(paired, row, strict=True)) for row in rows]
+    unusual = [(key, kind) for key in paired for kind in factors[key][1:]]
+    pairs = [pair for pair in combinations(unusual, 2) if pair[0][0] != pair[1][0]]
     if "off" in factors.get(_MODE, ()):
-        cases += _each_with(base, {key: factors[key] for key in paired}, {_MODE: "off"}, is_allowed)
-    unusual = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
-    return tuple({tuple(row.items()): row for row in unusual}.values())
+        pairs += [((_MODE, "off"), other) for other in unusual]
+    left = [pair for pair in pairs if not any(_has(case, pair) for case in cases)]
+    cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
+    rows_told = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
+    return tuple({tuple(row.items()): row for row in rows_told}.values())
+
+
+_Kinds = tuple[tuple[str, Any], ...]  # some kinds, each with its factor
+
+
+def _has(case: Kind, kinds: _Kinds) -> bool:
+    return all(case[key] == kind for key, kind in kinds)
+
+
+def _completed(
+    base: Kind, kinds: _Kinds, factors: Mapping[str, tuple[Any, ...]], is_allowed: Callable[[Kind], bool]
+) -> dict[str, Any] | None:
+    """The ordinary case with some kinds, and another that they need: a filled .grad needs a leaf.
+
+    None where the task excludes them.
+    """
+    case = {**base, **dict(kinds)}
+    others: list[dict[str, Any]] = [{}]
+    others += [{key: kind} for key in factors if key not in dict(kinds) for kind in factors[key][1:]]
+    return next((case | other for other in others if is_allowed(case | other)), None)
+
+
+def _meeting(
+    pairs: Sequence[_Kinds],
+    base: Kind,
+    factors: Mapping[str, tuple[Any, ...]],
+    is_allowed: Callable[[Kind], bool],
+) -> list[dict[str, Any]]:
+    """A few cases in which some pairs of kinds meet, as far as these go together."""
+    left, cases = list(pairs), list[dict[str, Any]]()
+    while left:
+        case = _completed(base, left[0], factors, is_allowed)
+        if case is None:
+            del left[0]
+            continue
+        for pair in left:
+            is_free = all(case[key] in {base[key], kind} for key, kind in pair)
+            if is_free and is_allowed(case | dict(pair)):
+                case |= dict(pair)
+        left = [pair for pair in left if not _has(case, pair)]
+        cases.append(case)
+    return cases
 
 
 def _is_allowed_by(never: Sequence[Kind]) -> Callable[[Kind], bool]:
@@ -389,25 +428,3 @@ def _is_allowed_by(never: Sequence[Kind]) -> Callable[[Kind], bool]:
         )
 
     return is_allowed
-
-
-def _each_with(
-    base: Mapping[str, Any],
-    factors: Mapping[str, tuple[Any, ...]],
-    fixed: Mapping[str, Any],
-    is_allowed: Callable[[Mapping[str, Any]], bool],
-) -> list[dict[str, Any]]:
-    """So few cases with a fixed kind that every other kind is in one of them, as far as they go together."""
-    left = {(key, kind) for key, kinds in factors.items() for kind in kinds[1:]}
-    cases: list[dict[str, Any]] = []
-    while left:
-        case = {**base, **fixed}
-        for key, kind in sorted(left, key=str):
-            if case[key] == base[key] and is_allowed(case | {key: kind}):
-                case[key] = kind
-        done = {pair for pair in left if case[pair[0]] == pair[1]}
-        if not done:
-            return cases
-        left -= done
-        cases.append(case)
-    return cases
