@@ -191,6 +191,16 @@ equal(
 )
 
 
+@wrong("q1")
+def added_row_by_row(trunk, x):
+    """Believes that every result has rows to go through; one without dimensions has none."""
+    t = trunk(x)
+    e = sum(row.sum() for row in t)
+    d = e / t.numel()
+    torch.autograd.backward([d, e])
+    return d, e
+
+
 # q2: task_grad_norms
 
 
@@ -434,6 +444,37 @@ equal("q2", "loss -> loss.clone()", why="the clone has the gradient of the loss"
 equal("q2", "sum(squares).sqrt -> sum(squares).sqrt_", why="a sum that begins with 0 is a new tensor")
 
 
+@wrong("q2")
+def scaled_by_the_largest(losses, params):
+    """Divides by the largest entry before it squares, which is 0 where a loss is in its minimum."""
+    norms = []
+    for loss in losses:
+        grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
+        flat = torch.cat([grad.flatten() for grad in grads if grad is not None])
+        largest = flat.abs().max()
+        norms.append((largest * (flat / largest).norm()).item())
+    return norms
+
+
+@wrong("q2")
+def read_off_as_differences(losses, params):
+    """Subtracts what stood in .grad before from what stands there after; beside large numbers no digit is left."""
+    keep = [None if p.grad is None else p.grad.clone() for p in params]
+    norms = []
+    for loss in losses:
+        loss.backward(retain_graph=True)
+        square = 0.0
+        for p, old in zip(params, keep):
+            if p.grad is not None:
+                square += (p.grad if old is None else p.grad - old).pow(2).sum().item()
+            if old is None:
+                p.grad = None
+            else:
+                p.grad.copy_(old)
+        norms.append(square**0.5)
+    return norms
+
+
 # q3: two_updates
 
 
@@ -669,6 +710,20 @@ def looked_at_first(net, opt, x, y1, y2):
 equal("q3", "loss -> loss.clone()", why="the clone has the gradient of the loss")
 
 
+@wrong("q3")
+def first_group_only(net, opt, x, y1, y2):
+    """Believes that an optimizer has one group of parameters."""
+    parameters, losses = opt.param_groups[0]["params"], []
+    for y in (y1, y2):
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        for p, grad in zip(parameters, torch.autograd.grad(loss, parameters)):
+            p.grad = grad
+        opt.step()
+        losses.append(loss.item())
+    return tuple(losses)
+
+
 # q4: ContentLoss
 
 
@@ -848,6 +903,20 @@ class OldBackward(nn.Module):
         return self.loss
 
 
+@wrong("q4")
+class NoCopyForOne(nn.Module):
+    """Multiplies only where the weight is not 1, and relies on the product for memory of its own."""
+
+    def __init__(self, target, weight):
+        super().__init__()
+        constant = target.detach()
+        self.target, self.weight = constant if weight == 1 else constant * weight, weight
+
+    def forward(self, input):
+        self.loss = F.mse_loss(input * self.weight, self.target)
+        return input
+
+
 equal("q4", "no_grad is put around: def __init__(self, target, weight):", why="the target is detached anyway")
 equal(
     "q4",
@@ -863,6 +932,23 @@ equal("q4", "target.detach() -> target.data", why="the product has memory of its
 equal("q4", "target -> target.clone()", why="a copy has the same values, and detach() cuts it, too")
 equal("q4", "self.target -> self.target.detach()", why="the target has no history")
 equal("q4", "input -> input.clone()", why="the task says that a copy may be returned")
+
+
+@wrong("q4")
+class CopiesByTarget(nn.Module):
+    """Keeps its copies in the class, by the tensor; a second module of the same tensor gets the old values."""
+
+    copies = {}
+
+    def __init__(self, target, weight):
+        super().__init__()
+        if target not in self.copies:
+            self.copies[target] = target.detach().clone()
+        self.target, self.weight = self.copies[target] * weight, weight
+
+    def forward(self, input):
+        self.loss = F.mse_loss(input * self.weight, self.target)
+        return input
 
 
 # q5: accumulate
@@ -1444,6 +1530,17 @@ equal(
 )
 
 
+@wrong("q6")
+def cleared_by_prefix(model, opt, task, x, y):
+    """Believes that only names of one head begin with heads.1; those of heads.10 do, too."""
+    opt.zero_grad(set_to_none=False)
+    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
+    for name, p in model.named_parameters():
+        if name.startswith("heads.") and not name.startswith(f"heads.{task}"):
+            p.grad = None
+    opt.step()
+
+
 # q7: validation_loss
 
 
@@ -1658,6 +1755,14 @@ equal(
 )
 equal("q7", "x -> x.clone()", why="a copy has the same values")
 equal("q7", "torch.no_grad -> torch.inference_mode", why="only numbers leave the block")
+
+
+@wrong("q7")
+def batches_remembered(model, loader, known={}):
+    """Reads each loader once, and believes that nobody puts other batches into it."""
+    _, batches = known.setdefault(id(loader), (loader, list(loader)))
+    with torch.no_grad():
+        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
 
 
 # end: distil
