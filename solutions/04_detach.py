@@ -154,7 +154,6 @@ print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in pl
 def positive_part(y):
     """Return y with 0 in the place of negative values, without a history.
 
-    y: a float32 or float64 tensor of any shape with at least one dimension; it may be empty, or expanded.
     Returns a tensor of the same shape and dtype that does not require grad, in memory of its own.
     """
     # BEGIN SOLUTION
@@ -304,9 +303,6 @@ xray(square=square, multiple=multiple, y=y, x=x)
 def may_overwrite(f, x):
     """Tell whether backward works without the values of an intermediate tensor.
 
-    f: a function of ordinary tensor operations, without NumPy, checkpoints and autograd.Function;
-        f(x) returns (out, mid), the result and a tensor that was made in between. It may use other leaves.
-    x: a float32 leaf that requires grad.
     Returns True if mid may be overwritten in place before the backward of out, else False.
     """
     # BEGIN SOLUTION
@@ -437,10 +433,7 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 def gan_step(G, D, oG, oD, z, real):
     """One step of the discriminator, then one step of the generator.
 
-    G, D: modules that share no parameters and mix no samples; all their parameters require grad, before
-        and after the call. D(samples) gives one logit for each sample, of shape (samples, 1).
-    oG, oD: optimizers of all parameters of G and of all parameters of D.
-    z: (m, latent), the noise; real: (n, features), real samples; all float32 or all float64.
+    The networks share no parameters and mix no samples. All their parameters require grad, before and after.
     """
     # BEGIN SOLUTION
     fake = G(z)
@@ -578,7 +571,6 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 def ste_round(x):
     """Round x, and let the gradient through as if nothing had happened.
 
-    x: a float32 or float64 tensor of any shape: a leaf, computed, or plain data.
     Returns a new tensor with the values of x.round(), through which x gets the gradient of the identity.
     """
     # BEGIN SOLUTION
@@ -691,10 +683,6 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 def td_loss(q, q_target, s, a, r, s2, gamma):
     """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
 
-    q, q_target: modules that map (n, features) to (n, actions); they may be the same or share layers, and
-        some of their parameters may be frozen.
-    s, s2: (n, features); r: (n,); a: (n,), int64; all plain data. gamma: a float.
-    s, s2, r and all parameters are float32, or all are float64.
     Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
     """
     # BEGIN SOLUTION
@@ -830,7 +818,6 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 def clipped_energy(x, w):
     """The sum of squares of x @ w, whose entries above 1 are replaced by 1.
 
-    x: (n, k), may require grad; w: (k, m), requires grad; both float32 or both float64.
     Returns a tensor of shape () through which w and x get their gradients.
     """
     # BEGIN SOLUTION

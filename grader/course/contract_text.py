@@ -198,7 +198,9 @@ def _tensor(kinds: Kinds, dtypes: str) -> str:
             what = f"a tensor of shape `{shape[0].rstrip(', ')}`"
     elif kinds.says:
         what, more = _with_noun(kinds.says), ""
-    layout = "contiguous or not" if len(kinds.factors["layout"]) > 1 else ""
+    layouts = kinds.factors["layout"]
+    layout = "contiguous or not" if len(layouts) > 1 else ""
+    layout += ", even expanded" if "expanded" in layouts else ""
     return ", ".join(filter(None, [what, more, dtypes, layout]))
 
 

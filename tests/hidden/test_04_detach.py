@@ -67,7 +67,7 @@ positive_part = contract(
             roles=["computed", "saved", "leaf", "plain"],
             layouts=["contiguous", "transposed", "gaps", "part", "expanded"],
             waiting=True,
-            says="of any shape with at least one dimension; it may be empty",
+            says="of any shape with at least one dimension",
         )
     },
     never=[{"y.role": "saved", "y.values": "numbers_near_the_largest"}],
@@ -182,18 +182,18 @@ may_overwrite = contract(
     "may_overwrite",
     {
         "x": tensor(
-            "n m", values=["positive"], roles=["leaf"], layouts=["contiguous"], says="float32, a leaf"
+            "n m", values=["positive"], roles=["leaf"], layouts=["contiguous"], says="(n, m), float32"
         ),
         "f": own(
             computations,
             of=["formulas", "operations", "views", "constants", "zeros"],
             words={
-                "operations": "applies other operations",
+                "operations": "uses exp, relu, sigmoid and matrix products",
                 "views": "makes views",
                 "constants": "returns a mid that does not require grad",
                 "zeros": "returns a mid of zeros",
             },
-            says="f(x) returns (out, mid), the result and a tensor that was made in between",
+            says="a function of torch's operations, without checkpoints; f(x) returns (out, mid)",
         ),
     },
     given=["f", "x"],
@@ -240,18 +240,18 @@ gan_step = contract(
     "gan_step",
     {
         "D": network(
-            "in",
+            "features",
             "one",
             nest=["flat", "own"],
             train=["train", "part train"],
             width=["one column"],
             numbers=["small", "large", "high", "low"],
-            says="maps samples (n, features) to one logit for each, (n, 1)",
+            says="maps samples (n, features) to logits (n, 1)",
             **PLAYER,
         ),
         "G": network(
             "latent",
-            "in",
+            "features",
             nest=["flat", "deep"],
             train=["train", "part eval"],
             width=["several"],
@@ -263,7 +263,7 @@ gan_step = contract(
             "D", rules=["sgd", "adam"], state=["fresh"], says="an optimizer of all parameters of D"
         ),
         "z": data("m latent", "1 latent", says="(m, latent), the noise"),
-        "real": data("n in", layouts=["contiguous"], says="(n, features), real samples"),
+        "real": data("n features", layouts=["contiguous"], says="(n, features), real samples"),
     },
     given=["G", "D", "oG", "oD", "z", "real"],
     modes=["on", "only modes"],
@@ -390,7 +390,7 @@ ste_round = contract(
                 numbers_beyond_all_integers_of_32_bits,
                 numbers_near_the_largest,
             ],
-            says="of any shape; it may be empty",
+            says="of any shape",
         )
     },
     cover=["x.values", "x.role", "all.dtype"],
@@ -439,7 +439,7 @@ def rounded_result(student):
 @inside
 def actions_taken(world, kind):
     """The number of an action for each sample."""
-    return torch.randint(world.size("out"), world["s"].shape[:1])
+    return torch.randint(world.size("actions"), world["s"].shape[:1])
 
 
 @inside
@@ -469,6 +469,8 @@ td_loss = contract(
     "td_loss",
     {
         "q": network(
+            "features",
+            "actions",
             nest=["flat", "own"],
             train=["train", "part eval"],
             frozen=["no", "one frozen", "first frozen"],
@@ -477,6 +479,8 @@ td_loss = contract(
             **VALUES,
         ),
         "q_target": network(
+            "features",
+            "actions",
             nest=["flat", "deep"],
             rows=["each"],
             says="the same; it may be q itself, or share layers with q",
@@ -487,7 +491,7 @@ td_loss = contract(
             relation=["its own", "q", "shared"],
             words={"q": "is q itself", "shared": "shares a layer with q"},
         ),
-        "s": data("n in", "1 in", says="(n, features)"),
+        "s": data("n features", "1 features", says="(n, features)"),
         "a": own(actions_taken, says="(n,), int64"),
         "r": data("*s", values=["normal", "far"], layouts=["contiguous"], says="(n,)"),
         "s2": data("=s", layouts=["contiguous"], says="(n, features)"),
@@ -591,7 +595,7 @@ clipped_energy = contract(
                 products_close_to_1,
             ],
             roles=["leaf", "computed"],
-            says="(k, m), requires grad",
+            says="(k, m)",
         ),
     },
     cover=["x.role", "w.values", "all.dtype"],
