@@ -443,6 +443,7 @@ residual_block = contract(
         ),
         "another block": own(block_before, of=["nothing", "makes x"], words={"makes x": "makes x"}),
     },
+    dtypes=["float64", "float32"],
     given=["x", "w"],
     call=through_blocks,
     never=[
