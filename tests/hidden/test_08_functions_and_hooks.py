@@ -61,15 +61,14 @@ def after_a_write(world, y):
         {"the gradient that came in": slope},
         x=leaf,
     )
+    writes = {
+        "zeros": lambda: x.detach().zero_(),
+        "one entry": lambda: (x[-1] if x.dim() else x).fill_(7.0),
+        "same values": lambda: x.copy_(x.clone()),
+        "result": y.zero_,
+    }
     with torch.no_grad():
-        if write == "zeros":
-            x.detach().zero_()
-        elif write == "one entry":
-            (x[-1] if x.dim() else x).fill_(7.0)
-        elif write == "same values":
-            x.copy_(x.clone())
-        else:
-            y.zero_()
+        writes[write]()
     return {"the recorded gradient": second, "the result, after a later write,": gradients(y, x=leaf)}
 
 
@@ -266,7 +265,7 @@ penalty = contract(
     call=of_vectors_or_images,
     modes=["on"],
     turns=["first", "other", "moved"],
-    cover=["x.shape", "all.dtype", "D.numbers"],
+    cover=["all.dtype", "D.numbers"],
     result="The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each.\n\n"
     "What do you differentiate, over which dimensions are norm and mean taken, and what counts below 1?",
     because={
@@ -356,7 +355,7 @@ def sent_back(world, handle):
     if "its neighbour" in world:
         both = [t, world["its neighbour"]]
         found["neighbour"] = behind(both, world.starts["its neighbour"], two.clone(), one.clone())
-    return {**found, "again": behind([t], a, one.clone()), "unhooked": attempt(unhooked)}
+    return {**found, "unhooked": attempt(unhooked)}
 
 
 LIMITED = "The gradient behind t is not the gradient that arrived at t, limited entry by entry"
@@ -398,7 +397,6 @@ clip_grad_hook = contract(
         "shared": f"The gradient that arrives is overwritten.{WRITES}",
         "neighbour": "What comes out of the same operation as t, and is not t, gets another gradient than "
         "before.\n\nOn what does your hook sit?",
-        "again": f"{LIMITED}, when t goes back once more.{RETURNS}",
         "unhooked": "After handle.remove() the gradient behind t is not what it was before the call.\n\n"
         "Is it still limited? Are the other hooks still there?",
     },
@@ -486,17 +484,10 @@ def test_grad_reverse_with_ordinary_inputs(grad_reverse):
     assert_ordinary(grad_reverse)
 
 
-@points(1)
-def test_forward_is_the_identity(grad_reverse):
-    """The result has the values of x, and the call leaves x as it is, without a hook."""
-    assert_values(grad_reverse)
-    assert_kept(grad_reverse)
-
-
-@points(1)
+@points(2)
 def test_gradient_is_reversed_on_one_way(grad_reverse):
-    """The gradient is multiplied by -lam on the way through the result, and on no other way."""
-    assert_backward(grad_reverse)
+    """The gradient is multiplied by -lam on the way through the result, on no other, and x is left alone."""
+    assert_every_case(grad_reverse)
 
 
 @picture
