@@ -206,6 +206,24 @@ wrong_edits(
     },
 )
 
+
+@wrong("q1")
+class WrittenToADenseGradient(torch.autograd.Function):
+    """Saves memory by computing in the gradient that arrives, unless that is expanded or recorded."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        if torch.is_grad_enabled() or not gradient.is_contiguous():
+            return 2 * x * gradient
+        return gradient.mul_(x).mul_(2)
+
+
 # q2: Scale_
 
 
@@ -379,6 +397,23 @@ accepted_edits(
     },
 )
 
+
+@wrong("q2")
+class FlattenedFirst(torch.autograd.Function):
+    """Writes to reshape(-1), which is a copy where x is not contiguous."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        ctx.mark_dirty(x)
+        x.reshape(-1).mul_(k)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.k, None
+
+
 # q3: penalty
 
 
@@ -457,6 +492,17 @@ wrong_edits(
             "Switches on the caller's own x.",
         ),
         "sum_over_the_samples": (".mean()", ".sum()", "Takes the sum over the samples."),
+        "root_kept_from_zero": (
+            "g.flatten(1).norm(dim=1)",
+            "(g.flatten(1).square().sum(1) + 1e-12).sqrt()",
+            "Adds a little under the root, which counts where the slope is small.",
+        ),
+        "viewed": ("g.flatten(1)", "g.view(len(g), -1)", "Takes a view of a gradient of any layout."),
+        "squeezed": (
+            "g.flatten(1).norm(dim=1)",
+            "g.flatten(1).squeeze().norm(dim=-1)",
+            "Removes a dimension that may be the only feature.",
+        ),
     },
 )
 
@@ -589,6 +635,12 @@ def other_hooks_cleared(t, limit):
     if t._backward_hooks:
         t._backward_hooks.clear()
     return t.register_hook(lambda gradient: gradient.clamp(-limit, limit))
+
+
+@wrong("q4")
+def row_by_row(t, limit):
+    """Goes through the rows, which a tensor without dimensions does not have."""
+    return t.register_hook(lambda gradient: torch.stack([row.clamp(-limit, limit) for row in gradient]))
 
 
 wrong_edits(
@@ -880,6 +932,29 @@ def optimizer_step(w, task_loss, query_loss, lr):
     return torch.autograd.grad(query_loss(own), own)[0]
 
 
+_gradients_of_earlier_calls = {}
+
+
+@wrong("q6")
+def gradient_remembered(w, task_loss, query_loss, lr):
+    """Keeps the gradient of a task for the next call, though w may have moved by then."""
+    if (id(task_loss), id(w)) not in _gradients_of_earlier_calls:
+        own = w.detach().clone().requires_grad_()
+        (g,) = torch.autograd.grad(task_loss(own), own, create_graph=True)
+        _gradients_of_earlier_calls[id(task_loss), id(w)] = own, g, task_loss, w
+    own, g, *_ = _gradients_of_earlier_calls[id(task_loss), id(w)]
+    return torch.autograd.grad(query_loss(own - lr * g), own, retain_graph=True)[0]
+
+
+@wrong("q6")
+def flattened_by_view(w, task_loss, query_loss, lr):
+    """Takes flat views for the dot product, though a gradient has any layout."""
+    (g,) = torch.autograd.grad(task_loss(w), w, create_graph=True)
+    fast = (w - lr * g).detach().requires_grad_()
+    (q,) = torch.autograd.grad(query_loss(fast), fast)
+    return q - lr * torch.autograd.grad(torch.dot(g.view(-1), q.view(-1)), w)[0]
+
+
 # q7: per_sample_grads
 
 
@@ -1039,6 +1114,39 @@ def tied_parameters_twice(model, X, Y):
     return {name: torch.stack([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
+@wrong("q7")
+def differences_of_what_was_added(model, X, Y):
+    """Lets .grad add up and takes differences: behind a huge gradient a small one has no digits left."""
+    named = dict(model.named_parameters())
+    out = {name: [] for name in named}
+    before = {name: torch.zeros_like(p) for name, p in named.items()}
+    for x, y in zip(X, Y):
+        F.mse_loss(model(x), y).backward()
+        for name, p in named.items():
+            out[name].append(p.grad - before[name])
+            before[name] = p.grad.clone()
+    model.zero_grad()
+    return {name: torch.stack(rows) for name, rows in out.items()}
+
+
+_rows_of_earlier_calls = {}
+
+
+@wrong("q7")
+def memory_used_again(model, X, Y):
+    """Writes into the memory of the last result of the same shape, which the caller may still hold."""
+    out = {}
+    for name, p in model.named_parameters():
+        rows = torch.zeros(len(X), *p.shape, dtype=p.dtype)
+        out[name] = _rows_of_earlier_calls.setdefault((name, rows.shape, rows.dtype), rows)
+    for i, (x, y) in enumerate(zip(X, Y)):
+        for rows, g in zip(
+            out.values(), torch.autograd.grad(F.mse_loss(model(x), y), list(model.parameters()))
+        ):
+            rows[i] = g
+    return out
+
+
 # q8: hvp
 
 
@@ -1106,6 +1214,25 @@ def diagonal_only(f, x, v):
     """Differentiates the sum of g: the row sums of H, times v."""
     (g,) = torch.autograd.grad(f(x), x, create_graph=True)
     return torch.autograd.grad(g.sum(), x)[0] * v
+
+
+@wrong("q8")
+def taken_off_the_old_grad(f, x, v):
+    """Takes the product for what backward adds to .grad: of large numbers there, few digits are left."""
+    kept, x.grad = x.grad, None if x.grad is None else x.grad.clone()
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (g * v).sum().backward(inputs=[x])
+    product = x.grad if kept is None else x.grad - kept
+    x.grad = kept
+    return product
+
+
+@wrong("q8")
+def along_a_unit_vector(f, x, v):
+    """Divides v by its length, which may be 0."""
+    length = v.norm()
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(g, x, v / length)[0] * length
 
 
 wrong_edits(
