@@ -545,7 +545,6 @@ def unfreeze(layer, opt, lr):
     """Make all parameters of layer trainable while the training with opt goes on.
 
     layer: a module, of whose parameters all, some or none are frozen.
-    opt: an SGD or Adam in the middle of a training; it may hold parameters of layer.
     """
     # BEGIN SOLUTION
     layer.requires_grad_(True)

@@ -384,6 +384,13 @@ def in_a_single_batch(backbone, xs):
         return list(backbone(torch.cat(xs)).split([len(x) for x in xs]))
 
 
+@wrong("q2")
+def in_the_dtype_of_the_data(backbone, xs):
+    """Believes that a backbone gives the dtype that it takes."""
+    with torch.no_grad():
+        return [backbone(x).to(x.dtype) for x in xs]
+
+
 # q3: evaluate
 
 
@@ -566,6 +573,22 @@ wrong_edits(
     },
 )
 
+
+@wrong("q3")
+def only_children_in_eval(model, batches):
+    """Believes that a model is the sum of its children, and never asks for its own mode."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        for child in model.children():
+            child.eval()
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    finally:
+        for module, mode in modes:
+            module.training = mode
+    return sum(losses) / len(losses)
+
+
 # q4: unfreeze
 
 
@@ -720,6 +743,17 @@ wrong_edits(
     },
 )
 
+
+@wrong("q4")
+def compared_by_values(layer, opt, lr):
+    """Believes that two parameters of the same values are the same parameter."""
+    layer.requires_grad_(True)
+    held = [p for group in opt.param_groups for p in group["params"]]
+    new = [p for p in layer.parameters() if not any(torch.equal(p, other) for other in held)]
+    if new:
+        opt.add_param_group({"params": new, "lr": lr})
+
+
 # q5: forward_ckpt
 
 
@@ -845,6 +879,15 @@ wrong_edits(
         "detached_between": ("(block, x,", "(block, x.detach(),", "Cuts between the blocks."),
     },
 )
+
+
+@wrong("q5")
+def blocks_in_train_only(blocks, x):
+    """Believes that a block in eval() mode saves nothing."""
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False) if block.training else block(x)
+    return x
+
 
 # end: fine_tune
 
