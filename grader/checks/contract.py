@@ -75,6 +75,7 @@ class Terms:
         moves: those whose changes are no trace of a mistake elsewhere: also where the reference leaves them,
             they count with the values.
         result: what is said of a wrong result, with its hint behind a blank line.
+        parts: what the entries of a result are called that is a tuple.
         because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
             about a loss that was computed before the call.
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
@@ -93,6 +94,7 @@ class Terms:
     may: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
     result: str = "What came back is wrong."
+    parts: tuple[str, ...] = ()
     because: Mapping[str, Any] = field(default_factory=dict)
     becomes: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
@@ -295,8 +297,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         return
     if "result" in right:
         assert_close(
-            seen.get("result"),
-            right["result"],
+            *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
             strict=terms.strict,
             all_digits=terms.all_digits,
@@ -310,6 +311,13 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         _assert_used(terms, seen.get("used"), right["used"])
     for name in terms.notes if right["notes"] is not None else ():
         yield from _noted(terms, name, seen["notes"], right["notes"])
+
+
+def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:
+    """Both results, their entries by name where they are tuples of as many entries as there are names."""
+    if names and all(type(side) is tuple and len(side) == len(names) for side in (mine, its)):
+        return dict(zip(names, mine, strict=True)), dict(zip(names, its, strict=True))
+    return mine, its
 
 
 def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:

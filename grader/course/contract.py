@@ -133,6 +133,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
     result: str = "What came back is wrong.",
+    parts: Sequence[str] = (),
     used: str | Mapping[str, Any] = "What came back does not do what it should.",
     because: Mapping[str, Any] | None = None,
     becomes: Mapping[str, str] | None = None,
@@ -177,7 +178,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
-        result, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
+        result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
         owns, all_digits, strict, none_is_zero, history: what counts of a result; see `Terms`.
 
     Raises:
@@ -243,6 +244,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         may=tuple(may),
         moves=tuple(moves),
         result=result,
+        parts=tuple(parts),
         because=because or {},
         becomes=becomes or {},
         kept=kept,

@@ -334,6 +334,7 @@ class Net(nn.Module):
         out = out - 3 * out.mean(0, keepdim=True) if self.mixes else out
         out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
         out = out[..., 0] if self.gives == "a number" else out
+        out = torch.tanh(out) if self.gives == "tanh" else out
         note_call(self, hidden, out)
         return out
 
