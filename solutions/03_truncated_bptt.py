@@ -18,7 +18,16 @@
 #
 # Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
 # cell, then run the check below it. The hidden checks look at more than this one: the text of the task counts.
-# All tensors are `float32` where a task says nothing else.
+#
+# Five things hold for all questions:
+#
+# - Only what the task names may change. All else that you are given stays as it is: the values, `.grad`, flags
+#   and hooks of tensors, the entries of lists. Nothing of yours stays behind, no hook and no attribute.
+# - Modules are of any kind. Some of their parameters may be frozen (`requires_grad=False`), and parts of them
+#   may be in eval mode. That stays so, and a frozen parameter gets no gradient.
+# - Every loss depends on all parameters that are not frozen.
+# - Inputs and targets, such as `xs` and `y`, require no grad. `B`, `T` and `O` may be 1.
+# - All tensors are `float32` where a task says nothing else.
 
 # %%
 import torch
@@ -182,26 +191,14 @@ xray(state=state, carried=carried, cell=cell)
 # ## q1 · Carry the state, not the graph
 #
 # `train_stateful` trains a recurrent cell on consecutive minibatches of a long sequence: the last state of
-# one minibatch is the first state of the next. The code below stops in the second minibatch with "Trying to
-# backward through the graph a second time". Repair it.
+# one minibatch is the first state of the next. The code below stops in the second. Repair it.
 #
-# - `batches` is a list of pairs `(xs, y)`: `xs` has the shape `(T, B, I)` and holds the inputs of `T` time
-#   steps, `y` has the shape `(B, O)` and is what `readout` should say about the last state of the minibatch.
-#   Neither requires grad. `O` may be 1.
-# - `h` is the first state, a tensor of shape `(B, H)` without history, which requires no grad.
-# - A state that **enters** a minibatch has the value of the last state before it, and no history: it is a
-#   leaf. Whether it requires grad is up to you.
+# - The **value** of the last state enters the next minibatch, its history does not: no gradient flows from a
+#   minibatch into the one before.
 # - **Within** a minibatch the gradient flows through all `T` steps.
-# - Every minibatch makes one step of `opt`, with the gradient of its own loss only. What stands in `.grad`
-#   before your function is called belongs to no minibatch, and enters no step.
-# - `cell` and `readout` are modules of any kind: some of their parameters may be frozen
-#   (`requires_grad=False`, and no `.grad`), and parts of them may be in eval mode. That stays so. `opt` holds
-#   the parameters that are not frozen, and every loss depends on each of them. What `opt` remembers between
-#   two steps, momentum say, is its own business.
-# - Nothing else of the caller's changes: the tensor `h`, the list `batches` and its tensors stay as they are,
-#   and nothing of yours, no hook and no attribute, stays behind.
-# - Return `(losses, h)`: a list with one Python `float` per minibatch, and the last state. Whether this last
-#   state still carries the graph of the last minibatch is up to you.
+# - Every minibatch makes one step of `opt`, with the gradient of its own loss only: what stands in `.grad`
+#   before the call enters no step. What stands there after the call is up to you.
+# - Return `(losses, h)`: a list of Python floats, and the last state, with a history or without.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -218,8 +215,8 @@ xray(state=state, carried=carried, cell=cell)
 #
 # <details><summary>Hint 3</summary>
 #
-# Detach `h` once in every minibatch, before the loop over the time steps, and assign the result. Inside that loop
-# you want the history.
+# Detach `h` once in every minibatch, and assign the result. Inside the loop over the time steps you want the
+# history.
 #
 # </details>
 
@@ -232,8 +229,8 @@ def train_stateful(cell, readout, opt, batches, h):
         which is no view.
     readout: a module from (B, H) to (B, O).
     opt: an optimizer of the parameters of both that are not frozen.
-    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
-    h: the first state, (B, H).
+    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one.
+    h: the first state, (B, H), which has no history and requires no grad.
 
     Returns the losses, one float per minibatch, and the last state, (B, H).
     """
@@ -392,21 +389,15 @@ print(w.grad)
 # %% [markdown]
 # ## q2 · repackage_hidden
 #
-# Write the function that cuts any state from its history. A *state* is `None`, or a tensor of any shape,
-# `float32` or `float64`, or a tuple or list of any number of states, and so on for several levels (a list of
-# LSTM tuples, say). Tuples are plain ones, without names. The code below can do tensors only.
+# Write the function that cuts a state from its history. A *state* is `None`, a tensor of any shape, `float32`
+# or `float64`, or a plain tuple or list of states. The code below can do tensors only.
 #
-# - Return the same structure: tuples stay tuples, lists stay lists, `None` stays `None`, the values, shapes
-#   and dtypes stay the same.
-# - No tensor of the result has a history, and none requires grad: every one is a leaf that is ready to enter
-#   the next minibatch.
-# - The state that was passed in stays as it was: its lists, its tensors and all that belongs to them, such as
-#   `.grad` and `requires_grad`. An auxiliary loss computed from it can still be back-propagated, and gives
-#   its gradient.
-# - The caller may later reset the result in place, for example with `result.zero_()`. This must never
-#   *silently* falsify a gradient that is still pending on the original: either the gradient is right, or
-#   PyTorch raises its error. (So you may share memory with the original, as long as autograd can see what is
-#   written to it.)
+# - Return the same values in the same structure: tuples stay tuples, lists stay lists.
+# - Every tensor of the result is a leaf that requires no grad.
+# - The original state stays as it was. A loss computed from it still gives its gradient.
+# - The caller may reset the result in place, with `result.zero_()`. This must never *silently* falsify a
+#   gradient of the original: either it is right, or PyTorch raises its error. (You may share memory
+#   where autograd sees what is written to it.)
 #
 # <details><summary>Hint 1</summary>
 #
@@ -423,8 +414,8 @@ print(w.grad)
 #
 # <details><summary>Hint 3</summary>
 #
-# `isinstance(state, torch.Tensor)` tells a tensor from the rest, and a tensor is detached with `detach()`. Build a
-# tuple or a list anew from its repackaged parts: `type(state)` makes both of them. `None` stays `None`.
+# `isinstance(state, torch.Tensor)` tells a tensor from the rest. Build a tuple or a list anew from its
+# repackaged parts: `type(state)` makes both of them.
 #
 # </details>
 
@@ -527,21 +518,15 @@ xray(after=after, cut=cut, before=before, xs=xs)
 # %% [markdown]
 # ## q3 · Truncated BPTT, every k steps
 #
-# `tbptt` back-propagates one long sequence in chunks of `k` steps. The code below cuts before *every* step,
-# whatever `k` is: it runs without an error, and the cell never learns to remember anything. Repair it.
+# `tbptt` back-propagates a long sequence in chunks of `k` steps. The code below cuts before *every* step. Repair it.
 #
-# - The state starts as zeros of shape `(B, cell.hidden_size)` and its values flow through the whole sequence.
-# - Every step `t` has the loss `F.mse_loss(readout(h), ys[t])`, where `h` is the state after step `t`.
-# - Every `k` steps the **sum** of the losses of that chunk is back-propagated, through that chunk only. If
-#   steps are left at the end (`len(xs)` need not be a multiple of `k`), they form a last, shorter chunk. With
-#   `k >= len(xs)` this is the ordinary, full backpropagation.
-# - The gradients of all chunks add up in `.grad` of the parameters of `cell` and `readout`, on top of what
-#   may be there already. Nothing is zeroed and nothing is updated: that is the caller's business.
-# - Some parameters may be frozen (`requires_grad=False`), and get no `.grad`; every loss depends on all others.
-#   Parts of the `readout` may be in eval mode. That stays so. `readout` treats every row for itself, so you may call
-#   it for several steps at once. `xs` and `ys` require no grad and stay as they are, and nothing of yours, no
-#   hook and no attribute, stays behind. As in question 1, `O` may be 1.
-# - Return the sum of the losses of all steps as a Python `float`.
+# - The state starts as zeros of shape `(B, cell.hidden_size)`, and its values flow through the whole sequence.
+# - Step `t` has the loss `F.mse_loss(readout(h), ys[t])`, where `h` is the state after it. `readout` treats
+#   every row for itself, also of several steps at once.
+# - Every `k` steps the **sum** of the losses of that chunk goes back, through that chunk only. Steps that are
+#   left at the end form a shorter chunk.
+# - The gradients of all chunks are added to what stands in `.grad`. Nothing is zeroed or updated.
+# - Return the sum of all losses as a Python `float`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -558,8 +543,8 @@ xray(after=after, cut=cut, before=before, xs=xs)
 #
 # <details><summary>Hint 3</summary>
 #
-# Add up the loss in every step. When `t + 1` is a multiple of `k`, and after the last step, do four things: go back,
-# add the number of the loss to the total, detach `h`, and begin the next loss with 0.
+# Add up the loss in every step. At the end of a chunk go back, add the number of the loss to the total, and
+# cut. Which of these lines come too early, if they stand before the backward?
 #
 # </details>
 
@@ -569,7 +554,7 @@ def tbptt(cell, readout, xs, ys, k):
     """Back-propagate a long sequence in chunks of k steps; the gradients add up in .grad.
 
     cell: an nn.RNNCell or nn.GRUCell, called as cell(x, h); cell.hidden_size is H.
-    readout: a module from (B, H) to (B, O).
+    readout: a module from (..., H) to (..., O).
     xs: the inputs, (T, B, I).
     ys: the targets of every step, (T, B, O).
     k: the number of steps in a chunk, at least 1.
@@ -700,20 +685,14 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 # ## q4 · A learnable initial state
 #
 # `train_learned_start` works like `train_stateful` of question 1, but the first state is a trainable
-# parameter `h0` of shape `(1, H)`, expanded to the batch. With the code below `h0.grad` stays `None`, and
-# `h0` never moves. Repair it.
+# parameter `h0` of shape `(1, H)`, expanded to the batch. With the code below `h0` never moves. Repair it.
 #
-# - All minibatches have the same batch size `B`.
 # - The first minibatch starts from `h0`, connected to it, and so teaches it.
-# - Every later minibatch starts from the last state of the one before: its value, without history. So `h0`
-#   learns from the first minibatch, and from that one only: in later steps its `.grad` is `None` or 0. (What
-#   momentum or weight decay in `opt` does with a 0 is not meant.)
-# - `opt` knows `h0` and the parameters of `cell` and `readout` that are not frozen. Every minibatch makes one
-#   step with the gradient of its own loss only; what stands in `.grad` before your function is called belongs
-#   to no minibatch. `h0` remains the same `nn.Parameter`; only `opt` changes its values.
-# - As in question 1, some parameters may be frozen and parts of the modules in eval mode, and that stays so;
-#   `O` may be 1; `batches`, of tensors that require no grad, stays as it is, and nothing of yours stays behind.
-# - Return the last state. Whether it still carries a graph is up to you.
+# - Every later minibatch starts from the value of the last state before it, without its history. So `h0` learns
+#   from the first minibatch only; `opt` has no momentum and no weight decay for it.
+# - As in question 1, every minibatch makes one step of `opt`, with the gradient of its own loss only. `h0`
+#   remains the same `nn.Parameter`; only `opt` changes its values.
+# - Return the last state, with a history or without.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -729,8 +708,8 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 #
 # <details><summary>Hint 3</summary>
 #
-# Move the line with `detach()` to another place of the loop, so that the first minibatch does not meet it, or leave it
-# out for the first minibatch.
+# The given code cuts at the start of every minibatch, and so before the first. Where in the loop is a place
+# that every minibatch reaches, and that lies behind its backward?
 #
 # </details>
 
@@ -744,7 +723,7 @@ def train_learned_start(cell, readout, h0, opt, batches):
     readout: a module from (B, H) to (B, O).
     h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
     opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
-    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O).
+    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one, all with the same B.
 
     Returns the last state, (B, H).
     """
@@ -875,17 +854,14 @@ print(norm.running_mean.grad_fn)  # None, because what is stored is only a numbe
 # ## q5 · The statistic that remembers too much
 #
 # `Center` subtracts a running mean. In training its forward computes `new = 0.9 * running + 0.1 * x.mean(0)`,
-# stores `new` as the statistic `running`, and returns `x - new`. With the code below the second training step
-# raises "Trying to backward through the graph a second time". Repair it.
+# stores `new` as `running`, and returns `x - new`. The code below fails in the second training step. Repair it.
 #
-# - In the output the mean of the **current** batch is differentiable, and the old statistic is a constant.
-# - The stored `running` never has a history: after every forward `running.grad_fn` is `None` and
-#   `running.requires_grad` is `False`.
-# - `running` is a buffer of shape `(n,)` which begins with zeros and is part of the `state_dict`: one that was
-#   loaded counts in every forward after it. After `center.double()` the statistic and the output are `float64`.
+# - In the output the mean of the batch is differentiable, and the old statistic is a constant.
+# - The stored `running` never has a history, and the module keeps no batch and no graph.
+# - `running` is a buffer of shape `(n,)` in the `state_dict`, which begins with zeros. One that was loaded counts
+#   in later forwards. After `center.double()` statistic and output are `float64`.
 # - After `eval()` the module returns `x - running`, through which a gradient reaches `x`, and changes nothing.
-#   Only the mode decides: under `torch.no_grad()`, too, a forward in training mode updates the statistic.
-# - The batch `x` itself stays as it is, and no hook stays on it.
+#   Only the mode decides, also under `no_grad()`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -991,7 +967,7 @@ def test_several_training_steps(Center):
 #   through all time steps of this minibatch, and of no other. The first minibatch teaches `h0`, the later ones do not.
 # - Every minibatch makes one step of `opt` with the gradient of its own loss only.
 # - When `opt` makes a step, at most two graphs are alive: that of this minibatch and that of the one before.
-# - What question 4 says of frozen parameters, of modes, of `.grad`, of `O` and of all that stays as it was holds here, too.
+# - What question 4 says of `h0`, of `opt` and of `.grad` holds here, too.
 #
 # The function below runs without an error, and its losses even fall. But `h0` never moves, the cell does not learn to
 # remember anything, and memory grows with every minibatch. Three bugs of this notebook are in it. If one symptom stays

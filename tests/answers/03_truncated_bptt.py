@@ -955,9 +955,9 @@ def ten_steps_back(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1")
-def other_states_shown(cell, readout, opt, batches, h):
-    """Trains past the calls of the cell, from states with a history, and shows others in the calls."""
+@accepted("q1")
+def a_node_before_each_minibatch(cell, readout, opt, batches, h):
+    """What enters a minibatch is computed from a leaf of its own: no gradient goes any further."""
     losses = []
     for xs, y in batches:
         shown, h = h.detach(), h.detach().requires_grad_() * 1
@@ -3070,9 +3070,9 @@ def cut_after_three_steps(cell, readout, h0, opt, batches):
     return h
 
 
-@wrong("q4")
-def other_states_shown_later(cell, readout, h0, opt, batches):
-    """Trains past the calls of the cell, from states with a history, and shows others in the calls."""
+@accepted("q4")
+def a_node_before_each_later_minibatch(cell, readout, h0, opt, batches):
+    """What enters a minibatch is computed from a leaf of its own: no gradient goes any further."""
     h = h0.expand(len(batches[0][1]), -1)
     for xs, y in batches:
         shown = h.detach()
