@@ -128,6 +128,7 @@ class _Case:
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
+        _shorten(changed, kept["after"])
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
@@ -210,6 +211,15 @@ class _Case:
                     facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
+
+
+def _shorten(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Leave out names that are the same before and after, such as those of all attributes of a module."""
+    for path, then in before.items():
+        now = after[path]
+        for part in ("attributes", "persistent"):
+            if then.get(part) and then[part] == now.get(part):
+                then[part] = now[part] = []
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:
