@@ -63,7 +63,7 @@ def optimizer_of_learners(world, kind):
     For h0 it has neither momentum nor decay, which would go on where its gradient is 0 and not None.
     """
     held = [p for name in ("cell", "readout") for p in world[name].parameters() if p.requires_grad]
-    rate = {"far": 1e-4, "nearly met": 0.3}.get(world.case["batches.targets"], 0.1)
+    rate = {"far": 1e-4, "normal": 0.01}.get(world.case["batches.targets"], 0.3)
     groups = [{"params": held}]
     if kind("groups") == "two groups":
         groups = [{"params": held[:3]}, {"params": held[3:], "lr": rate / 3}]
@@ -96,7 +96,7 @@ def targets_for(readout, kind, *shape):
 
 @inside
 def minibatches(world, kind):
-    """Consecutive minibatches; where targets are far away, they grow from minibatch to minibatch."""
+    """Consecutive minibatches, with targets that grow: gradients are long, and a loss exceeds the last one."""
     number = {"one": 1, "five": 5}.get(kind("number"), 3)
     steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + world.size("steps") % 2)
     rows = 1 if kind("rows") == "one sequence" else world.size("B")
@@ -104,8 +104,8 @@ def minibatches(world, kind):
     pairs = []
     for place in range(1, number + 1):
         xs, y = torch.randn(steps, rows, world.size("I")), targets_for(world["readout"], kind, rows, outputs)
-        y = place * y
-        pairs.append((with_gaps(xs), with_gaps(y)) if kind("layout") == "gaps" else (xs, y))
+        y = place * (y + 5 * (kind("targets") == "normal"))
+        pairs.append((with_gaps(xs), with_gaps(y)) if kind("tensors") == "gaps" else (xs, y))
     return [*pairs[:-1], pairs[0]] if kind("list") == "twice" else pairs
 
 
@@ -170,7 +170,7 @@ BATCHES = own(
     rows=["several", "one sequence"],
     targets=["normal", "far", "nearly met", "met"],
     list=["differ", "twice"],
-    layout=["contiguous", "gaps"],
+    tensors=["contiguous", "gaps"],
     words={
         "one": "has one minibatch",
         "five": "has five minibatches",
@@ -181,6 +181,7 @@ BATCHES = own(
         "nearly met": "has targets that are nearly met",
         "met": "has targets that are met",
         "twice": "has a minibatch twice",
+        "gaps": "has tensors that are not contiguous",
     },
     never=[{"number": "one", "list": "twice"}],
     says="a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one, all with the same B",
@@ -197,7 +198,7 @@ OF_A_TRAINING = {
     "turns": ["first", "other"],
     "never": STILL,
     "cover": [],
-    "moves": ["cell.*:value", "readout.*:value"],
+    "moves": ["cell.*:value", "readout.*:value", "h0:value"],
     "gradients": "none",
     "use": frozen_with_a_gradient,
     "used": FROZEN,
@@ -447,7 +448,10 @@ def repackaged_pair(student):
 @inside
 def cell_of_torch(world, kind):
     """One of torch's cells, as the case asks for it."""
-    return set_up(getattr(nn, kind("of"))(world.size("I"), world.size("H")), kind)
+    cell = getattr(nn, kind("of"))(world.size("I"), world.size("H"))
+    if kind("of") == "RNNCell":
+        nn.init.orthogonal_(cell.weight_hh)  # it forgets slowly, so that a cut far back shows
+    return set_up(cell, kind)
 
 
 @inside
