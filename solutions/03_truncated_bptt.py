@@ -225,13 +225,6 @@ xray(state=state, carried=carried, cell=cell)
 def train_stateful(cell, readout, opt, batches, h):
     """Train on consecutive minibatches and carry the state from each one to the next.
 
-    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
-        which is no view.
-    readout: a module from (B, H) to (B, O).
-    opt: an optimizer of the parameters of both that are not frozen.
-    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one.
-    h: the first state, (B, H), which has no history and requires no grad.
-
     Returns the losses, one float per minibatch, and the last state, (B, H).
     """
     # BEGIN SOLUTION
@@ -424,8 +417,6 @@ print(w.grad)
 def repackage(state):
     """Cut a recurrent state from its history.
 
-    state: None, a tensor of any shape, or a tuple or list of states.
-
     Returns the same structure with the same values; its tensors are leaves which do not require grad.
     """
     # BEGIN SOLUTION
@@ -552,12 +543,6 @@ xray(after=after, cut=cut, before=before, xs=xs)
 # %% tags=["question q3"]
 def tbptt(cell, readout, xs, ys, k):
     """Back-propagate a long sequence in chunks of k steps; the gradients add up in .grad.
-
-    cell: an nn.RNNCell or nn.GRUCell, called as cell(x, h); cell.hidden_size is H.
-    readout: a module from (..., H) to (..., O).
-    xs: the inputs, (T, B, I).
-    ys: the targets of every step, (T, B, O).
-    k: the number of steps in a chunk, at least 1.
 
     Returns the sum of the losses of all steps, a float.
     """
@@ -717,13 +702,6 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 # %% tags=["question q4"]
 def train_learned_start(cell, readout, h0, opt, batches):
     """Train on consecutive minibatches, starting from a state that is learned too.
-
-    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
-        which is no view.
-    readout: a module from (B, H) to (B, O).
-    h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
-    opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
-    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one, all with the same B.
 
     Returns the last state, (B, H).
     """
@@ -977,13 +955,6 @@ def test_several_training_steps(Center):
 # %% tags=["question end"]
 def train_tracked(cell, readout, h0, opt, batches):
     """Train on consecutive minibatches from a learned start, and tell how it goes.
-
-    cell: called as cell(x, h) with x of shape (B, I) and h of shape (B, H); returns the next state, (B, H),
-        which is no view.
-    readout: a module from (B, H) to (B, O).
-    h0: an nn.Parameter of shape (1, H), the first state of every sequence of the batch.
-    opt: an optimizer of h0 and of the parameters of cell and readout that are not frozen.
-    batches: a list of pairs (xs, y) of shapes (T, B, I) and (B, O), all with the same B.
 
     Returns the losses, one float per minibatch, their moving average, a float, and the last state, (B, H).
     """

@@ -53,7 +53,7 @@ def set_up(cell, kind):
 @inside
 def cell_of_its_own(world, kind):
     """A cell, as the case asks for it."""
-    return set_up(Cell(world.size("in"), world.size("state")), kind)
+    return set_up(Cell(world.size("I"), world.size("H")), kind)
 
 
 @inside
@@ -63,7 +63,7 @@ def optimizer_of_learners(world, kind):
     For h0 it has neither momentum nor decay, which would go on where its gradient is 0 and not None.
     """
     held = [p for name in ("cell", "readout") for p in world[name].parameters() if p.requires_grad]
-    rate = {"far": 1e-4, "nearly met": 0.3}.get(world.case["batches.targets"], 0.1)
+    rate = {"far": 1e-4, "normal": 0.01}.get(world.case["batches.targets"], 0.3)
     groups = [{"params": held}]
     if kind("groups") == "two groups":
         groups = [{"params": held[:3]}, {"params": held[3:], "lr": rate / 3}]
@@ -96,23 +96,23 @@ def targets_for(readout, kind, *shape):
 
 @inside
 def minibatches(world, kind):
-    """Consecutive minibatches; where targets are far away, they grow from minibatch to minibatch."""
+    """Consecutive minibatches, with targets that grow: gradients are long, and a loss exceeds the last one."""
     number = {"one": 1, "five": 5}.get(kind("number"), 3)
     steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + world.size("steps") % 2)
-    rows = 1 if kind("rows") == "one sequence" else world.size("batch")
-    outputs = 1 if world.case["readout.width"] == "one column" else world.size("out")
+    rows = 1 if kind("rows") == "one sequence" else world.size("B")
+    outputs = 1 if world.case["readout.width"] == "one column" else world.size("O")
     pairs = []
     for place in range(1, number + 1):
-        xs, y = torch.randn(steps, rows, world.size("in")), targets_for(world["readout"], kind, rows, outputs)
-        y = place * y
-        pairs.append((with_gaps(xs), with_gaps(y)) if kind("layout") == "gaps" else (xs, y))
+        xs, y = torch.randn(steps, rows, world.size("I")), targets_for(world["readout"], kind, rows, outputs)
+        y = place * (y + 5 * (kind("targets") == "normal"))
+        pairs.append((with_gaps(xs), with_gaps(y)) if kind("tensors") == "gaps" else (xs, y))
     return [*pairs[:-1], pairs[0]] if kind("list") == "twice" else pairs
 
 
 @inside
 def first_state(world, kind):
     """A state for the sequences of the minibatches."""
-    h = torch.randn(world["batches"][0][1].shape[0], world.size("state"))
+    h = torch.randn(world["batches"][0][1].shape[0], world.size("H"))
     h = torch.zeros_like(h) if kind("values") == "zeros" else h
     return with_gaps(h) if kind("layout") == "gaps" else h
 
@@ -130,11 +130,11 @@ CELL = own(
     frozen=["no", "one frozen"],
     grads=["none", "filled"],
     never=[{"frozen": "one frozen", "grads": "filled"}],
-    says="called as cell(x, h): x (B, I) and h (B, H) to the next state, (B, H), which is no view",
+    says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is no view",
 )
 READOUT = network(
-    "state",
-    "out",
+    "H",
+    "O",
     nest=["flat"],
     train=["train", "part eval", "eval"],
     frozen=["no", "one frozen"],
@@ -170,7 +170,7 @@ BATCHES = own(
     rows=["several", "one sequence"],
     targets=["normal", "far", "nearly met", "met"],
     list=["differ", "twice"],
-    layout=["contiguous", "gaps"],
+    tensors=["contiguous", "gaps"],
     words={
         "one": "has one minibatch",
         "five": "has five minibatches",
@@ -181,9 +181,10 @@ BATCHES = own(
         "nearly met": "has targets that are nearly met",
         "met": "has targets that are met",
         "twice": "has a minibatch twice",
+        "gaps": "has tensors that are not contiguous",
     },
     never=[{"number": "one", "list": "twice"}],
-    says="a list of pairs (xs, y) of shapes (T, B, I) and (B, O)",
+    says="a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one, all with the same B",
 )
 #: Where a loss is 0, only momentum that is there already shows whether there was a step.
 STILL = [{"batches.targets": "met", "opt.rule": ("sgd", "adam")}]
@@ -197,6 +198,7 @@ OF_A_TRAINING = {
     "turns": ["first", "other"],
     "never": STILL,
     "cover": [],
+    "moves": ["cell.*:value", "readout.*:value", "h0:value"],
     "gradients": "none",
     "use": frozen_with_a_gradient,
     "used": FROZEN,
@@ -243,7 +245,7 @@ train_stateful = contract(
             first_state,
             values=["normal", "zeros"],
             layout=["contiguous", "gaps"],
-            says="the first state, (B, H)",
+            says="the first state, (B, H), without history",
         ),
     },
     **OF_A_TRAINING,
@@ -290,7 +292,7 @@ def second_minibatch(student):
 @inside
 def state_of_a_form(world, kind):
     """A state of any form. Its tensors are computed from a leaf, where the form does not say otherwise."""
-    size = 1, world.size("batch"), world.size("state")
+    size = 1, world.size("B"), world.size("H")
     start = torch.randn(7, *size, dtype=world.dtype, requires_grad=True)
     world.starts["state"] = start
     a, b, c, d, e, f, wide = (2 * part for part in start)
@@ -446,13 +448,16 @@ def repackaged_pair(student):
 @inside
 def cell_of_torch(world, kind):
     """One of torch's cells, as the case asks for it."""
-    return set_up(getattr(nn, kind("of"))(world.size("in"), world.size("state")), kind)
+    cell = getattr(nn, kind("of"))(world.size("I"), world.size("H"))
+    if kind("of") == "RNNCell":
+        nn.init.orthogonal_(cell.weight_hh)  # it forgets slowly, so that a cut far back shows
+    return set_up(cell, kind)
 
 
 @inside
 def targets_of_all_steps(world, kind):
     """Targets of every step."""
-    outputs = 1 if world.case["readout.width"] == "one column" else world.size("out")
+    outputs = 1 if world.case["readout.width"] == "one column" else world.size("O")
     return targets_for(world["readout"], kind, *world["xs"].shape[:2], outputs)
 
 
@@ -466,11 +471,11 @@ tbptt = contract(
             frozen=["no", "one frozen"],
             grads=["none", "filled"],
             words={"GRUCell": "is a GRUCell"},
-            says="an nn.RNNCell or nn.GRUCell, called as cell(x, h); cell.hidden_size is H",
+            says="an nn.RNNCell or nn.GRUCell of hidden_size H",
         ),
         "readout": network(
-            "state",
-            "out",
+            "H",
+            "O",
             nest=["flat"],
             train=["train", "part eval", "eval"],
             frozen=["no", "one frozen"],
@@ -483,7 +488,7 @@ tbptt = contract(
             hooks=["no"],
             says="maps (..., H) to (..., O), each row for itself",
         ),
-        "xs": data("5 batch in", "1 batch in", "13 batch in", "5 1 in", says="the inputs, (T, B, I)"),
+        "xs": data("5 B I", "1 B I", "13 B I", "5 1 I", says="the inputs, (T, B, I)"),
         "ys": own(
             targets_of_all_steps,
             targets=["normal", "far", "nearly met"],
@@ -496,8 +501,8 @@ tbptt = contract(
     modes=["on"],
     turns=["first", "same"],
     never=[
-        {"xs.shape": ("1 batch in", "5 1 in"), "k.value": (1, 3, 4, 5, 100)},
-        {"xs.shape": "13 batch in", "k.value": (1, 4, 5)},
+        {"xs.shape": ("1 B I", "5 1 I"), "k.value": (1, 3, 4, 5, 100)},
+        {"xs.shape": "13 B I", "k.value": (1, 4, 5)},
     ],
     cover=["xs.shape", "k.value"],
     gradients="none",
@@ -547,7 +552,7 @@ def second_chunk(student):
 @inside
 def learned_start(world, kind):
     """A row that is a parameter; an entry of it lies where no state of a tanh can be."""
-    h0 = nn.Parameter(torch.randn(1, world.size("state")))
+    h0 = nn.Parameter(torch.randn(1, world.size("H")))
     h0.data[0, 0] = 2.5
     if kind("grad") != "none":
         h0.grad = torch.randn_like(h0) if kind("grad") == "filled" else torch.zeros_like(h0)
@@ -666,7 +671,7 @@ def outlive(Center, world):
 Center = contract(
     "Center",
     {
-        "x": tensor("rows n", "1 n", "rows 1", "1 1", values=["normal", a_mean_of_200], says="(B, n)"),
+        "x": tensor("B n", "1 n", "B 1", "1 1", values=["normal", a_mean_of_200], says="(B, n)"),
         "center": own(
             life,
             of=[
