@@ -96,7 +96,7 @@ def targets_for(readout, kind, *shape):
 
 @inside
 def minibatches(world, kind):
-    """Consecutive minibatches, with targets that grow: gradients are long, and a loss exceeds the last one."""
+    """Consecutive minibatches whose targets grow: gradients are long, and each loss exceeds the last."""
     number = {"one": 1, "five": 5}.get(kind("number"), 3)
     steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + world.size("steps") % 2)
     rows = 1 if kind("rows") == "one sequence" else world.size("B")
