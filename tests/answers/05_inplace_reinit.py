@@ -131,9 +131,9 @@ def switched_off_and_on_by_hand(w, value):
     return w
 
 
-@wrong("q1")
+@accepted("q1")
 def detached_in_place_and_switched_on_again(w, value):
-    """Believes that detach_() only switches requires_grad off; of a view, such as a transposed leaf, torch refuses it."""
+    """The leaf stops to require grad, is filled, and requires it again: it is the same leaf throughout."""
     return w.detach_().fill_(value).requires_grad_()
 
 

@@ -122,9 +122,13 @@ class _LaidOut(torch.autograd.Function):
 
 
 def laid_out(tensor: Any, how: str) -> Any:
-    """The same values in a memory of their own, laid out as asked."""
+    """The same values in a memory of their own, laid out as asked.
+
+    It is no view to torch, which allows less of a view: what a task says of layouts is about memory.
+    """
     if how == "transposed" and tensor.dim() > 1:
-        return tensor.transpose(0, -1).clone(memory_format=torch.contiguous_format).transpose(0, -1)
+        like = tensor.transpose(0, -1).contiguous().transpose(0, -1)
+        return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
         return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
@@ -133,7 +137,8 @@ def laid_out(tensor: Any, how: str) -> Any:
     if how == "part":
         larger = _zeros(tensor.numel() + 3, dtype=tensor.dtype)
         larger[3:] = tensor.flatten()
-        return larger[3:].view(tensor.shape)
+        part = torch.empty(0, dtype=tensor.dtype)
+        return part.set_(larger.untyped_storage(), 3, tensor.shape, tensor.contiguous().stride())
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
