@@ -19,7 +19,7 @@ from grader.course.kinds import PHRASES, WORDS, Kinds
 
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _SIZE = re.compile(r"(?P<factor>\d*)(?P<name>[a-z_]\w*)?", re.IGNORECASE)
-_BARE_SHAPE = re.compile(r"(?<!`)\([^()`]*,[^()`]*\)")
+_BARE_SHAPE = re.compile(r"(?<![`\w])\([^()`]*,[^()`]*\)")
 _ARGUMENTS = re.compile(r"(\w+(?:, \w+)*): ")
 _LEADING_SHAPE = re.compile(r"\([^()]*\),?\s*")
 _DTYPES = {
@@ -309,8 +309,10 @@ def _call(contract: Contract) -> Iterator[str]:
     if "off" in contract.factors["call.mode"]:
         sentences.append(f"`{contract.function}` may be called under `no_grad()`.")
     if turns:
-        values = ", with the same or changed values," if turns & {"same", "moved"} else ""
-        sentences.append(f"It may be called again{values} while an earlier result is still in use.")
+        values = "with the same or changed values" if turns & {"same", "moved"} else ""
+        meanwhile = "while an earlier result is still in use" if contract.plan["result"] else ""
+        again = ", ".join(filter(None, (values, meanwhile)))
+        sentences.append(f"It may be called again{', ' if values else ' '}{again}".rstrip(" ,") + ".")
     if sentences:
         yield " ".join(sentences).replace("It", f"`{contract.function}`", len(sentences) == 1 and bool(turns))
 

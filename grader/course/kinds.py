@@ -139,6 +139,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "frozen": (
         (frozenset({"no"}), ""),
+        (frozenset({"all frozen"}), ""),
         (frozenset({"no", "one frozen", "first frozen"}), "Some of its parameters may be frozen."),
         (
             frozenset({"no", "one frozen", "first frozen", "all frozen"}),
