@@ -107,7 +107,7 @@ class Rubric:
             name=probe.name,
             source=probe.bundle(oracle=replaced),
             seed=probe.seed(seed, self.stem),
-            seconds=probe.seconds,
+            seconds=REFERENCE_LIMITS.question if oracle else probe.seconds,  # moved, it takes much longer
             alone=probe.alone or replaced,
             oracle=(function, probe.oracle.name) if replaced and probe.oracle else None,
             picture=isinstance(probe, PictureProbe),
