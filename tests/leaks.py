@@ -15,6 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
+_GRADER = Path(__file__).parents[1] / "grader"
+#: What makes and says kinds of inputs for every question alike, and what `new` begins a question with.
+_MACHINERY = [
+    *(_GRADER / name for name in ("course/kinds.py", "course/contract.py", "checks/contract.py")),
+    _GRADER / "sandbox/worker/kinds.py",
+    *sorted(_GRADER.glob("templates/new_*")),
+]
+_MAY_COME_IN = re.compile(r"<summary>What may come in</summary>(.*?)</details>", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _SECRET_PATHS = re.compile(
     r"(^|/)(solutions|hidden|attacks|tests/answers|evidence|reference)/|(^|(?<!grader)/)results/|(^|/)test_\d\d_|\.pyc$"
@@ -23,13 +31,13 @@ _SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 
 # What checks and answers have in common with the grader's own code, which students get, and give nobody away.
 _EVERYDAY_LINE = re.compile(
-    r"\w+\(?|(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|(\w+)\": \1|while \w+:|for [\w, ]+ in \("
+    r"\w+\(?|(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|(\w+)\": \1|while \w+:|for [\w, ]+ in \(|for \w+ in \w+:|except \w+:"
     r"|@accepted\(\"q1\"\)|torch\.set_grad_enabled\(True\)"
     r"|(?:with )?warnings\.(?:catch_warnings\(\):|simplefilter\(\"\w+\"\))"
 )
 EVERYDAY_NAMES = {
     *("_mapped", "by_name", "cloned", "clipped", "closure", "contents", "known_answers", "originals"),
-    "recursion",
+    *("Layers", "recursion"),
 }
 
 
@@ -44,7 +52,8 @@ class Secrets:
 
     def __init__(self, course: Path) -> None:
         masters = [path.read_text(encoding="utf-8") for path in sorted(course.glob("solutions/*.py"))]
-        public = "\n".join(_ANSWER.sub("", master) for master in masters)
+        machinery = [path.read_text(encoding="utf-8") for path in _MACHINERY]
+        public = "\n".join([*(_ANSWER.sub("", m) for m in masters), *_told(course), *machinery])
         known_lines, known_words = lines_of(public), {*_WORD.findall(public), *EVERYDAY_NAMES}
         flat = " ".join(public.split())
         self.lines: dict[str, str] = {}
@@ -94,6 +103,17 @@ class Secrets:
             yield f"a name of {self.words[word]}: {word}"
         flat = " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
         yield from (f"a sentence of {where}: {s}" for s, where in self.sentences.items() if s in flat)
+
+
+def _told(course: Path) -> Iterator[str]:
+    """What a contract says to students: what each argument is, and the blocks that `build` makes of it."""
+    for path in sorted(course.glob("tests/hidden/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "says" and isinstance(node.value, ast.Constant):
+                yield str(node.value.value)
+    for path in sorted(course.glob("assignments/*.ipynb")):
+        for text in _strings(json.loads(path.read_text(encoding="utf-8"))):
+            yield from _MAY_COME_IN.findall(text)
 
 
 def _tells(line: str) -> bool:

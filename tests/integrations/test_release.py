@@ -412,7 +412,7 @@ def test_the_command_line_is_there_without_a_course_and_without_linux(unpacked, 
 
 SPARED = """
 import sys
-for name in ("PIL", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "yaml"):
+for name in ("PIL", "allpairspy", "jupytext", "matplotlib", "nbformat", "resvg_py", "ruff", "yaml"):
     sys.modules[name] = None
 """
 OF_STUDENTS = """

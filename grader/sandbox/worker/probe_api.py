@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import errors, gradients, torch_objects
+from . import errors, gradients, kinds, torch_objects
 from .facts import Raised, key_text, snap
 from .gradients import Updates
 from .graph import behind, graph, leaf_of, states
@@ -192,6 +192,7 @@ _FUNCTIONS = (
     *(snap, state, attempt, warned, spy, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
     *(gradients.gradients, gradients.vjp),
 )
+_NOTING = {"note": kinds.note, "watch": kinds.watch}  # which are of C, and have names of their own
 WORDS = {
     "torch": torch,
     "nn": nn,
@@ -200,4 +201,5 @@ WORDS = {
     "untouched": Untouched,
     "updates": Updates,
     **{function.__name__: function for function in _FUNCTIONS},
+    **_NOTING,
 }

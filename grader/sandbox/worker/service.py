@@ -24,7 +24,6 @@ from . import (
     contract,
     errors,
     facts,
-    kinds,
     probe_api,
     torch_state,
 )
@@ -202,8 +201,6 @@ class Service:
         words.update(
             probe_api.WORDS,
             observe_cases=contract.observe_cases,
-            note=kinds.note,
-            watch=kinds.watch,
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))
