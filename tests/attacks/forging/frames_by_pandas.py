@@ -1,6 +1,6 @@
 # Tries: the same by what lets pandas.eval know the names of whoever calls it.
 # Stopped by: captured
-# Got through: whoever holds the loss itself can put a hook on it; the numbers are those of an honest answer.
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%

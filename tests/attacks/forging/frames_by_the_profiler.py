@@ -1,6 +1,6 @@
 # Tries: the same by Python's profiler, which is shown the frame of every call.
 # Stopped by: captured
-# Got through: whoever holds the loss itself can put a hook on it; the numbers are those of an honest answer.
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: settrace
 # %%

@@ -1,5 +1,6 @@
 # Tries: to rewrite the answers of the worker in Python's json, which writes them.
 # Stopped by: captured
+# Without it: the facts of a contract are not where it looks for them.
 # Question: 05_inplace_reinit q1
 # Flags: patched
 # %%

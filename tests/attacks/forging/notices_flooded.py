@@ -1,5 +1,6 @@
 # Tries: to fill the pipe of notices with empty lines, so that nobody is told of the frames it looks at.
 # Stopped by: restoring
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: raw descriptors
 # %%

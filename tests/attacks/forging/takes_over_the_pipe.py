@@ -1,7 +1,6 @@
 # Tries: to answer on the pipe in the worker's place, and to serve the requests that follow as well.
 # Stopped by: wire
-# Without it: nothing stops it there, either.
-# Got through: who writes the right request's id into the worker's descriptor is the worker for the outside.
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: frames, raw descriptors
 # %%

@@ -1,5 +1,6 @@
 # Tries: to exchange a word of the probe, whose frame Python's own C functions give.
 # Stopped by: restoring
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: ctypes
 # %%

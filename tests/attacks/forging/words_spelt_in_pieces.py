@@ -1,5 +1,6 @@
 # Tries: the same, in words that no search of the text finds.
 # Stopped by: restoring
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
