@@ -526,8 +526,8 @@ def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
     flood = """
 def f():
     many = ['f%d' % n for n in range(6_000)]
+    os.write(12, b''.join(b'ctypes\\t%d\\n' % n for n in range(99)))  # after an answer it would be ended
     reply({**WON, 'patched': many})
-    os.write(12, b''.join(b'ctypes\\t%d\\n' % n for n in range(99)))
     os._exit(0)
 """
     floods = [
