@@ -31,7 +31,8 @@ _SHORTEST_LINE, _SHORTEST_SENTENCE, _SHORTEST_NAME = 12, 20, 6
 
 # What checks and answers have in common with the grader's own code, which students get, and give nobody away.
 _EVERYDAY_LINE = re.compile(
-    r"\w+\(?|(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|(\w+)\": \1|while \w+:|for [\w, ]+ in \(|for \w+ in \w+:|except \w+:"
+    r"\w+\(?|(?:import|from) (?!inside\b)\w.*|@\w[\w.]*|return \w+|(\w+)\": \1|while \w+:|for [\w, ]+ in \("
+    r"|for \w+ in \w+:|except \w+:"
     r"|@accepted\(\"q1\"\)|torch\.set_grad_enabled\(True\)"
     r"|(?:with )?warnings\.(?:catch_warnings\(\):|simplefilter\(\"\w+\"\))"
 )

@@ -32,7 +32,8 @@ print(json.dumps({
     "grader": sorted(name for name in sys.modules if name.partition(".")[0] == "grader"),
     "real": [words["torch"] is torch, words["nn"] is torch.nn, words["F"] is torch.nn.functional,
              words["math"] is math],
-    "parameters": {name: [[one.name, one.kind.name] for one in inspect.signature(called.get(name, word)).parameters.values()]
+    "parameters": {name: [[one.name, one.kind.name]
+                          for one in inspect.signature(called.get(name, word)).parameters.values()]
                    for name, word in words.items() if callable(word)},
     "callable": sorted(name for name, word in words.items() if callable(word)),
 }))
