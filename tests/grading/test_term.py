@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STEM = "01_leaves"
 
 # The check as it was in the first week, and a right answer which its author had not thought of.
-CORRECTED = "        assert weight.is_leaf, ("
-MISTAKEN = f'        assert weight.version == 0, "The weight was written to."\n{CORRECTED}'
+CORRECTED = "    assert_values(make_weight)"
+MISTAKEN = f'    assert make_weight.seen[0]["result"].version == 0, "The weight was written to."\n{CORRECTED}'
 UNFORESEEN = """\
 def make_weight(n, m, scale):
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -30,7 +30,7 @@ def make_weight(n, m, scale):
     return w"""
 
 QUESTIONS = Course.find(ROOT).assignments[STEM].questions
-BEFORE = {"ada-lovelace": 31.0, "ben": 0.0, "chloé": 26.0, "李雷": 28.0}
+BEFORE = {"ada-lovelace": 31.0, "ben": 0.0, "chloé": 26.0, "李雷": 28.5}
 AFTER = {**BEFORE, "李雷": 31.0}
 
 
@@ -127,7 +127,7 @@ def test_a_corrected_check_changes_what_it_should(term, corrected):
     assert term.gradebook() == AFTER
     (line,) = [line for line in printed.splitlines() if "checks or course changed" in line]
     assert line.split()[:2] == ["李雷", STEM]
-    assert "28 of 31" in line
+    assert "28.5 of 31" in line
     assert "31 of 31" in line
     with (term.root / "results" / "changes.csv").open(encoding="utf-8", newline="") as file:
         assert [(each["student"], each["score"]) for each in csv.DictReader(file)] == [("李雷", "31")]
@@ -147,7 +147,7 @@ def test_an_appeal_can_be_answered(term, corrected):
     """`explain` shows the student's own code, what was seen of it, and that judging again agrees."""
     told = term.run("explain", "李雷", STEM, "q1", "--results", term.root / "results")
     assert "w *= scale" in told
-    assert "test_weight_is_a_leaf" in told
+    assert "test_values_and_training" in told
     assert "judged now  the same, check by check" in told
 
 
