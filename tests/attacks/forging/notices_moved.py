@@ -1,5 +1,6 @@
 # Tries: to put another descriptor in the place of the pipe of notices.
 # Stopped by: restoring
+# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
