@@ -417,14 +417,9 @@ def test_drop_attention_with_ordinary_inputs(drop_attention):
 
 
 @points(1)
-def test_weights_are_dropped(drop_attention):
-    """The weights are those of the full softmax, and exactly 0 where they are dropped."""
+def test_weights_and_gradients(drop_attention):
+    """The weights are those of the full softmax, exactly 0 where dropped; all scores get their gradients."""
     assert_values(drop_attention)
-
-
-@points(1)
-def test_all_scores_get_their_gradients(drop_attention):
-    """Kept and dropped scores get the gradient of what was computed."""
     assert_backward(drop_attention)
 
 

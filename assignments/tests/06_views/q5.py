@@ -5,7 +5,7 @@ from otter.test_files import test_case
 OK_FORMAT = False
 
 name = "q5"
-points = 6
+points = 5
 afterword = "Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next trap: a chain such as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It looks as if it made a new tensor."
 
 
