@@ -82,6 +82,11 @@ def quoted(line: str) -> str:
     return f"`{printable(line).replace('`', chr(39))}`"
 
 
+def capital(text: str) -> str:
+    """The text with a capital at its beginning; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def some(texts: Iterable[str], most: int) -> list[str]:
     """The texts; where there are more than `most`, the first of them and how many more."""
     every = list(texts)

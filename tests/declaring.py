@@ -2,7 +2,7 @@
 
 from observing import look
 
-from grader.checks.contract import Contracted
+from grader.checks.contract import ContractObservation
 from grader.course.contract import Contract, contract
 from grader.sandbox.plan import PlannedProbe
 
@@ -23,6 +23,6 @@ def facts(zygote, declaration, answer, *, seed=1):
     return seen[declaration.name]
 
 
-def judged(zygote, declaration, answer, reference) -> Contracted:
+def judged(zygote, declaration, answer, reference) -> ContractObservation:
     """An answer beside a reference, as the checks of a contract take them."""
     return declaration.observation(facts(zygote, declaration, answer), facts(zygote, declaration, reference))

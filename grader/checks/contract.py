@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +22,7 @@ from grader.checks.untouched import changed_parts
 from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
+from grader.text import capital
 
 ORDINARY_CASE = "Ordinary inputs"
 ORDINARY = "With ordinary inputs it is right."
@@ -64,7 +66,7 @@ class Case:
         where = [f"{thing} {' and '.join(words)}" for thing, words in of_things.items()]
         parts = [f"where {' and '.join(where)}" if where else "", *when]
         text = ", ".join(filter(None, parts))
-        return text[:1].upper() + text[1:]
+        return capital(text)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Terms:
     waiting: str = ""
 
 
-class Contracted(Observation):
+class ContractObservation(Observation):
     """What was seen and expected in the cases of a contract; the value of its fixture."""
 
     def __init__(self, terms: Terms, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
@@ -144,10 +146,15 @@ class Contracted(Observation):
             raise wrong("What came back of your function has no form that can be judged.", kind="form")
         return [{**ORDINARY_FACTS, **fact} if isinstance(fact, dict) else ORDINARY_FACTS for fact in facts]
 
-    def terms_of(self, number: int) -> Terms:
-        """The terms of a case: only numbers of a float64 have all its digits."""
-        is_double = self.terms.cases[number].dtype == "float64"
-        return self.terms if is_double else replace(self.terms, all_digits=False)
+    @cached_property
+    def sides(self) -> list[tuple[Terms, dict[str, Any], dict[str, Any]]]:
+        """Of each case its terms, what was seen and what is right; as `seen` and `expected` raise.
+
+        Only numbers of a float64 have all its digits.
+        """
+        in_float32 = replace(self.terms, all_digits=False)
+        terms = [self.terms if case.dtype == "float64" else in_float32 for case in self.terms.cases]
+        return list(zip(terms, self.seen, self.expected, strict=True))
 
     @property
     def mismatch(self) -> None:
@@ -157,49 +164,47 @@ class Contracted(Observation):
 _Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
 
 
-def assert_ordinary(contracted: Contracted) -> None:
+def assert_ordinary(contracted: ContractObservation) -> None:
     """Fail unless all is right with ordinary inputs."""
-    _require(contracted.terms_of(0), contracted.seen[0], contracted.expected[0], _ASPECTS)
+    _require(*contracted.sides[0], _ASPECTS)
 
 
-def assert_values(contracted: Contracted) -> None:
+def assert_values(contracted: ContractObservation) -> None:
     """Fail unless in every case the right things come back, and what has to change becomes what it should."""
     _assert_all(contracted, [_returned])
 
 
-def assert_backward(contracted: Contracted) -> None:
+def assert_backward(contracted: ContractObservation) -> None:
     """Fail unless in every case a loss goes back from the result as it should."""
     _assert_all(contracted, [_went_back])
 
 
-def assert_kept(contracted: Contracted) -> None:
+def assert_kept(contracted: ContractObservation) -> None:
     """Fail unless in every case all else stays as it was, and the result has memory of its own."""
     _assert_all(contracted, [_stayed])
 
 
-def assert_every_case(contracted: Contracted) -> None:
+def assert_every_case(contracted: ContractObservation) -> None:
     """Fail unless all is right in every case."""
     _assert_all(contracted, _ASPECTS)
 
 
-def failed_cases(contracted: Contracted) -> dict[int, Finding]:
+def failed_cases(contracted: ContractObservation) -> dict[int, Finding]:
     """What is found first in each case that is not right, by the number of the case.
 
     Raises:
         CourseError: the reference raises.
         FailedCheckError: there are no facts of the submission.
     """
-    sides = zip(contracted.seen, contracted.expected, strict=True)
-    found = (_first(contracted.terms, seen, right, _ASPECTS) for seen, right in sides)
-    return {number: finding for number, finding in enumerate(found) if finding is not None}
+    return _found_in(contracted, _ASPECTS)
 
 
-def plainest_case(contracted: Contracted, found: Mapping[int, Finding]) -> int:
+def plainest_case(contracted: ContractObservation, found: Mapping[int, Finding]) -> int:
     """Of the failed cases, the number of that of which students are told."""
     return 0 if 0 in found else _plainest(contracted.terms.cases, found)[0]
 
 
-def telling_kinds(contracted: Contracted) -> set[str]:
+def telling_kinds(contracted: ContractObservation) -> set[str]:
     """The kinds without which a failure would not be seen, or not be named, as ``h.layout=transposed``."""
     try:
         found = failed_cases(contracted)
@@ -212,6 +217,12 @@ def telling_kinds(contracted: Contracted) -> set[str]:
     common = set.intersection(*(set(cases[n].unusual.items()) for n in found))
     named = {(factor, cases[number].unusual[factor]) for factor in factors}
     return {f"{factor}={kind}" for factor, kind in common | named}
+
+
+def _found_in(contracted: ContractObservation, judges: Collection[_Judge]) -> dict[int, Finding]:
+    """What some judges find first in each case, by its number; of a case that is right nothing."""
+    found = (_first(*side, judges) for side in contracted.sides)
+    return {number: finding for number, finding in enumerate(found) if finding is not None}
 
 
 def _first(
@@ -246,21 +257,16 @@ def _require(terms: Terms, seen: dict[str, Any], right: dict[str, Any], judges: 
         raise FailedCheckError(found)
 
 
-def _assert_all(contracted: Contracted, judges: Collection[_Judge]) -> None:
-    cases, terms = contracted.terms.cases, contracted.terms_of
-    sides = list(zip(contracted.seen, contracted.expected, strict=True))
-    _require(terms(0), *sides[0], [_did_not_stop, *judges])
-    found = {
-        n: finding
-        for n, (seen, right) in enumerate(sides)
-        if (finding := _first(terms(n), seen, right, judges))
-    }
+def _assert_all(contracted: ContractObservation, judges: Collection[_Judge]) -> None:
+    cases, ordinary = contracted.terms.cases, contracted.sides[0]
+    _require(*ordinary, [_raised, *judges])
+    found = _found_in(contracted, judges)
     if not found:
         return
     number, factors = _plainest(cases, found)
     case = cases[number].told(factors)
     finding = found[number]
-    is_right = _first(terms(0), *sides[0], _ASPECTS) is None
+    is_right = _first(*ordinary, _ASPECTS) is None
     told = f"{finding.sentence} {ORDINARY}" if is_right else finding.sentence
     raise FailedCheckError(
         replace(finding, sentence=told, case=case, group=f"{case} {finding.group}".strip())
@@ -307,7 +313,7 @@ def _plainest(cases: tuple[Case, ...], found: Mapping[int, Finding]) -> tuple[in
 
 def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     """Errors, what came back, what has to change, and what networks did."""
-    yield from _raised(seen, right)
+    yield from _raised(terms, seen, right)
     if right["raised"] is not None:
         return
     if "result" in right:
@@ -319,10 +325,10 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         )
     if terms.itself:
         yield from _another_object(seen["objects"], right["objects"])
-    for path_and_part, sentence in _parts(right["kept"]).items():
+    for path_and_part, sentence in changed_parts(right["kept"]).items():
         _assert_becomes(terms, path_and_part, sentence, seen, right)
-    for path_and_part, sentence in _parts(seen["kept"]).items():
-        if path_and_part not in _parts(right["kept"]) and _is_named(path_and_part, terms.moves):
+    for path_and_part, sentence in changed_parts(seen["kept"]).items():
+        if path_and_part not in changed_parts(right["kept"]) and _is_named(path_and_part, terms.moves):
             _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
     if "used" in right:
         _assert_used(terms, seen.get("used"), right["used"])
@@ -345,12 +351,7 @@ def _another_object(mine: Any, its: list[str]) -> Iterator[Finding]:
             yield Finding("wrong", told, takes_hint=True, group="another object")
 
 
-def _did_not_stop(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
-    """What stopped the call, or did not."""
-    yield from _raised(seen, right)
-
-
-def _raised(seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
+def _raised(_: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     """What is wrong with the error of a call, or with there being one, or none."""
     mine, its = seen["raised"], right["raised"]
     if isinstance(mine, Raised) and its is None:
@@ -397,7 +398,7 @@ def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str,
         if not isinstance(stopped, Raised):
             raise wrong(_told_of_use(terms, name), group=f"{name} goes back")
         if "RuntimeError" not in stopped.types:
-            told = f"{name[:1].upper()}{name[1:]} is stopped, but by an {stopped.type}: {stopped.text[:100]}"
+            told = f"{capital(name)} is stopped, but by an {stopped.type}: {stopped.text[:100]}"
             raise wrong(told, group=f"{name} raises another")
         return
     why = terms.used.get(name) if isinstance(terms.used, Mapping) else None
@@ -413,7 +414,7 @@ def _assert_becomes(
     path, _, part = path_and_part.rpartition(":")
     if part in _TRACES or _is_named(path_and_part, terms.free):
         return
-    changed = path_and_part in _parts(seen["kept"])
+    changed = path_and_part in changed_parts(seen["kept"])
     if not changed and _is_named(path_and_part, terms.may):
         return
     told = _told(terms, path_and_part)
@@ -504,13 +505,11 @@ def _times(counts: Any) -> str:
 
 def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     """Gradients of the result, and of losses that waited."""
-    yield from _raised(seen, right)
+    yield from _raised(terms, seen, right)
     if terms.history and "result" in right:
         _assert_history(seen.get("result"), right["result"], terms)
     if "gradients" in right:
-        is_single = "output" in right["gradients"]
-        sides = {"": "gradients"} if is_single else dict.fromkeys(right["gradients"], "")
-        for entry in sides:
+        for entry in [""] if is_gradients(right["gradients"]) else right["gradients"]:
             _assert_result_goes_back(terms, entry, seen, right)
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
@@ -560,7 +559,7 @@ def _computed_again(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -
 
 def _assert_history(mine: Any, its: Any, terms: Terms) -> None:
     """Fail where a tensor of the result requires grad and should not, or is an inference tensor."""
-    of = f"{terms.of[:1].upper()}{terms.of[1:]}"
+    of = capital(terms.of)
     if isinstance(its, list | tuple | dict):
         keys: Any = its if isinstance(its, dict) else range(len(its))
         for key in keys:
@@ -605,7 +604,7 @@ def _assert_waiting(terms: Terms, name: str, mine: Any, its: Any) -> None:
 
 def _stayed(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
     """What changed and should not have, even by a call that stopped, and whose memory the result lies in."""
-    mine, its = _parts(seen["kept"]), _parts(right["kept"])
+    mine, its = changed_parts(seen["kept"]), changed_parts(right["kept"])
     for path_and_part, sentence in mine.items():
         is_free = _is_named(path_and_part, (*terms.free, *terms.may, *terms.moves))
         is_mere = _replaces(path_and_part, its) or _is_rounded(path_and_part, its, seen, right, terms)
@@ -645,13 +644,8 @@ def _is_rounded(
     return is_close(mine, its_own, all_digits=terms.all_digits)
 
 
-def _parts(kept: Mapping[str, Any]) -> dict[str, str]:
-    """The sentences about what changed, by path and part."""
-    return changed_parts(kept)
-
-
 def _is_named(path_and_part: str, rules: Collection[str]) -> bool:
     return any(fnmatchcase(path_and_part, rule) for rule in rules)
 
 
-_ASPECTS: tuple[_Judge, ...] = (_did_not_stop, _stayed, _returned, _went_back)
+_ASPECTS: tuple[_Judge, ...] = (_raised, _stayed, _returned, _went_back)

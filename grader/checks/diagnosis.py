@@ -9,7 +9,7 @@ import re
 
 from grader.checks.finding import Finding, Kind, Place, diagnosis_and_hint
 from grader.sandbox.facts import Raised, Rebound
-from grader.text import printable, quoted
+from grader.text import capital, printable, quoted
 
 _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
@@ -174,7 +174,7 @@ def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Fi
     """
     lead, hint = diagnosis_and_hint(text)
     lead, diagnosis = lead.rstrip("."), diagnose(error)
-    told = f"{lead}: {diagnosis}" if lead else diagnosis[:1].upper() + diagnosis[1:]
+    told = f"{lead}: {diagnosis}" if lead else capital(diagnosis)
     same = f"{group} {error.type} {_fragment(error)}"
     place = _OF_A_CELL.fullmatch(error.where)
     is_in_code = bool(error.where) or "MemoryError" in error.types  # else it came of what the code returned

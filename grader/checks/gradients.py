@@ -14,6 +14,7 @@ from grader.checks.difference import Difference, difference_of, have_all_digits
 from grader.checks.finding import FailedCheckError, diagnosis_and_hint, wrong
 from grader.checks.observation import Sides, is_gradients
 from grader.sandbox.facts import Raised, Tensor
+from grader.text import capital
 
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
@@ -269,8 +270,8 @@ class _Ladder:
         """The sentence of a rung about some names, or about what goes back."""
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
         name = listed(names)
-        capital = _capital(name) if name.startswith("the ") else name  # code stays as it is
-        nouns = {"of": self._of, "Of": _capital(self._of), "name": name, "Name": capital}
+        first = capital(name) if name.startswith("the ") else name  # code stays as it is
+        nouns = {"of": self._of, "Of": capital(self._of), "name": name, "Name": first}
         return RUNGS[rung].format(**nouns, **verbs, **words)
 
     def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
@@ -296,10 +297,6 @@ def _numbers(gradients: list[Any]) -> list[float] | None:
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def joined(sentence: str, text: str) -> str:

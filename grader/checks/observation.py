@@ -12,6 +12,7 @@ from grader.checks.finding import FailedCheckError, Finding
 from grader.errors import CourseError
 from grader.sandbox.evidence import ENDINGS, NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
+from grader.text import capital
 
 _Path = tuple[str | int, ...]
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
@@ -163,5 +164,5 @@ def is_gradients(fact: Any) -> bool:
 
 def sentence(text: str) -> str:
     """A text with a capital at its beginning and a full stop behind it."""
-    text = text[:1].upper() + text[1:]
+    text = capital(text)
     return text if text.endswith((".", "?", "!")) else text + "."

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pytest
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
-from grader.checks.contract import Case, Contracted, Terms
+from grader.checks.contract import Case, ContractObservation, Terms
 from grader.course.kinds import Kinds, Never
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
@@ -105,9 +105,9 @@ class Contract(Probe):
         allowed = _is_allowed_by(self.excluded)
         return tuple(islice((some for some in subsets if allowed(base | some)), _MOST_PARTS))
 
-    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Contracted:
+    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
-        return Contracted(self.terms, self.name, seen, expected)
+        return ContractObservation(self.terms, self.name, seen, expected)
 
 
 def contract(  # noqa: PLR0913 - what an author may say of a question
@@ -286,8 +286,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     where.f_globals.setdefault(_PROBES, {})[name] = made
 
     @pytest.fixture(scope="session", name=name)
-    def contracted(submission: Any) -> Contracted:
-        seen: Contracted = submission.observation(name)
+    def contracted(submission: Any) -> ContractObservation:
+        seen: ContractObservation = submission.observation(name)
         return seen
 
     return contracted

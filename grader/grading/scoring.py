@@ -16,6 +16,7 @@ from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, 
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, FailedCell
 from grader.scores import total
+from grader.text import capital
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
 ) -> Result:
     """The result of a notebook that was observed and judged."""
     if evidence.fault is not None:
-        error = f"{evidence.fault[:1].upper()}{evidence.fault[1:]}."
+        error = f"{capital(evidence.fault)}."
         return failed(submission, error, provenance, rubric, evidence)
     questions = []
     for question in rubric.questions:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader.checks.contract import Contracted, failed_cases, plainest_case
+from grader.checks.contract import ContractObservation, failed_cases, plainest_case
 from grader.checks.finding import FailedCheckError
 from grader.course.contract import Contract
 from grader.course.course import Course
@@ -48,7 +48,7 @@ def with_smallest_cases(course: Course, regrade: Regrade, question: str | None =
     return replace(regrade, smallest=smallest)
 
 
-def _number_of_failed(contracted: Contracted) -> int | None:
+def _number_of_failed(contracted: ContractObservation) -> int | None:
     """The number of the plainest failed case; None where all is right, or nothing was observed."""
     try:
         found = failed_cases(contracted)

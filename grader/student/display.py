@@ -16,7 +16,7 @@ from grader.errors import GraderError
 from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
 from grader.student.hints import Hint
-from grader.text import terminal_line, terminal_text
+from grader.text import capital, terminal_line, terminal_text
 
 
 class _Words(NamedTuple):
@@ -240,7 +240,7 @@ def explanation(failure: Failure) -> Iterator[str]:
         lines[0] = f"Your code {lines[0]}"
     if meaning := failure.meaning:
         end = "" if meaning.endswith((".", "?", "!")) else "."
-        lines.append(f"{meaning[:1].upper()}{meaning[1:]}{end}")
+        lines.append(f"{capital(meaning)}{end}")
     yield from map(terminal_line, lines)
 
 

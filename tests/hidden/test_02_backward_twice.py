@@ -182,7 +182,7 @@ def leaves(world, kind):
     for param in params[1:] if kind("grads") == "some" else params:
         if kind("grads") != "none":
             param.grad = torch.randn_like(param) * (1e6 if kind("grads") == "large" else 1)
-    world.ways["grads"] = [param.grad for param in params]
+    world.remembered["grads"] = [param.grad for param in params]
     return params
 
 
@@ -211,7 +211,7 @@ def losses_of_leaves(world, kind):
 def after_the_measurement(world, norms):
     """How many .grad are other tensors now, and what the caller's backward brings."""
     losses, params = world["losses"], world["params"]
-    pairs = [(p.grad, grad) for p, grad in zip(params, world.ways["grads"], strict=True)]
+    pairs = [(p.grad, grad) for p, grad in zip(params, world.remembered["grads"], strict=True)]
     return {
         "others": sum(now is not then for now, then in pairs if now is not None and then is not None),
         "the sum of the losses": gradients(lambda: sum(losses), params=params),

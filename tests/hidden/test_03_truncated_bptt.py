@@ -132,21 +132,19 @@ CELL = own(
     never=[{"frozen": "one frozen", "grads": "filled"}],
     says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is no view",
 )
-READOUT = network(
-    "H",
-    "O",
-    nest=["flat"],
-    train=["train", "part eval", "eval"],
-    frozen=["no", "one frozen"],
-    tied=["no"],
-    buffers=["no"],
-    inside=["louder", "norm"],
-    rows=["each"],
-    gives=["new", "tanh"],
-    grads=["none", "filled"],
-    hooks=["no"],
-    says="maps (B, H) to (B, O)",
-)
+OF_A_READOUT = {
+    "nest": ["flat"],
+    "train": ["train", "part eval", "eval"],
+    "frozen": ["no", "one frozen"],
+    "tied": ["no"],
+    "buffers": ["no"],
+    "inside": ["louder", "norm"],
+    "rows": ["each"],
+    "gives": ["new", "tanh"],
+    "grads": ["none", "filled"],
+    "hooks": ["no"],
+}
+READOUT = network("H", "O", **OF_A_READOUT, says="maps (B, H) to (B, O)")
 
 
 def learners(says, rules=("sgd", "momentum", "adam")):
@@ -476,16 +474,7 @@ tbptt = contract(
         "readout": network(
             "H",
             "O",
-            nest=["flat"],
-            train=["train", "part eval", "eval"],
-            frozen=["no", "one frozen"],
-            tied=["no"],
-            buffers=["no"],
-            inside=["louder", "norm"],
-            rows=["each"],
-            gives=["new", "tanh"],
-            grads=["none", "filled", "some", "zeros", "frozen filled"],
-            hooks=["no"],
+            **(OF_A_READOUT | {"grads": ["none", "filled", "some", "zeros", "frozen filled"]}),
             says="maps (..., H) to (..., O), each row for itself",
         ),
         "xs": data("5 B I", "1 B I", "13 B I", "5 1 I", says="the inputs, (T, B, I)"),

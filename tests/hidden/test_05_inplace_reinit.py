@@ -148,14 +148,14 @@ def model_of_layers(world, kind):
     if kind("grads") == "filled":
         for parameter in model.parameters():
             parameter.grad = torch.randn_like(parameter)
-    world.ways["weight"] = [layer.weight.detach().clone()]
+    world.remembered["weight"] = [layer.weight.detach().clone()]
     return model
 
 
 @inside
 def about_the_weight(world, _):
     """How many entries of the weight are old, and how many are no numbers of a deviation of 0.02."""
-    weight, (old,) = world["model"].get_submodule(world["name"]).weight.detach(), world.ways["weight"]
+    weight, (old,) = world["model"].get_submodule(world["name"]).weight.detach(), world.remembered["weight"]
     return {"old values": (weight == old).sum().item(), "numbers": (~(weight.abs() < 0.2)).sum().item()}
 
 

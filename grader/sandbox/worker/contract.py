@@ -36,7 +36,7 @@ from .untouched import Untouched
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _set_grad = torch._C._set_grad_enabled
-_cat, _mul, _sum = torch.cat, torch._C.TensorBase.mul, torch._C.TensorBase.sum
+_cat, _mul = torch.cat, torch._C.TensorBase.mul
 _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like = torch.randn_like
@@ -131,8 +131,6 @@ class _Case:
         listen(None)
         _put_modes_back()
         changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
-        for path, entry in changed.items():
-            _leave_out_equal_names(entry, kept["after"][path])
         if only_modes:
             moved.pause()
             return {"kept": {"before": changed, "after": kept["after"]}}
@@ -148,7 +146,7 @@ class _Case:
             facts |= self._of_result(result, world, storages)
             listen(None)
             if self._plan["notes"]:
-                facts["notes"]["again"] = len(behind.aside)
+                facts["notes"]["again"] = len(behind.watched)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
@@ -222,13 +220,6 @@ class _Case:
                     facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
-
-
-def _leave_out_equal_names(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Of what changed, forget the long lists of names that did not: what is too long is cut off."""
-    for part in ("attributes", "persistent"):
-        if before.get(part) == after.get(part) is not None:
-            before[part] = after[part] = []
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:

@@ -39,6 +39,7 @@ class World(dict[str, Any]):
         case: the kind of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
+        remembered: what an own kind keeps for another one, by a name of theirs.
     """
 
     def __init__(self, case: dict[str, Any], functions: dict[str, Any], earlier: World | None = None) -> None:
@@ -46,7 +47,7 @@ class World(dict[str, Any]):
         self.case, self.functions = case, functions
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
         self.starts: dict[str, Any] = {}
-        self.ways: dict[str, list[Any]] = {}
+        self.remembered: dict[str, list[Any]] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
         self._free = order[:1] * 20 if case.get("all.sizes") == "equal" else [*order, 8, 9, 10, 11, 12]
         self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
@@ -109,12 +110,11 @@ VALUES: dict[str, Callable[..., Any]] = {
 
 
 class _LaidOut(torch.autograd.Function):
-    """A computed tensor of a given layout; what a Function makes as a view could not be written to."""
+    """A computed tensor of a given layout."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, how: str) -> Any:
-        like = laid_out(x, how)
-        return _empty_strided(like.shape, like.stride(), dtype=like.dtype).copy_(x)
+        return laid_out(x, how)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -191,7 +191,7 @@ class Notes:
         self.recorded = False
         self.given: list[Any] = []
         self.wide: list[tuple[Any, int]] = []  # weak references to storages of activations, and their rows
-        self.aside: list[Any] = []  # the same of what `watch` was given
+        self.watched: list[Any] = []  # the same of what `watch` was given
         self.alive = 0  # of them at the same time, of one earlier forward or more
         self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
 
@@ -212,7 +212,7 @@ class Notes:
 
     def left(self) -> int:
         """How many of the activations are still alive."""
-        return sum(ref() is not None for ref in [*(ref for ref, _ in self.wide), *self.aside])
+        return sum(ref() is not None for ref in [*(ref for ref, _ in self.wide), *self.watched])
 
     def told(self) -> dict[str, Any]:
         """What is compared with the reference, once the call is over."""
@@ -247,7 +247,7 @@ def _note(value: Any) -> None:
 def _watch(tensor: Any) -> Any:
     storage = storage_of(tensor)
     if _noticed and storage is not None:
-        _noticed[0].aside.append(_ref(storage))
+        _noticed[0].watched.append(_ref(storage))
     return tensor
 
 

@@ -163,9 +163,9 @@ def _without_what_is_alike(
     then: dict[str, Any], now: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two entries without long lists of names that are equal: many modules may change their mode at once."""
-    if then["kind"] == now["kind"] == "module" and then["attributes"] == now["attributes"]:
-        return {**then, "attributes": []}, {**now, "attributes": []}
-    return then, now
+    equal = [part for part in ("attributes", "persistent") if then.get(part) and then[part] == now.get(part)]
+    without: dict[str, Any] = {part: [] for part in equal}
+    return {**then, **without}, {**now, **without}
 
 
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
