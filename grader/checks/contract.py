@@ -515,6 +515,12 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
     yield from _computed_again(terms, seen, right)
+    its = right.get("earlier gradients")
+    if is_gradients(its) and not isinstance(its["gradients"], Raised):
+        earlier = "the result of an earlier call, once there was another,"
+        none_is_zero, all_digits = terms.none_is_zero, terms.all_digits
+        mine = seen.get("earlier gradients")
+        assert_gradients(mine, its, of=earlier, none_is_zero=none_is_zero, all_digits=all_digits)
     used = right["used"] if isinstance(right.get("used"), dict) else {}
     for name, its in used.items():
         if is_gradients(its):

@@ -36,6 +36,7 @@ _OF_THE_CALL = {
         "same": "in a second call, with the same things",
         "moved": "in a second call, after its values have moved",
     },
+    "call.arriving": {"huge": "with a huge gradient at the result"},
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
     "all.sizes": {"equal": "where all sizes are equal"},
 }
@@ -123,6 +124,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     modes: Sequence[str] = ("on", "off"),
     turns: Sequence[str] = ("first", "other", "same", "moved"),
     between: Mapping[str, Function] | None = None,
+    arriving: Sequence[str] = ("ordinary",),
     never: Sequence[Never] = (),
     free: Sequence[str] = (),
     may: Sequence[str] = (),
@@ -166,6 +168,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             (with the same things), ``moved`` (the same, and their values have moved).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
+        arriving: how large the gradient is that goes back: ``ordinary``, and ``huge`` where its size must not
+            matter.
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
         may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
@@ -202,6 +206,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "all.sizes": tuple(sizes),
         "call.mode": tuple(modes),
         "call.turn": turns,
+        "call.arriving": tuple(arriving),
     }
     excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
         map(dict, never)

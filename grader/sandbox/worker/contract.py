@@ -16,6 +16,7 @@ of the plan, is a dict, without what is as it mostly is:
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
 ``used``       what a function of the check file found out by using the result.
+``earlier gradients``  what ``gradients`` gives for the result of an earlier call with other things.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     """
     facts: list[dict[str, Any]] = []
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
-        case = _Case(student, plan, functions, {**plan["base"], **unusual})
-        gradients.begin_case(number)
+        kinds = {**plan["base"], **unusual}
+        case = _Case(student, plan, functions, kinds)
+        gradients.begin_case(number, kinds["call.arriving"])
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:
@@ -153,8 +155,15 @@ class _Case:
             }
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
+        if turn == "other" and facts["raised"] is None and self._goes_back("all"):
+            back = gradients.gradients(_one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"])
+            facts["earlier gradients"] = back
         moved.pause()
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+
+    def _goes_back(self, *ways: str) -> bool:
+        """Whether losses of what came back go back, in one of these ways."""
+        return self._plan["gradients"] in ways and self._case["call.mode"] == "on"
 
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
@@ -207,11 +216,9 @@ class _Case:
         }
         if self._plan["then"]:
             self._functions[self._plan["then"]](world, result)
-        if self._plan["gradients"] and self._case["call.mode"] == "on":
-            leaves = {name: thing for name, thing in world.items() if name not in world.starts}
-            targets = {**world.starts, **leaves}
-            by = self._plan["by"]
-            if self._plan["gradients"] == "each":
+        if self._goes_back("all", "each"):
+            targets, by = _targets(world), self._plan["by"]
+            if self._goes_back("each"):
                 parts = {f"entry {n}": gradients.gradients(t, targets, by=by) for n, t in enumerate(tensors)}
                 facts["gradients"] = parts
             else:
@@ -244,6 +251,11 @@ def _put_modes_back() -> None:
         _set_grad(True)
     else:
         torch_state.restore_modes()
+
+
+def _targets(world: World) -> dict[str, Any]:
+    """What gradients are asked for: the leaves behind computed things, and all else."""
+    return {**world.starts, **{name: thing for name, thing in world.items() if name not in world.starts}}
 
 
 def _one_tensor(result: Any, tensors: list[Any]) -> Any:
