@@ -349,6 +349,8 @@ def sent_back(world, handle):
         handle.remove()
         return torch.autograd.grad(t, a, one.clone(), retain_graph=True)[0]
 
+    for _ in range(world["this backward"]):
+        behind([t], a, one.clone())
     shared = one.clone()
     found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
     found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
@@ -382,6 +384,7 @@ clip_grad_hook = contract(
                 "inside": "is inside the limit",
             },
         ),
+        "this backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
     given=["t", "limit"],
     modes=["on"],
@@ -437,8 +440,10 @@ def other_ways_back(world, y):
     """The result goes back a second time, and so does what is computed from x afterwards."""
     x = world["x"]
     leaf = world.starts.get("x", x)
+    for _ in range(world["the next backward"]):
+        attempt(lambda: torch.autograd.grad(y.sum(), leaf, retain_graph=True))
     return {
-        "the result, a second time,": gradients(y, x=leaf),
+        "the result, another time,": gradients(y, x=leaf),
         "10 * x, computed after the call,": gradients(lambda: 10 * x, x=leaf),
     }
 
@@ -453,11 +458,13 @@ grad_reverse = contract(
         ),
         "lam": own(
             one_number_or_two,
-            value=[0.7, 10.0, 0.0, "two"],
+            value=[0.7, 10.0, 0.0, 1e-6, "two"],
             words={"two": "is another number in a later call"},
             says="a float from 0 to 10",
         ),
+        "the next backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
+    given=["x", "lam"],
     call=of_x_and_lam,
     modes=["on"],
     cover=["x.shape", "x.role", "x.waiting", "lam.value"],
@@ -469,7 +476,7 @@ grad_reverse = contract(
         "wrong": "\n\nBy what is the gradient multiplied? What does each of several calls change for others?",
     },
     used={
-        "the result, a second time,": "\n\nBy what is the gradient multiplied the second time?",
+        "the result, another time,": "\n\nBy what is the gradient multiplied in a later backward?",
         "10 * x, computed after the call,": "\n\nWhich ways back to x lead through your reversal?",
     },
     kept="What of x does your function change, or leave behind on it?",
@@ -511,14 +518,15 @@ def values_before(world, kind):
 def of_a_tensor(world, kind):
     """A function that uses another tensor; it raises an error if w or x is written to meanwhile."""
     leaf, other, values = world.get("w", world.get("x")), world["another_tensor"], world["values"]
-    turn = torch.randn(leaf.numel(), leaf.numel(), dtype=leaf.dtype)
+    one, two, *wide = torch.randn(34, leaf.numel(), dtype=leaf.dtype)
     power, across = kind("power"), kind("order") == "across"
 
     def function(v):
         if not torch.allclose(leaf.detach(), values, rtol=1e-3):
             raise RuntimeError("the caller's tensor holds other values during the call")
         flat = (v.t() if across else v).flatten()
-        return ((turn @ flat).sin() * other.flatten()).sum() + (flat**power).mean()
+        mixed = (one * flat + two * flat.roll(1)).sin() * other.flatten()
+        return mixed.sum() + (torch.stack(wide) * flat).pow(power).mean()
 
     return function
 
@@ -653,7 +661,10 @@ hvp = contract(
     "hvp",
     {
         "x": tensor(
-            "n m", "n", "k k", "1", roles=["leaf"], grads=["none", "filled", "heavy"], says="of any shape"
+            *("n m", "n", "k k", "1", "4096"),
+            roles=["leaf"],
+            grads=["none", "filled", "heavy"],
+            says="of any shape",
         ),
         "v": data("=x", values=["normal", "zeros"], says="of the shape of x, plain data"),
         "another_tensor": data("=x", layouts=["contiguous"]),
