@@ -49,7 +49,8 @@ class World(dict[str, Any]):
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
-        self._free = order[:1] * 20 if case.get("all.sizes") == "equal" else [*order, 8, 9, 10, 11, 12]
+        others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
+        self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
         self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
 
     def size(self, name: str) -> int:
