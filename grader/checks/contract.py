@@ -323,6 +323,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         assert_close(
             *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
+            right.get("instead"),
             strict=terms.strict,
             all_digits=terms.all_digits,
         )

@@ -134,6 +134,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     by: Literal["grad", "backward"] = "grad",
     then: Function | None = None,
     use: Function | None = None,
+    instead: Function | None = None,
     notes: Sequence[str] = (),
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
@@ -184,6 +185,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
+        instead: an ``@inside`` function of ``world`` that returns what people give back in the ordinary case
+            by mistake, by a name that fits behind "it is".
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
             ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
@@ -234,7 +237,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
-    own = [*filter(None, (call, then, use)), *(between or {}).values()]
+    own = [*filter(None, (call, then, use, instead)), *(between or {}).values()]
     sources = [
         *map(ProbeSource.of, own),
         *(source for kinds in arguments.values() for source in kinds.functions),
@@ -251,6 +254,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "by": by,
         "then": _name(then),
         "use": _name(use),
+        "instead": _name(instead),
         "notes": list(notes),
     }
     terms = Terms(

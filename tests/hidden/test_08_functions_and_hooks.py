@@ -518,7 +518,7 @@ def values_before(world, kind):
 def of_a_tensor(world, kind):
     """A function that uses another tensor; it raises an error if w or x is written to meanwhile."""
     leaf, other, values = world.get("w", world.get("x")), world["another_tensor"], world["values"]
-    one, two, *wide = torch.randn(34, leaf.numel(), dtype=leaf.dtype)
+    one, two, *wide = torch.randn(102, leaf.numel(), dtype=leaf.dtype)
     power, across = kind("power"), kind("order") == "across"
 
     def function(v):
@@ -532,6 +532,15 @@ def of_a_tensor(world, kind):
 
 
 ORDERS = {"order": ["along", "across"], "words": {"across": "computes with the transpose of its argument"}}
+
+@inside
+def gradients_of_first_order(world):
+    """What is left of the gradient where its parts count as constants."""
+    w, task_loss, query_loss, lr = (world[name] for name in ("w", "task_loss", "query_loss", "lr"))
+    (g,) = torch.autograd.grad(task_loss(w), w)
+    first, at_w = (torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w))
+    return {"the gradient of first order, as if g did not depend on w": first, "the gradient of query_loss(w)": at_w}
+
 
 maml_grad = contract(
     "maml_grad",
@@ -547,6 +556,7 @@ maml_grad = contract(
     modes=["on"],
     cover=["w.shape", "w.grad", "all.dtype", "lr.value"],
     gradients="none",
+    instead=gradients_of_first_order,
     result="The gradient is not that of query_loss(fast) with respect to w.\n\n"
     "Is fast what the task says? On what does it depend, and which of these ways does autograd know?",
     kept="Which of your lines writes to w or fills a .grad, if only for a moment?",
@@ -657,6 +667,13 @@ def test_model_is_left_alone(per_sample_grads):
 # --- q8: hvp
 
 
+@inside
+def products_of_first_order(world):
+    """What the first gradient alone gives."""
+    (g,) = torch.autograd.grad(world["f"](world["x"]), world["x"])
+    return {"the first gradient times v, with no second derivative in it": g * world["v"], "the first gradient": g}
+
+
 hvp = contract(
     "hvp",
     {
@@ -675,6 +692,7 @@ hvp = contract(
     modes=["on"],
     cover=["x.shape", "x.grad", "v.values", "all.dtype"],
     gradients="none",
+    instead=products_of_first_order,
     result="The result is not the Hessian times v.\n\n"
     "What is differentiated the second time, and what goes back from it?",
     kept="Which of your calls fills .grad?",

@@ -16,6 +16,7 @@ of the plan, is a dict, without what is as it mostly is:
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
 ``used``       what a function of the check file found out by using the result.
+``instead``    what people return by mistake, by name; of the ordinary case only.
 ``earlier gradients``  what ``gradients`` gives for the result of an earlier call with other things.
 """
 
@@ -99,6 +100,7 @@ class _Case:
         self, student: Any, plan: dict[str, Any], functions: dict[str, Any], case: dict[str, Any]
     ) -> None:
         self._student, self._plan, self._functions, self._case = student, plan, functions, case
+        self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
 
@@ -114,6 +116,8 @@ class _Case:
             for t in tensors_in(thing)
             if _numel(t)
         }
+        make = self._functions.get(self._plan["instead"])
+        instead = snapped(make(world)) if make and self._is_ordinary else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be moved
         earlier: Any = None
         if turn != "first":
@@ -141,6 +145,7 @@ class _Case:
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
             "earlier": not self._plan["result"] or _values(returned) == before,
+            "instead": instead,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
@@ -233,7 +238,7 @@ class _Case:
 def _is_ordinary(name: str, fact: Any) -> bool:
     """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
-        case "raised" | "notes":
+        case "raised" | "notes" | "instead":
             return fact is None
         case "kept":
             return not fact["before"] and not fact["after"]
