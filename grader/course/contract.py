@@ -182,6 +182,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             where the reference's is.
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
             ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
             and computes it again.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
@@ -245,7 +246,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "by": by,
         "then": _name(then),
         "use": _name(use),
-        "notes": bool(notes),
+        "notes": list(notes),
     }
     terms = Terms(
         cases,

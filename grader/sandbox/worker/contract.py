@@ -122,7 +122,8 @@ class _Case:
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
         returned = [t for t in _tensors(earlier) if _id(t) not in arguments]
         before = _values(returned)
-        notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
+        networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
+        notes = Notes(networks, with_steps="steps" in self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
