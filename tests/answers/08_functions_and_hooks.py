@@ -710,7 +710,6 @@ def by_a_large_difference(x, lam):
     return x + (1 + lam) * (x.detach() - x)
 
 
-
 @accepted("q5")
 def detached_and_not(x, lam):
     """Two terms: the value of one is taken back by the other, and its gradient is not."""

@@ -533,13 +533,19 @@ def of_a_tensor(world, kind):
 
 ORDERS = {"order": ["along", "across"], "words": {"across": "computes with the transpose of its argument"}}
 
+
 @inside
 def gradients_of_first_order(world):
     """What is left of the gradient where its parts count as constants."""
     w, task_loss, query_loss, lr = (world[name] for name in ("w", "task_loss", "query_loss", "lr"))
     (g,) = torch.autograd.grad(task_loss(w), w)
-    first, at_w = (torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w))
-    return {"the gradient of first order, as if g did not depend on w": first, "the gradient of query_loss(w)": at_w}
+    first, at_w = (
+        torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w)
+    )
+    return {
+        "the gradient of first order, as if g did not depend on w": first,
+        "the gradient of query_loss(w)": at_w,
+    }
 
 
 maml_grad = contract(
@@ -671,7 +677,10 @@ def test_model_is_left_alone(per_sample_grads):
 def products_of_first_order(world):
     """What the first gradient alone gives."""
     (g,) = torch.autograd.grad(world["f"](world["x"]), world["x"])
-    return {"the first gradient times v, with no second derivative in it": g * world["v"], "the first gradient": g}
+    return {
+        "the first gradient times v, with no second derivative in it": g * world["v"],
+        "the first gradient": g,
+    }
 
 
 hvp = contract(

@@ -162,7 +162,9 @@ class _Case:
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
         if turn == "other" and facts["raised"] is None and self._goes_back("all"):
-            back = gradients.gradients(_one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"])
+            back = gradients.gradients(
+                _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
+            )
             facts["earlier gradients"] = back
         moved.pause()
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
