@@ -155,7 +155,7 @@ def collect(f, xs):
     # BEGIN SOLUTION
     return torch.stack([f(x) for x in xs])
     # STUB
-    # out = torch.zeros(len(xs), requires_grad=True)
+    # out = torch.zeros(len(xs), dtype=xs.dtype, requires_grad=True)
     # for i, x in enumerate(xs):
     #     out[i] = f(x)
     # return out

@@ -82,7 +82,7 @@ class Terms:
         because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
             about a loss that was computed before the call.
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
-            a note, by its name.
+            a note, by its name; of ``steps`` the hint alone.
         parts: what the entries of a result are called that is a tuple.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
@@ -316,6 +316,9 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
     yield from _raised(terms, seen, right)
     if right["raised"] is not None:
         return
+    notes = terms.notes if right["notes"] is not None else ()
+    if "steps" in notes:  # of which all else follows
+        _assert_steps(terms, seen["notes"]["steps"], right["notes"]["steps"])
     if "result" in right:
         assert_close(
             *_named_parts(terms.parts, seen.get("result"), right["result"]),
@@ -332,7 +335,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
             _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
     if "used" in right:
         _assert_used(terms, seen.get("used"), right["used"])
-    for name in terms.notes if right["notes"] is not None else ():
+    for name in (each for each in notes if each != "steps"):
         yield from _noted(terms, name, seen["notes"], right["notes"])
 
 
@@ -480,6 +483,24 @@ def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
         yield Finding("wrong", told, takes_hint=True, group="number of calls")
     else:
         assert_close(mine, its, "The caller's function is called with other things than it should be.")
+
+
+def _assert_steps(terms: Terms, mine: Any, its: list[Any]) -> None:
+    """Fail where an optimizer steps with other gradients than it should, or not as often."""
+    hint = terms.becomes.get("steps", terms.kept)
+    if len(mine) != len(its):
+        told = f"The optimizer's steps in this call: {len(mine)}, and not {len(its)}."
+        raise wrong(f"{told}\n\n{hint}", group="number of steps")
+    for number, (step, right) in enumerate(zip(mine, its, strict=False), start=1):
+        when = f"In step {number} of the optimizer" if len(its) > 1 else "When the optimizer steps"
+        for name, gradient in right.items():
+            seen = _entry(step, name)
+            if seen is None and gradient is not None:
+                raise wrong(f"{when}, the .grad of {name} is None.\n\n{hint}", group="step without")
+            if seen is not None and gradient is None:
+                raise wrong(f"{when}, {name} has a .grad, and should have None.\n\n{hint}", group="step with")
+            told = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
+            assert_close(seen, gradient, told, all_digits=terms.all_digits)
 
 
 def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:

@@ -37,7 +37,7 @@ _OF_THE_CALL = {
         "moved": "in a second call, after its values have moved",
     },
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
-    "all.sizes": {"equal": "where all sizes are equal"},
+    "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
 }
 
 
@@ -159,7 +159,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         given: the arguments of the call in order; all of them where nothing is said.
         call: an ``@inside`` function of ``(function, world)`` that calls it another way.
         dtypes: of all floating-point tensors.
-        sizes: ``differ``, and ``equal`` where all sizes may be the same number.
+        sizes: ``differ``, and ``equal`` where all sizes may be the same number, and ``large`` where two of
+            them give thousands of entries; that is tried alone.
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
@@ -182,6 +183,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             where the reference's is.
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
             ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
             and computes it again.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
@@ -223,6 +225,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         )
     if cover is None:
         single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
+        single |= {"all.sizes"} if "large" in sizes else set()
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
@@ -249,7 +252,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "by": by,
         "then": _name(then),
         "use": _name(use),
-        "notes": bool(notes),
+        "notes": list(notes),
     }
     terms = Terms(
         cases,

@@ -11,6 +11,7 @@ from grader import (
     assert_values,
     network,
     number,
+    optimizer,
     pairs,
     tensor,
 )
@@ -24,6 +25,18 @@ WAITING = {"x": tensor("n k", roles=["computed", "leaf", "plain"], waiting=True)
 FEW = {"nest": ["flat"], "inside": ["louder"], "rows": ["each"], "grads": ["none"], "frozen": ["no"]}
 NET = {"model": network(**FEW), "x": tensor("n in", roles=["plain"], layouts=["contiguous"])}
 BATCHES = {"model": network(**FEW), "batches": pairs(faults=["none", "own"])}
+STEPS = {
+    "model": network(**(FEW | {"frozen": ["no"]})),
+    "opt": optimizer("model", groups=["one"]),
+    "x": NET["x"],
+}
+OF_STEPS = {"notes": ["steps"], "gives": "nothing", "modes": ["on"]}
+STEPPED = """
+def f(model, opt, x):
+    opt.zero_grad()
+    model(x).sum().backward()
+    opt.step()
+"""
 TWICE = "def f(x):\n    return 2 * x"
 APPLIED = "def f(model, x):\n    return model(x)"
 ALL_BATCHES = "def f(model, batches):\n    return [model(x) for x, _ in batches]"
@@ -123,6 +136,30 @@ BROKEN = {
         "def f(model, x):\n    return copy.deepcopy(model)(x)",
         assert_values,
         "A copy of the network computes in its place",
+    ),
+    "an optimizer steps twice": (
+        STEPS,
+        OF_STEPS,
+        STEPPED,
+        f"{STEPPED}    opt.step()\n",
+        assert_values,
+        "The optimizer's steps in this call: 2, and not 1",
+    ),
+    "the gradient of a step": (
+        STEPS,
+        OF_STEPS,
+        STEPPED,
+        STEPPED.replace("sum()", "mean()"),
+        assert_values,
+        "When the optimizer steps, the .grad of model.first.weight is wrong",
+    ),
+    "no gradient for a step": (
+        STEPS,
+        OF_STEPS,
+        STEPPED,
+        STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
+        assert_values,
+        "When the optimizer steps, the .grad of model.first.weight is None",
     ),
     "recorded, and cut afterwards": (
         NET,

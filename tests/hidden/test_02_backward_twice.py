@@ -317,15 +317,12 @@ two_updates = contract(
     cover=["net.grads", "opt.rule"],
     free=["net*:grad"],
     gradients="none",
-    notes=["calls", "copies"],
+    notes=["calls", "copies", "steps"],
     result="The losses are not those from which the two updates were computed.\n\n"
     "Of which prediction and which target is each, and at which weights?",
     becomes={
-        "net*:value": "The weights of net are not where the two updates lead.\n\n"
-        "Of which losses are the gradients in .grad when each step is made, and at which weights was each "
-        "loss computed?",
-        "opt.state*": "What opt remembers is not what two steps leave there.\n\n"
-        "Which gradients are in .grad when each step is made?",
+        "steps": "Of which loss are the gradients in .grad when each step is made, and at which weights was "
+        "that loss computed?",
         "calls": "net is not called once for each update.\n\nWhat is each of your calls for? (A batch norm "
         "in training mode remembers each of them, and dropout computes another result each time.)",
     },
@@ -663,12 +660,7 @@ train_task = contract(
     cover=["model.grads", "opt.groups"],
     free=["model*:grad", "model*:version"],
     gives="nothing",
-    becomes={
-        "model*:value": "The trunk and the head of the task are not where one step leads.\n\n"
-        "Which gradients are in .grad when the step is made?",
-        "opt.state*": "What opt remembers is not what one step leaves there.\n\n"
-        "Which gradients are in .grad when the step is made?",
-    },
+    notes=["steps"],
     kept="What is in the .grad of each part when opt.step() is called, and what does opt do with it? And "
     "what did you switch?",
 )

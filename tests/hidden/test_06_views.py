@@ -97,7 +97,6 @@ collect = contract(
             says="(n, k), n at least 1",
         ),
     },
-    dtypes=["float32"],
     notes=["given"],
     result="The result is not f of every row, in the order of the rows.\n\n"
     "Print f(x) for each row, and beside it the entry of your result.",
@@ -300,15 +299,23 @@ def scaled_tail(student):
 # --- q4: row_bias
 
 
+@inside
+def rows_behind_the_first(world, result):
+    """The rows that are b, apart from the first, which may be so large that it hides them."""
+    return result[1:].detach()
+
+
 row_bias = contract(
     "row_bias",
     {
         "b": tensor("k", "1", says="(k,)"),
         "n": number(3, 1, 2, says="an int, 1 or more"),
-        "bump": number(10.1, 0.0, -700.3, says="a finite float"),
+        "bump": number(10.1, 0.0, -1e30, says="a finite float"),
     },
+    use=rows_behind_the_first,
     result="The rows are not b, with bump added to the first.\n\n"
     "How many rows of memory are there when you add bump?",
+    used="The rows behind the first are not b.\n\nWhat has been computed with each of them?",
     because={
         "no history": "\n\nPrint the grad_fn of what you return, and of what it was made of.",
         "wrong": "\n\nDoes every row lead back to b? Ask for the gradient of a single row's sum.",
@@ -399,6 +406,7 @@ drop_attention = contract(
             words={"a whole row": "is true for a whole row", "nowhere": "is true nowhere"},
         ),
     },
+    sizes=["differ", "large"],
     result="The weights are not the softmax of all scores, with 0 where drop is true.\n\n"
     "Print scores.softmax(-1) before the call, and beside it your result. Which entries differ?",
     because={

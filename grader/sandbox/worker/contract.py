@@ -121,7 +121,8 @@ class _Case:
             self._between(turn, world, earlier)
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
         before = _contents(earlier, arguments)
-        notes = Notes({_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)})
+        networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
+        notes = Notes(networks, with_steps="steps" in self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"

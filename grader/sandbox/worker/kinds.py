@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from .facts import snap
 from .spy import opaque
-from .torch_objects import storage_of
+from .torch_objects import read_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -51,7 +51,8 @@ class World(dict[str, Any]):
         self.remembered: dict[str, list[Any]] = {}
         self.around: dict[str, Any] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
-        self._free = order[:1] * 20 if case.get("all.sizes") == "equal" else [*order, 8, 9, 10, 11, 12]
+        others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
+        self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
         self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
 
     def size(self, name: str) -> int:
@@ -200,8 +201,8 @@ _noticed: list[Any] = []  # what networks do during the call: a list of notes, o
 class Notes:
     """What networks have done during a call, by how often and with what."""
 
-    def __init__(self, networks: dict[int, str]) -> None:
-        self._names = networks
+    def __init__(self, networks: dict[int, str], *, with_steps: bool = False) -> None:
+        self._names, self._with_steps = networks, with_steps
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -210,6 +211,7 @@ class Notes:
         self.watched: list[Any] = []  # the same of what `watch` was given
         self.alive = 0  # of them at the same time, of one earlier forward or more
         self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
+        self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
 
     def of_call(self, network: Any, hidden: Any, out: Any) -> None:
         name = self._names.get(_id(network))
@@ -225,6 +227,12 @@ class Notes:
             self.alive = max(self.alive, len(alive))
             self.rows = max(self.rows, sum(alive) + rows if out.requires_grad else 0)
             self.wide.append((_ref(storage), rows))
+
+    def of_step(self, optimizer: Any, names: dict[int, str]) -> None:
+        """Note the ``.grad`` of all that is held, behind the step, for a closure computes it within."""
+        if self._with_steps and len(self.steps) < _MOST_NOTED:
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
     def left(self) -> int:
         """How many of the activations are still alive."""
@@ -242,6 +250,7 @@ class Notes:
             "alive": self.alive,
             "left": self.left(),
             "rows": self.rows,
+            "steps": self.steps,
         }
 
 
@@ -253,6 +262,11 @@ def listen(notes: Notes | None) -> None:
 def _note_call(network: Any, hidden: Any, out: Any) -> None:
     if _noticed:
         _noticed[0].of_call(network, hidden, out)
+
+
+def _note_step(optimizer: Any, names: dict[int, str]) -> None:
+    if _noticed:
+        _noticed[0].of_step(optimizer, names)
 
 
 def _note(value: Any) -> None:
@@ -445,6 +459,8 @@ def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any])
     if kind("groups") in rates and len(held) > 1:
         groups = [{"params": held[:cut]}, {"params": held[cut:], "lr": rates[kind("groups")]}]
     optimizer = _RULES[kind("rule")](groups)
+    names = {_id(p): name for of in options["of"] for name, p in _named(of, world[of])}
+    optimizer.register_step_post_hook(opaque(lambda its, *_: _note_step(its, names)))
     if kind("state") == "stepped":
         kept = [p.grad for p in held]
         for _ in range(2):
@@ -456,10 +472,17 @@ def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any])
     return optimizer
 
 
+def _named(name: str, thing: Any) -> list[tuple[str, Any]]:
+    """The parameters of an argument, or that itself, and what they are called."""
+    if not isinstance(thing, nn.Module):
+        return [(name, thing)]
+    return [(f"{name}.{part}", p) for part, p in thing.named_parameters()]
+
+
 def _learners(world: World, names: list[str]) -> list[Any]:
     """The parameters of some arguments, or these tensors themselves, each once."""
     things = [world[name] for name in names]
-    found = [p for thing in things for p in (thing.parameters() if isinstance(thing, nn.Module) else [thing])]
+    found = [p for name, thing in zip(names, things, strict=True) for _, p in _named(name, thing)]
     return list({_id(p): p for p in found}.values())
 
 
