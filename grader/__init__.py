@@ -84,7 +84,14 @@ __all__ = [
 #: The module of each name above.
 _HOMES = {
     **dict.fromkeys(
-        ("assert_backward", "assert_every_case", "assert_kept", "assert_ordinary", "assert_values", "part_of"),
+        (
+            "assert_backward",
+            "assert_every_case",
+            "assert_kept",
+            "assert_ordinary",
+            "assert_values",
+            "part_of",
+        ),
         "grader.checks.contract",
     ),
     "contract": "grader.course.contract",

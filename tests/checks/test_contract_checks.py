@@ -69,6 +69,19 @@ def f(x):
     return torch.mul(x, 2, out=out)
 """
 
+RAISED_BY_HAND = """
+def f(x):
+    x.data.mul_(2)
+    x.grad_fn.register_prehook(raised)
+
+def raised(*_):
+    raise RuntimeError("modified by an inplace operation: is at version 1; expected version 0 instead.")
+"""
+ALL_OF_ITS_MEMORY = """
+def f(x):
+    x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).fill_(2)
+"""
+
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
 BROKEN = {
     "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_values, "What came back is wrong"),
@@ -222,9 +235,7 @@ BROKEN = {
         {"x": tensor("n k", roles=["computed"], waiting=True)},
         {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
         "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
-        "def f(x):\n    x.data.mul_(2)\n    x.grad_fn.register_prehook(raised)\n\ndef raised(*_):\n    raise"
-        " RuntimeError('one of the variables needed for gradient computation has been modified by an inplace"
-        " operation: is at version 1; expected version 0 instead.')",
+        RAISED_BY_HAND,
         assert_backward,
         "without an error of torch's",
     ),
@@ -280,8 +291,7 @@ BROKEN = {
         PLAIN,
         {"gives": "nothing"},
         "def f(x):\n    x.fill_(2)",
-        "def f(x):\n    x.untyped_storage().fill_(0)\n    x.as_strided((x.untyped_storage().nbytes() //"
-        " x.element_size(),), (1,), 0).fill_(2)",
+        ALL_OF_ITS_MEMORY,
         assert_kept,
         "The values of the caller's memory around x were changed",
     ),

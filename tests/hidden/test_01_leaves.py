@@ -696,7 +696,7 @@ def classes_of_samples(world, kind):
 
 @inside
 def rate(world, _):
-    """A learning rate; with the largest logits a step leads the temperature to 0.4, with the smallest to 30."""
+    """A learning rate; one step leads to 0.4 where the largest logits are right, else to 30."""
     end = {"largest": 0.4, "smallest": 30.0}.get(world.kind("y")("of"))
     if end is None:
         return 0.05 + 0.05 * torch.rand(()).item()
@@ -727,7 +727,10 @@ train_with_temperature = contract(
         "y": own(
             classes_of_samples,
             of=["any", "largest", "smallest"],
-            words={"largest": "has the classes of the largest logits", "smallest": "has those of the smallest"},
+            words={
+                "largest": "has the classes of the largest logits",
+                "smallest": "has those of the smallest",
+            },
             says="(n,), int64, the classes",
         ),
         "steps": number(1, 3, says="an int, 1 or more"),
@@ -745,8 +748,10 @@ train_with_temperature = contract(
     parts=["temperature", "log"],
     use=whether_a_leaf,
     result="What came back is wrong.",
-    used={"temperature": "The temperature is the result of an operation, no leaf.\n\nWhich one made it, and when was "
-    "requires_grad set?"},
+    used={
+        "temperature": "The temperature is the result of an operation, no leaf.\n\nWhich one made it, and "
+        "when was requires_grad set?"
+    },
     becomes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
     kept="What did you change for your own use, and did you put back what you found?",
 )

@@ -225,13 +225,15 @@ def about_the_draws(world, _):
     before, new = torch.stack(world.remembered["drawn"])[:-1], torch.stack(world.remembered["drawn"])[1:]
     scaled = ((new - new.mean()) / new.std()).abs().flatten()
     shares = {0.5: (0.6171, 0.02), 2: (0.0455, 0.009), 3: (0.0027, 0.002)}
-    pairs = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(before, new)]
+    pairs = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(before, new, strict=True)]
     return {
         "one by one": len(new.abs().unique()) > 0.95 * new.numel(),
         "without the old": (torch.stack(pairs).mean().abs() < 0.05).item(),
         "deviation": abs(new.std().item() - 0.02) < 0.0006,
         "mean": abs(new.mean().item()) < 0.0009,
-        "normal": all(abs((scaled > k).float().mean().item() - p) < noise for k, (p, noise) in shares.items()),
+        "normal": all(
+            abs((scaled > k).float().mean().item() - p) < noise for k, (p, noise) in shares.items()
+        ),
     }
 
 
@@ -246,13 +248,13 @@ drawn_values = contract(
     use=about_the_draws,
     free=["model.fc.*"],
     used={
-        "one by one": "Of 21,600 weights many are the same, or the same with the other sign: they were not drawn "
-        "one by one, in every call.\n\nDoes a call set a seed, or make a generator?",
+        "one by one": "Of 21,600 weights many are the same, or the same with the other sign: they were not "
+        "drawn one by one, in every call.\n\nDoes a call set a seed, or make a generator?",
         "without the old": "The old values are still in the new ones: the two resemble each other.",
         "deviation": "21,600 weights have a standard deviation too far from 0.02 for chance.\n\nFrom which "
         "distribution do you draw, and do you hand over 0.02, its square or a bound?",
         "mean": "21,600 weights have a mean too far from 0 for chance.",
-        "normal": "Too many or too few of 21,600 weights are far from their mean: that is no normal distribution.",
+        "normal": "Too many or too few of 21,600 weights are far from their mean for a normal distribution.",
     },
 )
 
@@ -713,9 +715,7 @@ def some_batches(world, kind):
     """Pairs of inputs and targets; their rows differ."""
     rows = {"five": (4, 2, 6, 3, 5), "one": (4,), "none": ()}[kind("number")]
     k, o = world.size("k"), world.size("o")
-    return [
-        (torch.randn(n, k, dtype=world.dtype), 3 + torch.randn(n, o, dtype=world.dtype)) for n in rows
-    ]
+    return [(torch.randn(n, k, dtype=world.dtype), 3 + torch.randn(n, o, dtype=world.dtype)) for n in rows]
 
 
 @inside
@@ -733,7 +733,9 @@ train_and_restart = contract(
     {
         "first": own(linear, of=["first"], says="nn.Linear(k, m)", **LAYER),
         "last": own(linear, of=["last"], says="nn.Linear(m, o)", **LAYER),
-        "opt": optimizer("first", "last", rules=["momentum", "sgd", "adam"], says="an optimizer of their parameters"),
+        "opt": optimizer(
+            "first", "last", rules=["momentum", "sgd", "adam"], says="an optimizer of their parameters"
+        ),
         "average": data("o m", layouts=["contiguous", "transposed", "part"], says="(o, m), changed in place"),
         "batches": own(
             some_batches,
@@ -759,7 +761,7 @@ train_and_restart = contract(
     becomes={
         "first*:value": "The first layer is not where the gradient of the masked function leads.",
         "last*:value": "The last layer is not where the training leads.",
-        "average:value": "The caller's average is not (1 - tau) * average + tau * last.weight, updated after each step.",
+        "average:value": "The caller's average is not (1 - tau) * average + tau * last.weight, each time.",
     },
 )
 
@@ -785,7 +787,7 @@ def test_the_fresh_layer_is_trained(train_and_restart):
 def test_the_average_is_plain_data(train_and_restart):
     """The average is the caller's tensor, has the right values and no history.
 
-    Which of your lines does autograd record? Print average.grad_fn. When is it updated, and with which weight?
+    Which of your lines does autograd record? Print average.grad_fn. When is it updated, and by what?
     """
     assert_ordinary(part_of(train_and_restart, "average*"))
 

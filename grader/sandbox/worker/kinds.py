@@ -135,9 +135,8 @@ def laid_out(tensor: Any, how: str) -> Any:
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
-        apart = _empty_strided(tensor.shape, strides, dtype=tensor.dtype)
-        apart.untyped_storage().fill_(0)
-        return apart.copy_(tensor)
+        room, apart = _zeros(2 * tensor.numel(), dtype=tensor.dtype), torch.empty(0, dtype=tensor.dtype)
+        return apart.set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
