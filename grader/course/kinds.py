@@ -67,6 +67,7 @@ WORDS = {
     "alike": "has tensors of one shape",
     "views": "has views of one memory",
     "single": "has one entry",
+    "requires grad": "has an x that requires grad",
     "one row": "has one row",
     "3 dims": "has tensors of 3 dimensions",
     "shape": "has a batch of a wrong shape",
@@ -186,6 +187,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"differ", "alike", "single"}), "have a single entry"),
         (frozenset({"differ", "alike", "single", "one row"}), "have a single entry, or a batch of one row"),
     ),
+    "xs": ((frozenset({"plain"}), ""), (frozenset({"plain", "requires grad"}), "An `x` may require grad.")),
     "fault": (
         (frozenset({"none"}), ""),
         (frozenset({"none", "shape", "own"}), "At a batch of it the network may raise an error."),
@@ -398,11 +400,15 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     lists: Sequence[str] = ("differ", "single", "alike"),
     faults: Sequence[str] = ("none",),
     values: Sequence[str | Function] = ("normal", "far"),
+    xs: Sequence[str] = ("plain",),
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the last may be the caller's error: ``shape`` or ``own``."""
+    """A list of batches (x, y) for a network; the last may be the caller's error: ``shape`` or ``own``.
+
+    The first x may be a leaf that ``requires grad``.
+    """
     words, functions = _named(values)
-    factors = {"list": tuple(lists), "fault": tuple(faults), "values": tuple(words)}
+    factors = {"list": tuple(lists), "fault": tuple(faults), "values": tuple(words), "xs": tuple(xs)}
     told = {"own": WORDS["own error"], "alike": "has batches of one size"}
     told |= {kind: text for kind, text in words.items() if kind not in WORDS}
     return Kinds(

@@ -128,17 +128,29 @@ def path_to_the_prompt(student):
 
 
 @inside
-def weights_have_changed(world, earlier):
-    """As a step of training does, but for the version counters."""
-    for parameter in world["backbone"].parameters():
-        parameter.data.mul_(0.7)
+def places(world, kind):
+    """Where a number of the weights will change."""
+    return torch.rand(2, dtype=torch.float64).tolist()
 
 
 @inside
-def buffers_have_changed(world, earlier):
-    """As batch norm's running statistics do in training."""
-    for buffer in world["backbone"].buffers():
-        buffer.add_(1)
+def change(tensors, places):
+    """A single number of one tensor changes, but no first one, and no version counter."""
+    tensors = [t for t in tensors if t.is_floating_point()]
+    chosen = tensors[int(places[0] * len(tensors))].data.view(-1)
+    chosen[-1 - int(places[1] * (len(chosen) - 1))] += 1
+
+
+@inside
+def a_weight_has_changed(world, earlier):
+    """As a sparse training step does it."""
+    change(world["backbone"].parameters(), world["places"])
+
+
+@inside
+def a_buffer_has_changed(world, earlier):
+    """As loading another statistic does it."""
+    change(world["backbone"].buffers(), world["places"])
 
 
 cache_features = contract(
@@ -152,13 +164,15 @@ cache_features = contract(
             says="a module that takes each of the tensors; it is not changed",
         ),
         "xs": inputs(says="a list of tensors"),
+        "places": own(places),
     },
+    given=["backbone", "xs"],
     turns=["first", "other", "same"],
     between={
-        "in a second call, after the weights have changed": weights_have_changed,
-        "in a second call, after the buffers have changed": buffers_have_changed,
+        "in a second call, after a weight has changed": a_weight_has_changed,
+        "in a second call, after a buffer has changed": a_buffer_has_changed,
     },
-    never=[{"call.turn": "buffers_have_changed", "backbone.buffers": "no"}],
+    never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
     cover=["xs.list", "backbone.rows"],
     gradients="none",
     free=["backbone.*:version", "backbone*:attributes"],
@@ -228,6 +242,7 @@ evaluate = contract(
             of="model",
             lists=["differ", "single", "alike", "one row"],
             faults=["none", "shape", "own"],
+            xs=["plain", "requires grad"],
             says="a list of pairs (x, y), at least one",
         ),
     },
@@ -335,7 +350,7 @@ unfreeze = contract(
     "unfreeze",
     {
         "layer": network(
-            grads=["none"],
+            grads=["none", "filled"],
             rows=["each"],
             gives=["new"],
             frozen=["all frozen", "one frozen", "no"],
@@ -441,6 +456,8 @@ def column_of_blocks(world, kind):
     blocks = nn.ModuleList(
         Block(*widths[place : place + 2], 4 * max(widths), rate) for place in range(number)
     )
+    if kind("inside") == "last wider":
+        blocks[-1] = Block(*widths[number - 1 : number + 1], 40 * max(widths), rate)
     modes = {"train": [], "some eval": blocks[1:2], "all eval": blocks}
     for block in modes[kind("train")]:
         block.eval()
@@ -466,7 +483,9 @@ forward_ckpt = contract(
             train=["train", "some eval", "all eval"],
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
+            inside=["alike", "last wider"],
             words={
+                "last wider": "has a last block that is much wider inside than the others",
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",

@@ -546,6 +546,7 @@ def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> 
         pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
     elif kind("fault") == "own":
         pairs[-1][0][0, 0] = math.inf
+    pairs[0][0].requires_grad_(kind("xs") == "requires grad")
     return pairs
 
 
