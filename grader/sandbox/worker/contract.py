@@ -123,7 +123,7 @@ class _Case:
         returned = [t for t in _tensors(earlier) if _id(t) not in arguments]
         before = _values(returned)
         networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
-        notes = Notes(networks, with_steps="steps" in self._plan["notes"])
+        notes = Notes(networks, self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
