@@ -340,7 +340,7 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = Norm(hidden) if inside == "norm" else Dropout() if inside == "dropout" else Louder()
+        part = {"norm": lambda: Norm(hidden), "dropout": Dropout, "plain": nn.Identity}.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
