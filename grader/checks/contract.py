@@ -40,7 +40,7 @@ ORDINARY_FACTS: dict[str, Any] = {
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
 #: Of what networks do, that of which less is right, too.
-_AMOUNTS = {"alive", "left", "rows"}
+_AMOUNTS = {"alive", "left", "rows", "entered", "graphs", "graphs left"}
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -504,9 +504,12 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 
 def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
     """What networks did otherwise than they should: ``calls``, or ``alive<=1`` for at most 1."""
-    name, _, most = note.partition("<=")
+    whose, _, named = note.rpartition(".")
+    name, _, most = named.partition("<=")
     mine: Any = seen.get(name)
     its: Any = right.get(name)
+    if whose:
+        mine, its = _entry(mine, whose), its[whose]
     if name == "given":
         yield from _of_given(mine, its)
     elif name == "memory":
@@ -556,6 +559,9 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "recorded": "Gradients are recorded while the network computes.",
         "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
         "memory": f"After the call {mine} wide activations are alive; less than half of {its} is right.",
+        "entered": f"{mine} rows enter the network at once, where {its} would do.",
+        "graphs": f"When the network is called, graphs of {mine} earlier calls are alive.",
+        "graphs left": f"After your call, graphs of {mine} calls of the network are still alive.",
         "left": "Activations of the network are still alive after the call.",
         "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
     }

@@ -183,6 +183,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             where the reference's is.
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
+            alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
             ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
             ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
             and computes it again.

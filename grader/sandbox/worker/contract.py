@@ -122,7 +122,7 @@ class _Case:
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
         before = _contents(earlier, arguments)
         networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
-        notes = Notes(networks, with_steps="steps" in self._plan["notes"])
+        notes = Notes(networks, self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"

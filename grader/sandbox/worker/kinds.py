@@ -12,7 +12,8 @@ import gc
 import math
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
@@ -200,8 +201,8 @@ _noticed: list[Any] = []  # what networks do during the call: a list of notes, o
 class Notes:
     """What networks have done during a call, by how often and with what."""
 
-    def __init__(self, networks: dict[int, str], *, with_steps: bool = False) -> None:
-        self._names, self._with_steps = networks, with_steps
+    def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
+        self._names, self._wanted = networks, {note.rpartition(".")[2] for note in wanted}
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -211,6 +212,9 @@ class Notes:
         self.alive = 0  # of them at the same time, of one earlier forward or more
         self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
+        self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
+        self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
+        self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
     def of_call(self, network: Any, hidden: Any, out: Any) -> None:
         name = self._names.get(_id(network))
@@ -218,6 +222,7 @@ class Notes:
             self.copies += 1
         else:
             self.calls[name] += 1
+            self._of_rows(name, out)
         self.recorded = self.recorded or out.requires_grad
         storage = storage_of(hidden)
         if storage is not None:
@@ -227,9 +232,30 @@ class Notes:
             self.rows = max(self.rows, sum(alive) + rows if out.requires_grad else 0)
             self.wide.append((_ref(storage), rows))
 
+    def _of_rows(self, name: str, out: Any) -> None:
+        """Note how many rows come out, and how many earlier graphs of the network are alive."""
+        storage = storage_of(out)
+        if "entered" in self._wanted and storage is not None:  # under vmap, too
+            rows = _nbytes(storage) // (out.element_size() * out.shape[-1])
+            self.entered[name] = max(self.entered[name], rows)
+        if "graphs" in self._wanted:
+            self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
+            if out.grad_fn is not None:
+                life = opaque(_let_through)
+                out.grad_fn.register_prehook(life)  # which torch holds as long as the node, out of sight
+                self._lives.append((name, _ref(life)))
+
+    def _alive(self, collect_from: int = 1) -> dict[str, int]:
+        """How many graphs of each network are alive; from so many on, what is garbage does not count."""
+        alive = Counter(name for name, life in self._lives if life() is not None)
+        if max(alive.values(), default=0) >= collect_from:
+            _collect()
+            alive = Counter(name for name, life in self._lives if life() is not None)
+        return {name: alive[name] for name in self.calls}
+
     def of_step(self, optimizer: Any, names: dict[int, str]) -> None:
         """Note the ``.grad`` of all that is held, behind the step, for a closure computes it within."""
-        if self._with_steps and len(self.steps) < _MOST_NOTED:
+        if "steps" in self._wanted and len(self.steps) < _MOST_NOTED:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
@@ -250,6 +276,9 @@ class Notes:
             "left": self.left(),
             "rows": self.rows,
             "steps": self.steps,
+            "entered": self.entered,
+            "graphs": self.graphs,
+            "graphs left": self._alive(),
         }
 
 
@@ -263,8 +292,12 @@ def _note_call(network: Any, hidden: Any, out: Any) -> None:
         _noticed[0].of_call(network, hidden, out)
 
 
+def _let_through(gradients: Any) -> None:
+    """A hook of a node that changes nothing."""
+
+
 def _note_step(optimizer: Any, names: dict[int, str]) -> None:
-    if _noticed:
+    if _noticed and isinstance(_noticed[0], Notes):
         _noticed[0].of_step(optimizer, names)
 
 
@@ -322,7 +355,7 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = Norm(hidden) if inside == "norm" else Dropout() if inside == "dropout" else Louder()
+        part = {"norm": lambda: Norm(hidden), "dropout": Dropout, "plain": nn.Identity}.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
