@@ -1079,9 +1079,6 @@ def test_the_mean_is_a_number(validation_loss):
 def distil(model, teacher, opt, inputs, micro, epochs):
     """Train model to predict what teacher predicts.
 
-    model, teacher: modules; opt: an optimizer of the model's parameters.
-    inputs: a list of batches, each of shape (samples, features).
-    micro: how many samples may enter the model at a time; epochs: how often to go through inputs.
     Returns for each epoch the mean loss of its batches, a list of Python floats.
     """
     # BEGIN SOLUTION

@@ -767,8 +767,6 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 def fine_tune(backbone, head, train, held_out, epochs, lr):
     """Train the head on features of the frozen backbone, and then both.
 
-    backbone, head: modules in train() mode; the head takes what the backbone gives.
-    train, held_out: lists of pairs (x, y). epochs: how many epochs each stage has. lr: a float.
     Returns the mean loss on held_out after each epoch, a list of 2 * epochs floats.
     """
     # BEGIN SOLUTION

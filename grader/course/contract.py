@@ -167,7 +167,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``moved`` (the same, and their values have moved).
+            (with the same things), ``moved`` (the same, and their values have moved), ``moved x`` (only those
+            of the argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
         arriving: how large the gradient is that goes back: ``ordinary``, and ``huge`` where its size must not
@@ -189,6 +190,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             by mistake, by a name that fits behind "it is".
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
+            alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
             ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
             ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
             and computes it again.
@@ -236,6 +239,11 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    words |= {
+        f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
+        for turn in turns
+        if turn.startswith("moved ")
+    }
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
     own = [*filter(None, (call, then, use, instead)), *(between or {}).values()]
     sources = [

@@ -77,6 +77,7 @@ WORDS = {
     "positive": "is positive",
     "negative": "is negative",
     "far": "is far from 0",
+    "vast": "has values as large as 1e12",
     "tiny": "has values as small as 1e-40",
     "small": "has small values",
     "huge": "has values as large as 1e38",
@@ -150,7 +151,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "tied": ((frozenset({"no"}), ""), (frozenset({"no", "tied"}), "have a parameter that two layers share")),
     "width": ((frozenset({"several", "one column"}), ""),),
     "inside": (
-        (frozenset({"louder"}), ""),
+        (frozenset({"louder", "plain"}), ""),
         (frozenset({"louder", "norm"}), "have batch norm"),
         (frozenset({"louder", "dropout"}), "have dropout"),
         (frozenset({"louder", "norm", "dropout"}), "have batch norm, dropout"),
@@ -340,10 +341,11 @@ _ALONE = ("tied", "buffers", "width", "gives", "hooks")
 _ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
 
 
-def network(
+def network(  # noqa: PLR0913 - what a network may be
     inputs: str = "in",
     outputs: str = "out",
     *,
+    every: bool = True,
     quiet: bool = True,
     like: str = "",
     says: str = "",
@@ -353,11 +355,12 @@ def network(
 
     Args:
         inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
+        every: of a factor that is not named there are all kinds, and not the ordinary one alone.
         like: the argument that is a network of the same architecture.
         quiet: batch norm and dropout are in eval mode, as most tasks promise.
         factors: other kinds than those of `NETWORK`; a single one switches a factor off.
     """
-    mine = {name: tuple(factors.pop(name, kinds)) for name, kinds in NETWORK.items()}
+    mine = {name: tuple(factors.pop(name, kinds if every else kinds[:1])) for name, kinds in NETWORK.items()}
     if like:
         mine = {name: kinds for name, kinds in mine.items() if name not in _ARCHITECTURE}
         quiet = False

@@ -1026,6 +1026,16 @@ wrong_edits(
             "with torch.inference_mode():\n            features = [backbone(x).clone() for x, _ in train]",
             "Clones inside the block, where clones are inference tensors, too.",
         ),
+        "recording_left_off": (
+            [
+                ("model.train()", "torch.set_grad_enabled(True)\n        model.train()"),
+                (
+                    "with torch.no_grad():\n            losses",
+                    "torch.set_grad_enabled(False)\n        if True:\n            losses",
+                ),
+            ],
+            "Switches recording on where it is needed, and not in the end.",
+        ),
         "evaluation_stays": ("model.train()", "pass", "Leaves the second bug in."),
         "train_mode_once": (
             "model.train()",

@@ -139,16 +139,13 @@ CELL = own(
     says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is no view",
 )
 OF_A_READOUT = {
-    "nest": ["flat"],
+    "every": False,
     "train": ["train", "part eval", "eval"],
     "frozen": ["no", "one frozen"],
-    "tied": ["no"],
-    "buffers": ["no"],
+    "width": ["several", "one column"],
     "inside": ["louder", "norm"],
-    "rows": ["each"],
     "gives": ["new", "tanh"],
     "grads": ["none", "filled"],
-    "hooks": ["no"],
 }
 READOUT = network("H", "O", **OF_A_READOUT, says="maps (B, H) to (B, O)")
 
@@ -739,10 +736,40 @@ def second_batch(student):
 # --- end: train_tracked
 
 
+@inside
+def with_graphs_counted(train_tracked, world):
+    """How many graphs of a prediction are alive at each step of opt, beside those of before."""
+    counts, before = [], alive()
+    world.remembered["graphs"] = counts
+    hooks = [
+        world["readout"].register_forward_hook(lambda module, args, output: mark(output)),
+        world["opt"].register_step_pre_hook(lambda *_: counts.append(alive() - before)),
+    ]
+    try:
+        return train_tracked(*(world[name] for name in ("cell", "readout", "h0", "opt", "batches")))
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@inside
+def graphs_and_frozen(world, result):
+    """Whether more than two graphs were alive at a step, and whether a frozen parameter has a .grad."""
+    graphs = max(world.remembered["graphs"], default=0) > 2
+    return {"graphs": graphs, "frozen": frozen_with_a_gradient(world, result)}
+
+
+GRAPHS_AND_FROZEN = {
+    "graphs": "At a step of opt more than two graphs are alive: memory grows with every minibatch.\n\n"
+    "Which of the things that you keep from one minibatch to the next has a grad_fn?",
+    "frozen": FROZEN,
+}
+
 train_tracked = contract(
     "train_tracked",
     LEARNED,
-    **OF_A_TRAINING,
+    **(OF_A_TRAINING | {"use": graphs_and_frozen, "used": GRAPHS_AND_FROZEN}),
+    call=with_graphs_counted,
     free=[*USED_UP, "h0:grad"],
     parts=["the losses", "the average", "the last state"],
     result="What came back is not as it should be.\n\n"
@@ -751,36 +778,14 @@ train_tracked = contract(
 )
 
 
-@probe
-def graphs_at_each_step(student):
-    """How many graphs of a prediction are alive at each step of opt."""
-    cell, readout, h0 = nn.RNNCell(2, 3), nn.Linear(3, 1), nn.Parameter(torch.randn(1, 3))
-    opt, peaks = torch.optim.SGD([h0, *cell.parameters(), *readout.parameters()], lr=0.1), []
-    readout.register_forward_hook(lambda module, args, output: mark(output))
-    opt.register_step_pre_hook(lambda *_: peaks.append(alive()))
-    batches = [(torch.randn(3, 5, 2), torch.randn(5, 1)) for _ in range(4)]
-    student.train_tracked(cell, readout, h0, opt, batches)
-    return peaks
-
-
 def test_train_tracked_with_ordinary_inputs(train_tracked):
     """With ordinary inputs all is right: h0 and the cell learn, and losses, average and state come back."""
     assert_ordinary(train_tracked)
 
 
 def test_every_training(train_tracked):
-    """Whatever comes in, parameters, losses, average and last state are right."""
+    """Whatever comes in, parameters, losses, average and last state are right, and old graphs are gone."""
     assert_values(train_tracked)
-
-
-def test_old_graphs_are_gone(graphs_at_each_step):
-    """When opt makes a step, no graph is alive but those of this minibatch and of the minibatch before."""
-    peaks = graphs_at_each_step.seen
-    assert peaks, "opt made no step, so there was no moment to count the graphs."
-    assert max(peaks) <= 2, (
-        f"At the steps of opt {', '.join(map(str, peaks))} graphs are alive: memory grows with every "
-        "minibatch.\n\nWhich of the things that you keep from one minibatch to the next has a grad_fn?"
-    )
 
 
 def test_nothing_else_changes(train_tracked):
