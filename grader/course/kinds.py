@@ -442,7 +442,7 @@ def target(
     )
 
 
-def own(
+def own(  # noqa: PLR0913 - what an author says of a kind of theirs
     make: Function,
     *,
     words: Mapping[Any, str] | None = None,
