@@ -77,6 +77,7 @@ WORDS = {
     "positive": "is positive",
     "negative": "is negative",
     "far": "is far from 0",
+    "vast": "has values as large as 1e12",
     "tiny": "has values as small as 1e-40",
     "small": "has small values",
     "huge": "has values as large as 1e38",
