@@ -1078,7 +1078,6 @@ def test_the_product(hvp):
 def train_two_heads(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
     """Train body, main and aux in place; return the gradient of main.weight of every epoch.
 
-    body: a module; main, aux: nn.Linear; X, Y, Z: data; epochs: an int; lr, slow, weight: floats.
     Returns a list of tensors in the shape of main.weight.
     """
     # BEGIN SOLUTION
