@@ -74,7 +74,7 @@ prompt_step = contract(
     between={"in a second step, with another lr": with_another_rate},
     cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     gives="nothing",
-    free=["prompt:grad", "backbone.*:requires_grad", "*:version", "*:attributes"],
+    free=["prompt:grad", "backbone.*:requires_grad", "*:version"],
     use=thawed,
     used={"thawed": "A parameter of the backbone that was frozen before the call requires grad after it."},
     becomes={
@@ -168,7 +168,7 @@ cache_features = contract(
     never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
     cover=["xs.list", "backbone.rows"],
     gradients="none",
-    free=["backbone.*:version", "backbone*:attributes"],
+    free=["backbone.*:version"],
     result="The features are not what the backbone gives for each tensor in xs, as it is now.\n\n"
     "Is each tensor asked for by itself, and what does your function keep from call to call?",
     of="a feature",
@@ -378,7 +378,7 @@ unfreeze = contract(
     },
     cover=["layer.frozen", "opt.groups", "opt.holds"],
     gives="nothing",
-    free=["opt.*", "layer*:attributes"],
+    free=["opt.*"],
     use=of_each_parameter,
     used={
         "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"
