@@ -726,9 +726,6 @@ def test_one_of_three_weights_is_dropped(drop_attention):
 def train(model, batches, lr, epochs):
     """Train the model by SGD, one step for each batch in every epoch.
 
-    model: an nn.ModuleDict of the linear layers embed (k to c), score (c to 1) and head (c to 1).
-    batches: a list of (x, drop, y); x: (n, t, k), drop: (n, t) and boolean, y: (n,).
-    lr: a float, 0 or more; epochs: an int, 1 or more.
     Returns the loss of every step, a list of floats; the batches stay as they are.
     """
     # BEGIN SOLUTION
