@@ -535,7 +535,6 @@ print(w._version > version)  # True, because the step is a write that autograd c
 def unfreeze(layer, opt, lr):
     """Make all parameters of layer trainable while the training with opt goes on.
 
-    layer: a module, of whose parameters all, some or none are frozen.
     """
     # BEGIN SOLUTION
     layer.requires_grad_(True)
