@@ -824,8 +824,6 @@ def test_weighted_gradient(weighted_backward):
 def train_with_temperature(model, x, y, steps, lr):
     """Train a classifier, and the temperature that divides its logits.
 
-    model: a module that maps (n, features) to (n, classes); x: (n, features), float32 or float64 as the model.
-    y: (n,), int64, the classes; steps: an int, 1 or more; lr: a float.
     Returns (temperature, log): a leaf of shape (1,), and for each step {"loss": float, "pull": (n, classes)}.
     """
     # BEGIN SOLUTION

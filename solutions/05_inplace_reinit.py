@@ -840,9 +840,6 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 def train_and_restart(first, last, opt, average, batches, mask, tau, restart):
     """Train two layers, begin the second anew at one batch, and keep a moving average of its weight.
 
-    first: nn.Linear(k, m); last: nn.Linear(m, o); opt: an optimizer of their parameters.
-    average: (o, m), plain data, changed in place; batches: a list of pairs (x, y) of shapes (n, k) and (n, o).
-    mask: (m,), plain data; tau: a float, the weight of the newest value; restart: an int.
     Returns a list of floats, the loss of each batch before its step.
     """
     losses = []

@@ -7,6 +7,7 @@ failure is told of the case with the fewest unusual kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -162,6 +163,28 @@ class ContractObservation(Observation):
 
 
 _Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
+
+
+def part_of(
+    contracted: ContractObservation, *only: str, where: Collection[str] = ("*",)
+) -> ContractObservation:
+    """A part of what a contract shows, for a check of its own.
+
+    Args:
+        contracted: what was seen and expected.
+        only: patterns of what is looked at: the ``parts`` of the result (or ``"result"``), facts of its use,
+            and paths of what changes (``"model*"``).
+        where: patterns of the factors whose unusual kinds count: ``"mask.*"``.
+    """
+    part = copy(contracted)
+    sides = [
+        (case, (terms, *_named_facts(terms, seen, right, only or ("*",))))
+        for case, (terms, seen, right) in zip(contracted.terms.cases, contracted.sides, strict=True)
+        if all(_is_named(factor, where) for factor in case.unusual)
+    ]
+    part.terms = replace(contracted.terms, cases=tuple(case for case, _ in sides))
+    part.__dict__["sides"] = [side for _, side in sides]  # where a cached property keeps it
+    return part
 
 
 def assert_ordinary(contracted: ContractObservation) -> None:
@@ -337,6 +360,27 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         _assert_used(terms, seen.get("used"), right["used"])
     for name in (each for each in notes if each != "steps"):
         yield from _noted(terms, name, seen["notes"], right["notes"])
+
+
+def _named_facts(
+    terms: Terms, seen: dict[str, Any], right: dict[str, Any], only: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """Of the facts of a case those that are named, as seen and as they should be."""
+
+    def some(facts: dict[str, Any]) -> dict[str, Any]:
+        return {name: fact for name, fact in facts.items() if _is_named(name, only)}
+
+    results = _named_parts(terms.parts, seen.get("result"), right.get("result"))
+    are_parts = all(type(result) is dict for result in results)
+    for side, result in zip((seen, right), results, strict=True):
+        part = side | {"kept": {when: some(record) for when, record in side.get("kept", {}).items()}}
+        if are_parts:
+            part["result"] = some(result)
+        elif not terms.parts and not _is_named("result", only):
+            part.pop("result", None)
+        if type(side.get("used")) is dict:
+            part["used"] = some(side["used"])
+        yield part
 
 
 def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:

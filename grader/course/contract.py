@@ -164,7 +164,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``moved`` (the same, and their values have moved).
+            (with the same things), ``moved`` (the same, and their values have moved), ``moved x`` (only those
+            of the argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
         never: combinations that the task excludes: kinds by ``argument.factor``.
@@ -230,6 +231,11 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    words |= {
+        f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
+        for turn in turns
+        if turn.startswith("moved ")
+    }
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
     own = [*filter(None, (call, then, use)), *(between or {}).values()]
     sources = [

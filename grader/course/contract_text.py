@@ -106,6 +106,8 @@ def _argument(contract: Contract, kinds: Kinds) -> str:
     else:
         what = _with_noun(kinds.says) or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
     told = [phrase for factor, levels in kinds.factors.items() for phrase in _phrases(kinds, factor, levels)]
+    if kinds.tells is not None:
+        told = [*filter(None, [kinds.tells])]
     may = [phrase for phrase in told if phrase[0].islower()]
     sentences = [phrase for phrase in told if phrase not in may and not _is_said(phrase, kinds.says)]
     possible = [f"It may {_joined(may)}."] if may else []
@@ -174,7 +176,7 @@ def _joined(phrases: Sequence[str]) -> str:
     for verb, group in groupby(sorted(phrases, key=_first_use(phrases)), key=lambda text: text.split(" ")[0]):
         rests = [text.removeprefix(f"{verb} ") for text in group]
         groups.append(f"{verb} {or_list(rests)}")
-    comma = "; " if len(groups) > 1 and any(", " in group for group in groups) else ", "
+    comma = "; " if len(groups) > 2 and any(", " in group for group in groups) else ", "
     return groups[0] if len(groups) == 1 else f"{comma.join(groups[:-1])}{comma}or {groups[-1]}"
 
 

@@ -77,6 +77,7 @@ WORDS = {
     "positive": "is positive",
     "negative": "is negative",
     "far": "is far from 0",
+    "vast": "has values as large as 1e12",
     "tiny": "has values as small as 1e-40",
     "small": "has small values",
     "huge": "has values as large as 1e38",
@@ -209,6 +210,7 @@ class Kinds:
         never: combinations that do not go together, by factors without the argument's name.
         functions: ``@inside`` functions that the maker calls.
         says: what the docstring says of the argument.
+        tells: what the task's text says of all its kinds; where it is None, each is told in words.
         alone: factors whose kinds are tried one at a time, and not with every other kind.
     """
 
@@ -220,6 +222,7 @@ class Kinds:
     functions: tuple[ProbeSource, ...] = ()
     says: str = ""
     alone: tuple[str, ...] = ()
+    tells: str | None = None
 
     def told(self, factor: str, kind: Any) -> str:
         """A kind in words, behind the argument's name."""
@@ -442,13 +445,14 @@ def target(
     )
 
 
-def own(
+def own(  # noqa: PLR0913 - what an author says of a kind of theirs
     make: Function,
     *,
     words: Mapping[Any, str] | None = None,
     never: Sequence[Never] = (),
     helpers: Sequence[Function] = (),
     says: str = "",
+    tells: str | None = None,
     **factors: Sequence[Any],
 ) -> Kinds:
     """Whatever an ``@inside`` function makes of the world and of the kinds of its factors.
@@ -458,7 +462,9 @@ def own(
             ``world.size("n")`` a size, ``world.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
             What it adds to ``world.starts[name]`` is a leaf whose gradient is asked for.
         words: what is said of a kind, behind the argument's name.
+        tells: sentences about all kinds, for the text of the task, which else lists their words.
     """
     sources = tuple(ProbeSource.of(function) for function in (make, *helpers))
     kinds = {name: tuple(levels) for name, levels in factors.items()}
-    return Kinds("own", kinds, {"make": make.__name__}, words or {}, tuple(never), sources, says)
+    options = {"make": make.__name__}
+    return Kinds("own", kinds, options, words or {}, tuple(never), sources, says, tells=tells)

@@ -13,6 +13,7 @@ from grader import (
     number,
     optimizer,
     pairs,
+    part_of,
     tensor,
 )
 from grader.checks.contract import failed_cases, plainest_case, telling_kinds
@@ -66,6 +67,19 @@ buffers = {}
 def f(x):
     out = buffers.setdefault((tuple(x.shape), x.dtype), torch.empty(x.shape, dtype=x.dtype))
     return torch.mul(x, 2, out=out)
+"""
+
+RAISED_BY_HAND = """
+def f(x):
+    x.data.mul_(2)
+    x.grad_fn.register_prehook(raised)
+
+def raised(*_):
+    raise RuntimeError("modified by an inplace operation: is at version 1; expected version 0 instead.")
+"""
+ALL_OF_ITS_MEMORY = """
+def f(x):
+    x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).fill_(2)
 """
 
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
@@ -217,6 +231,14 @@ BROKEN = {
         assert_backward,
         "goes back, without an error",
     ),
+    "an error in torch's words": (
+        {"x": tensor("n k", roles=["computed"], waiting=True)},
+        {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
+        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
+        RAISED_BY_HAND,
+        assert_backward,
+        "without an error of torch's",
+    ),
     "a history that should not be": (
         X,
         {"history": True, "gradients": "none"},
@@ -248,6 +270,30 @@ BROKEN = {
         ONE_BUFFER,
         assert_kept,
         "What an earlier call returned is something else after the next call",
+    ),
+    "an earlier list": (
+        PLAIN,
+        {},
+        "def f(x):\n    return [2 * x]",
+        "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
+        assert_kept,
+        "What an earlier call returned is something else after the next call",
+    ),
+    "a cache that knows one argument": (
+        {"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
+        {"turns": ["first", "moved", "moved y"]},
+        "def f(x, y):\n    return x * y",
+        "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
+        assert_values,
+        "What came back is wrong",
+    ),
+    "memory between the entries": (
+        PLAIN,
+        {"gives": "nothing"},
+        "def f(x):\n    x.fill_(2)",
+        ALL_OF_ITS_MEMORY,
+        assert_kept,
+        "The values of the caller's memory around x were changed",
     ),
     "a mode is left": (
         X,
@@ -405,3 +451,20 @@ def test_facts_of_other_cases_are_the_authors_error(zygote):
     now = declared("f", X)
     with pytest.raises(CourseError, match=r"has \d+ cases, and others were observed of the reference"):
         assert_values(now.observation(seen._seen, seen._expected))
+
+
+def test_a_part_is_judged_by_itself(zygote):
+    """Of a part only the named entries, changes and facts count, in cases of the named factors."""
+    made = declared(
+        "f",
+        {"x": tensor("n k", "1 k", roles=["plain"]), "n": number(2, 3)},
+        parts=["first", "second"],
+        gradients="none",
+    )
+    right = "def f(x, n):\n    x.mul_(n)\n    return x + 1, x + 2"
+    wrong = "def f(x, n):\n    x.mul_(n if n == 2 else 1)\n    return x / x * n, x + 2"
+    contracted = made.observation(facts(zygote, made, wrong), facts(zygote, made, right))
+    assert_ordinary(part_of(contracted, "second", "x"))
+    assert_values(part_of(contracted, "second", "x", where=["x.*"]))
+    assert "first" in failure(assert_ordinary, part_of(contracted, "first")).sentence
+    assert failure(assert_values, part_of(contracted, "x")).case == "Where n is 3"

@@ -120,14 +120,13 @@ class _Case:
             _put_modes_back()
             self._between(turn, world, earlier)
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
-        returned = [t for t in _tensors(earlier) if _id(t) not in arguments]
-        before = _values(returned)
+        before = _contents(earlier, arguments)
         networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
         notes = Notes(networks, self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
-        with Untouched(**({} if only_modes else world)) as kept:
+        with Untouched(**({} if only_modes else {**world, **world.around})) as kept:
             result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
@@ -138,7 +137,7 @@ class _Case:
         facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
-            "earlier": not self._plan["result"] or _values(returned) == before,
+            "earlier": not self._plan["result"] or _contents(earlier, arguments) == before,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
@@ -171,8 +170,10 @@ class _Case:
         """What happens between two calls with the same things."""
         if turn in self._functions:
             self._functions[turn](world, earlier)
-        elif turn == "moved":
-            for tensor in {_id(t): t for thing in world.values() for t in tensors_in(thing)}.values():
+        elif turn.startswith("moved"):
+            only = turn.removeprefix("moved").strip()
+            things = [thing for name, thing in world.items() if only in {"", name}]
+            for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):
                     tensor.data.mul_(0.75)
 
@@ -274,6 +275,18 @@ def _has_shared_entries(tensor: Any) -> bool:
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
-def _values(tensors: list[Any]) -> list[Any]:
-    """The numbers of tensors as they are now, as far as they can be read."""
-    return [torch_objects.tensor_fields(tensor)["value"] for tensor in tensors]
+def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
+    """What a result holds now, as far as it can be read, but for what was given."""
+    if _id(value) in arguments:
+        return None
+    if torch_objects.is_tensor(value):
+        return torch_objects.tensor_fields(value)["value"]
+    if depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
+        parts = dict.items(value) if _type(value) is dict else enumerate(value)
+        return [(_exact(key), _contents(part, arguments, depth + 1)) for key, part in parts]
+    return _exact(value)
+
+
+def _exact(value: Any) -> Any:
+    """A number or a text; None for what may have a class of the student's."""
+    return value if _type(value) in {int, float, str} else None

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from . import torch_objects
+from . import errors, torch_objects
 from .facts import Raised, snap
-from .graph import behind, leaf_of
+from .graph import behind, explains, leaf_of
 from .named_tensors import Given
 from .spy import opaque
 
@@ -26,6 +26,13 @@ _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal = torch.equal
+
+
+class UnexplainedError(Exception):
+    """Somebody raised an error in torch's words: no saved tensor was freed or overwritten, as it says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"not torch, but a hook says: {text}")
 
 
 def begin_probe(seed: int) -> None:
@@ -86,7 +93,8 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     try:
         arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
-        return Raised(error)
+        text = errors.error_text(error)
+        return Raised(error if explains(output, text) else UnexplainedError(text))
     _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
 

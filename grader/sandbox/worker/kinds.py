@@ -41,6 +41,7 @@ class World(dict[str, Any]):
         dtype: that of all floating-point tensors.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
+        around: the caller's memory between and before the entries of what came in, by a name of it.
     """
 
     def __init__(self, case: dict[str, Any], functions: dict[str, Any], earlier: World | None = None) -> None:
@@ -49,6 +50,7 @@ class World(dict[str, Any]):
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
+        self.around: dict[str, Any] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
         others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
         self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
@@ -101,6 +103,7 @@ VALUES: dict[str, Callable[..., Any]] = {
     "positive": lambda *shape: _normal(*shape).abs() + 0.3,
     "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
     "far": lambda *shape: 50 * _normal(*shape),
+    "vast": lambda *shape: 1e12 * _normal(*shape),
     "tiny": lambda *shape: 1e-40 * _normal(*shape),
     "small": lambda *shape: 1e-3 * _normal(*shape),
     "huge": _huge,
@@ -133,7 +136,8 @@ def laid_out(tensor: Any, how: str) -> Any:
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
-        return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+        room, apart = _zeros(2 * tensor.numel(), dtype=tensor.dtype), torch.empty(0, dtype=tensor.dtype)
+        return apart.set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
@@ -144,6 +148,14 @@ def laid_out(tensor: Any, how: str) -> Any:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+def _around(tensor: Any, how: str) -> Any:
+    """The memory that `laid_out` leaves before a part, or in the gaps."""
+    storage = tensor.untyped_storage()
+    start, every = (0, 1) if how == "part" else (1, 2)
+    room = 3 if how == "part" else storage.nbytes() // tensor.element_size() // 2
+    return torch.empty(0, dtype=tensor.dtype).set_(storage, start, (room,), (every,))
+
+
 def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = world.numbers(kind("values"), world.shape(kind("shape")))
@@ -151,12 +163,15 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     if plain.dtype is _double:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
-    if role == "plain":
-        return laid_out(plain, how)
-    if role != "leaf":
+    if role not in {"plain", "leaf"}:
         start = world.starts[name] = plain.clone(memory_format=torch.contiguous_format).requires_grad_()
         return _computed(start, how, role)
-    leaf = laid_out(plain, how).requires_grad_()
+    plain = laid_out(plain, how)
+    if how == "part" or (how == "gaps" and plain.dim()):
+        world.around[f"memory around {name}"] = _around(plain, how)
+    if role == "plain":
+        return plain
+    leaf = plain.requires_grad_()
     if kind("grad") != "none":
         leaf.grad = torch.randn_like(leaf) * {"filled": 1.0, "zeros": 0.0, "heavy": 1e8}[kind("grad")]
     return leaf
