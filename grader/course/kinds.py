@@ -246,6 +246,7 @@ def shape_in_words(shape: str) -> str:
         (not sizes, "has no dimensions"),
         ("0" in sizes, "has no entries"),
         (set(sizes) == {"1"}, "has one entry"),
+        (shape.isdigit(), f"has {shape} entries"),
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
