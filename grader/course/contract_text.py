@@ -149,7 +149,7 @@ def _phrases(kinds: Kinds, factor: str, levels: Sequence[Any]) -> Iterator[str]:
     told = next((text for of, text in PHRASES.get(factor, ()) if of.issuperset(levels)), None)
     if told is not None:
         last = f"`{kinds.options['of'][-1]}`" if factor == "holds" else ""
-        yield from filter(None, [told.format(last=last)])
+        yield from filter(None, told.format(last=last).split("; "))
         if factor == "inside" and told and any("inside" in rule for rule in kinds.never):
             yield "Batch norm and dropout in it are in eval mode."
     elif not (factor == "values" and levels[0] not in WORDS):  # else the task says which values there are

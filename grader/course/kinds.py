@@ -54,7 +54,7 @@ WORDS = {
     "view": "returns a view",
     "half": "gives another dtype than its input has",
     "a number": "gives a number for each row",
-    "tanh": "ends in tanh, which needs its result in backward",
+    "tanh": "ends in tanh",
     "hooked": "has a hook of the caller's",
     "changed": "has a hook of the caller's that changes what it returns",
     "momentum": "is SGD with momentum",
@@ -90,7 +90,8 @@ WORDS = {
 }
 
 #: Of a factor, what students read of all its kinds: the first phrase whose kinds are all that there may be.
-#: It follows "It may", or is a sentence; where there is none, each unusual kind is told as in `WORDS`.
+#: It follows "It may" (behind a semicolon another one), or is a sentence; where there is none, each unusual
+#: kind is told as in `WORDS`.
 PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "role": (
         (frozenset({"plain"}), "It is plain data."),
@@ -128,12 +129,12 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"flat"}), ""),
         (frozenset({"flat", "deep"}), "have nested layers"),
         (frozenset({"flat", "own"}), "have parameters of its own"),
-        (frozenset({"flat", "deep", "own"}), "have nested layers, parameters of its own"),
+        (frozenset({"flat", "deep", "own"}), "have nested layers; have parameters of its own"),
     ),
     "train": (
         (frozenset({"train"}), "It is in train mode."),
         (frozenset({"eval"}), "It is in eval mode."),
-        (frozenset({"train", "eval"}), "be in train mode or in eval mode"),
+        (frozenset({"train", "eval"}), "It is in train mode or in eval mode."),
         (
             frozenset({"train", "part eval", "eval", "part train"}),
             "Each part of it may be in train mode or in eval mode.",
@@ -154,7 +155,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"louder", "plain"}), ""),
         (frozenset({"louder", "norm"}), "have batch norm"),
         (frozenset({"louder", "dropout"}), "have dropout"),
-        (frozenset({"louder", "norm", "dropout"}), "have batch norm, dropout"),
+        (frozenset({"louder", "norm", "dropout"}), "have batch norm; have dropout"),
     ),
     "rows": (
         (frozenset({"each"}), ""),
@@ -172,6 +173,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "state": (
         (frozenset({"fresh"}), ""),
+        (frozenset({"stepped"}), "It has made steps."),
         (frozenset({"fresh", "stepped"}), "have made steps already"),
     ),
     "holds": (
@@ -186,7 +188,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"differ"}), ""),
         (frozenset({"differ", "alike"}), "The sizes in it may differ, or be equal."),
         (frozenset({"differ", "alike", "single"}), "have a single entry"),
-        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry, or a batch of one row"),
+        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry; have a batch of one row"),
     ),
     "xs": ((frozenset({"plain"}), ""), (frozenset({"plain", "requires grad"}), "An `x` may require grad.")),
     "fault": (
