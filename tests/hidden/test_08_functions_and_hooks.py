@@ -239,7 +239,7 @@ def of_vectors_or_images(function, world):
 penalty = contract(
     "penalty",
     {
-        "x": data("n in", "1 in", "n 1", "n 2 3 in", says="(n, features) or (n, channels, height, width)"),
+        "x": data("n features", "1 features", "n 1", "n 2 3 features", says="(n, features) or (n, channels, height, width)"),
         "D": network(
             "*x",
             width=["one column"],
@@ -758,8 +758,8 @@ def training(name, epochs, slow, weight, *, free=(), of_body=PLAIN, turns=("firs
             "main": own(a_head, outputs=[2], says="an nn.Linear that takes what body returns"),
             "aux": own(a_head, outputs=[3], says="an nn.Linear that takes what body returns"),
             "X": data("n inputs", layouts=["contiguous"], says="(n, inputs), plain data"),
-            "Y": data("n 2", layouts=["contiguous"], says="plain data for main"),
-            "Z": data("n 3", layouts=["contiguous"], says="plain data for aux"),
+            "Y": data("n 2", layouts=["contiguous"], says="plain data in the shape of main(body(X))"),
+            "Z": data("n 3", layouts=["contiguous"], says="plain data in the shape of aux(body(X))"),
             "epochs": number(epochs, says="an int"),
             "lr": number(0.07, says="a float"),
             "slow": number(*slow, says="a float, 0 or more"),
