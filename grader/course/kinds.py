@@ -232,8 +232,8 @@ class Kinds:
             return shape_in_words(kind)
         if factor == "value":
             return f"is {kind}"
-        if factor in {"grad", "grads"} and kind == "zeros":
-            return WORDS["grad of zeros"]
+        if factor in {"grad", "grads"} and kind in {"none", "zeros"}:
+            return WORDS["grad of zeros"] if kind == "zeros" else "has no .grad"
         return WORDS.get(kind, f"has the {factor} {kind}")
 
 
