@@ -346,6 +346,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         assert_close(
             *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
+            right.get("instead"),
             strict=terms.strict,
             all_digits=terms.all_digits,
         )
@@ -586,6 +587,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
     yield from _computed_again(terms, seen, right)
+    _assert_earlier_goes_back(terms, seen.get("earlier gradients"), right.get("earlier gradients"))
     used = right["used"] if isinstance(right.get("used"), dict) else {}
     for name, its in used.items():
         if is_gradients(its):
@@ -610,6 +612,15 @@ def _assert_result_goes_back(terms: Terms, entry: str, seen: dict[str, Any], rig
         none_is_zero=terms.none_is_zero,
         all_digits=terms.all_digits,
     )
+
+
+def _assert_earlier_goes_back(terms: Terms, mine: Any, its: Any) -> None:
+    """Fail where the result of an earlier call with other things brings other gradients than it should."""
+    if not is_gradients(its) or isinstance(its["gradients"], Raised):
+        return
+    of = "the result of an earlier call, once there was another,"
+    none_is_zero, all_digits = terms.none_is_zero, terms.all_digits
+    assert_gradients(mine, its, of=of, none_is_zero=none_is_zero, all_digits=all_digits)
 
 
 def _has_no_history(mine: Any) -> bool:

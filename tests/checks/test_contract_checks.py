@@ -19,6 +19,7 @@ from grader import (
 from grader.checks.contract import failed_cases, plainest_case, telling_kinds
 from grader.checks.finding import FailedCheckError
 from grader.errors import CourseError
+from grader.inside import inside
 
 X = {"x": tensor("n k", "1 k")}
 PLAIN = {"x": tensor("n k", "1 k", roles=["plain"])}
@@ -82,9 +83,56 @@ def f(x):
     x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).fill_(2)
 """
 
+LIMITED_IN_BACKWARD = DOUBLED_IN_BACKWARD.replace("g.mul_(2)", "2 * g.clamp(-1e9, 1e9)")
+KEPT_ON_THE_CLASS = """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        Square.x = x.clone()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * Square.x * g
+
+def f(x):
+    return Square.apply(x)
+"""
+
+
+@inside
+def the_argument(world):
+    """What comes back where nothing is done."""
+    return {"x itself": world["x"]}
+
+
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
 BROKEN = {
     "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_values, "What came back is wrong"),
+    "what people return instead": (
+        X,
+        {"instead": the_argument},
+        TWICE,
+        "def f(x):\n    return x.clone()",
+        assert_values,
+        "it is x itself",
+    ),
+    "a huge gradient": (
+        X,
+        {"arriving": ["ordinary", "huge"]},
+        TWICE,
+        LIMITED_IN_BACKWARD,
+        assert_backward,
+        "The gradient of the result with respect to x is wrong",
+    ),
+    "an earlier result goes back": (
+        X,
+        {},
+        "def f(x):\n    return x * x",
+        KEPT_ON_THE_CLASS,
+        assert_backward,
+        "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
+    ),
     "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_values, "its dtype is"),
     "the shape": (X, {}, TWICE, "def f(x):\n    return (2 * x).squeeze(0)", assert_values, "its shape is"),
     "digits": (

@@ -324,6 +324,7 @@ FORMS = ["(h, c)", "a tensor", "None", "one number", "a list of pairs", "a tuple
 FORMS += ["an empty list", "an empty tuple", "None among others", "many levels", "a leaf", "plain data"]
 FORMS += ["no entries", "transposed"]
 OF_FORMS = {form: f"is {form}" for form in FORMS} | {
+    "many levels": "has many levels",
     "a leaf": "has a leaf that requires grad",
     "plain data": "has a tensor that is plain data",
     "no entries": "has a tensor without entries",

@@ -73,7 +73,8 @@ collect = contract(
         "f": own(
             function_of_a_row,
             of=["a formula", "a network", "numbers", "a constant"],
-            says="takes a tensor of shape (k,) and returns a tensor without dimensions",
+            says="a function of a tensor of shape (k,) that returns a tensor without dimensions",
+            tells="",
             words={
                 "a network": "is a network with a frozen parameter",
                 "numbers": "decides by the numbers of a row",
@@ -250,6 +251,7 @@ scale_tail = contract(
             start_of_the_tail,
             at=["in the middle", "0", "the last column"],
             says="an int from 0 to m - 1",
+            tells="",
             words={"0": "is 0", "the last column": "is the number of the last column"},
         ),
     },

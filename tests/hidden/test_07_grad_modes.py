@@ -24,7 +24,7 @@ from grader.inside import F, attempt, graph, inside, nn, torch, watch
 
 
 @inside
-def targets_far_away(*shape):
+def numbers_far_from_0(*shape):
     """So far away that a gradient which is clipped shows."""
     return 1e4 * torch.randn(shape, dtype=torch.float64)
 
@@ -64,7 +64,9 @@ prompt_step = contract(
             "D", roles=["leaf"], layouts=["contiguous"], grads=["none"], says="(D,), updated in place"
         ),
         "x": data("B D", "1 D", says="(B, D)"),
-        "y": target("x", "backbone", values=["normal", targets_far_away], says="of the shape of backbone(x)"),
+        "y": target(
+            "x", "backbone", values=["normal", numbers_far_from_0], says="of the shape of backbone(x)"
+        ),
         "lr": number(0.1, 1 / 3, says="the learning rate, a float"),
         "frozen": own(names_of_the_frozen),
     },
@@ -74,7 +76,7 @@ prompt_step = contract(
     between={"in a second step, with another lr": with_another_rate},
     cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     gives="nothing",
-    free=["prompt:grad", "backbone.*:requires_grad", "*:version", "*:attributes"],
+    free=["prompt:grad", "backbone.*:requires_grad", "*:version"],
     use=thawed,
     used={"thawed": "A parameter of the backbone that was frozen before the call requires grad after it."},
     becomes={
@@ -168,7 +170,7 @@ cache_features = contract(
     never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
     cover=["xs.list", "backbone.rows"],
     gradients="none",
-    free=["backbone.*:version", "backbone*:attributes"],
+    free=["backbone.*:version"],
     result="The features are not what the backbone gives for each tensor in xs, as it is now.\n\n"
     "Is each tensor asked for by itself, and what does your function keep from call to call?",
     of="a feature",
@@ -352,7 +354,7 @@ unfreeze = contract(
             buffers=["no"],
             width=["several"],
             hooks=["no"],
-            says="a module, of whose parameters all, some or none are frozen",
+            says="a module",
         ),
         "others": own(others_in_training),
         "opt": optimizer(
@@ -360,7 +362,7 @@ unfreeze = contract(
             "layer",
             holds=["none", "holds some", "holds some last", "holds all"],
             state=["stepped"],
-            says="an SGD, Adam or AdamW in the middle of a training; it may hold parameters of layer",
+            says="an optimizer in the middle of a training, which may hold parameters of layer",
         ),
         "numbers": own(
             with_equal_numbers,
@@ -378,7 +380,7 @@ unfreeze = contract(
     },
     cover=["layer.frozen", "opt.groups", "opt.holds"],
     gives="nothing",
-    free=["opt.*", "layer*:attributes"],
+    free=["opt.*"],
     use=of_each_parameter,
     used={
         "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"

@@ -26,6 +26,9 @@ _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal = torch.equal
+#: By what cotangents are multiplied: a gradient that is clipped on its way shows.
+_SCALES = {"ordinary": 1e3, "huge": 1e30}
+_scale = [_SCALES["ordinary"]]
 
 
 class UnexplainedError(Exception):
@@ -38,12 +41,14 @@ class UnexplainedError(Exception):
 def begin_probe(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
-    _overwritten[:] = [False]
+    _overwritten[:], _scale[:] = [False], [_SCALES["ordinary"]]
 
 
-def begin_case(number: int) -> None:
+def begin_case(number: int, size: str) -> None:
     """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
+    _scale[:] = [_SCALES[size]]
     _drawn[1] = 1000 * number
+    _overwritten[:] = [False]
 
 
 def derived(seed: int, use: bytes) -> int:
@@ -87,7 +92,7 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
-    cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
+    cotangent = _mul(_cotangent(output), _scale[0])
     handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
