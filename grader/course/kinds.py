@@ -169,7 +169,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "hooks": (
         (frozenset({"no"}), ""),
         (frozenset({"no", "hooked"}), "have hooks of the caller's"),
-        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that may change what it returns"),
+        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that change what it returns"),
     ),
     "groups": (
         (frozenset({"one"}), ""),
