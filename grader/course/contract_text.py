@@ -174,7 +174,7 @@ def _joined(phrases: Sequence[str]) -> str:
     """``be 0 or 1, or have one row``: what begins with the same verb says it once."""
     groups = []
     for verb, group in groupby(sorted(phrases, key=_first_use(phrases)), key=lambda text: text.split(" ")[0]):
-        rests = [rest for text in group for rest in text.removeprefix(f"{verb} ").split(", ")]
+        rests = [text.removeprefix(f"{verb} ") for text in group]
         groups.append(f"{verb} {or_list(rests)}")
     comma = "; " if len(groups) > 2 and any(", " in group for group in groups) else ", "
     return groups[0] if len(groups) == 1 else f"{comma.join(groups[:-1])}{comma}or {groups[-1]}"
