@@ -166,7 +166,11 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"small"}), ""),
         (frozenset({"small", "large", "high", "low"}), "give large numbers"),
     ),
-    "hooks": ((frozenset({"no"}), ""), (frozenset({"no", "hooked"}), "have hooks of the caller's")),
+    "hooks": (
+        (frozenset({"no"}), ""),
+        (frozenset({"no", "hooked"}), "have hooks of the caller's"),
+        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that change what it returns"),
+    ),
     "groups": (
         (frozenset({"one"}), ""),
         (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),
@@ -232,8 +236,8 @@ class Kinds:
             return shape_in_words(kind)
         if factor == "value":
             return f"is {kind}"
-        if factor in {"grad", "grads"} and kind == "zeros":
-            return WORDS["grad of zeros"]
+        if factor in {"grad", "grads"} and kind in {"none", "zeros"}:
+            return WORDS["grad of zeros"] if kind == "zeros" else "has no .grad"
         return WORDS.get(kind, f"has the {factor} {kind}")
 
 
