@@ -111,7 +111,7 @@ def loss_of_the_weight(student):
 @inside
 def image(world, kind):
     """A float64 vector that does not require grad; its .grad may hold something."""
-    length = 1 if kind("length") == "1" else 5 * world.size("N")
+    length = 1 if kind("length") == "single" else 5 * world.size("N")
     img = torch.randn(length, dtype=torch.float64)
     img = with_gaps(img) if kind("layout") == "gaps" else img
     if kind("grad") == "filled":
@@ -124,14 +124,9 @@ input_gradient = contract(
     {
         "img": own(
             image,
-            length=["N", "1"],
+            length=["N", "single"],
             layout=["contiguous", "gaps"],
             grad=["none", "filled"],
-            words={
-                "1": "has one entry",
-                "gaps": "is not contiguous",
-                "filled": "has .grad filled beforehand",
-            },
             says="(N,), float64; does not require grad",
         ),
         "model": network(
@@ -337,7 +332,7 @@ def layers(world, kind):
 def names_of_layers(world, kind):
     """Some names of layers, in the order in which they run or in another."""
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
-    return {"two": ["body.0", "body.1"], "one": ["body.0"], "many": many}[kind("which")]
+    return {"two": ["body.0", "body.1"], "single": ["body.0"], "many": many}[kind("which")]
 
 
 @inside
@@ -375,11 +370,6 @@ activation_grads = contract(
             gives=["new", "a part"],
             fault=["none", "own", "stopped"],
             words={
-                "part eval": "has a part in eval mode",
-                "eval": "is in eval mode",
-                "one frozen": "has a frozen parameter",
-                "filled": "has .grad filled in its parameters",
-                "hooked": "has hooks of the caller's",
                 "a part": "has a layer that returns a part of a tensor",
                 "own": "raises an error of a class of its own",
                 "stopped": "is interrupted",
@@ -389,8 +379,8 @@ activation_grads = contract(
         "x": data("n in", "1 in", says="(n, inputs)"),
         "names": own(
             names_of_layers,
-            which=["two", "one", "many"],
-            words={"one": "has one entry", "many": 'has many entries, one of them ""'},
+            which=["two", "single", "many"],
+            words={"many": 'has many entries, one of them ""'},
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
@@ -450,7 +440,7 @@ def losses_of_p(world, kind):
     many = [25 * n + (p - n).sin().sum() for n in (1, 3, 2, 4)]
     lists = {
         "no": many,
-        "one": many[:1],
+        "single": many[:1],
         "twice": [*many[:3], many[0]],
         "alike": [*many[:2], (p * p).sum(), (p * p.detach()).sum()],
         "constant": [*many[:3], torch.full((), 30.0)],
@@ -488,9 +478,8 @@ total_loss = contract(
         "p": tensor("k", roles=["leaf"], layouts=["contiguous"]),
         "losses": own(
             losses_of_p,
-            special=["no", "one", "twice", "alike", "constant", "0", "tiny"],
+            special=["no", "single", "twice", "alike", "constant", "0", "tiny"],
             words={
-                "one": "has one entry",
                 "twice": "has a loss twice",
                 "alike": "has two losses of one value",
                 "constant": "has a loss without a history",
@@ -571,7 +560,7 @@ def total_of_two_losses(student):
 @inside
 def losses_of_samples(world, kind):
     """A loss for each sample, computed from two parameters."""
-    samples = 1 if kind("number") == "1" else world.size("n") + 2
+    samples = 1 if kind("number") == "single" else world.size("n") + 2
     p, world.starts["losses"] = world["p"], world["p"]
     outputs = torch.randn(samples, len(p), dtype=world.dtype) @ p
     return (outputs**2 + p.sum()) * world["shift"].exp()
@@ -610,9 +599,8 @@ weighted_backward = contract(
         "behind_w": tensor("", values=["positive"], **PARAMETER),
         "losses": own(
             losses_of_samples,
-            number=["n", "1"],
+            number=["n", "single"],
             waiting=["waits"],
-            words={"1": "has one entry"},
             says="(n,), float32 or float64, computed from some parameters",
         ),
         "w": own(
@@ -623,15 +611,11 @@ weighted_backward = contract(
             grad=["none", "filled"],
             waiting=["waits"],
             words={
-                "plain": "is plain data",
-                "leaf": "is a leaf that requires grad",
                 "of p": "is computed from the parameters of the losses",
                 "large": "has large entries",
                 "the last 0": "ends with 0",
                 "0 everywhere": "is 0 everywhere",
                 "tiny": "has values as small as 1e-60 (float64)",
-                "gaps": "is not contiguous",
-                "filled": "has .grad filled beforehand",
             },
             never=[{"grad": "filled", "role": ("computed", "plain", "of p")}],
             says="(n,), the dtype of losses; of either sign, or 0",
@@ -643,7 +627,7 @@ weighted_backward = contract(
     never=[
         {"w.values": "tiny", "all.dtype": "float32"},
         *({"w.values": ("tiny", "0 everywhere"), f"{name}.grad": "filled"} for name in ("p", "shift")),
-        {"w.values": "the last 0", "losses.number": "1"},
+        {"w.values": "the last 0", "losses.number": "single"},
     ],  # a number so small that nothing of it is left in .grad is no test
     cover=["w.role", "losses.number", "call.turn"],
     gives="nothing",

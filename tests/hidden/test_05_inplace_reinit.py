@@ -179,9 +179,6 @@ reset_layer = contract(
                 "diverged": "has nan and inf in the layer",
                 "the weight": "has a frozen weight in the layer",
                 "other parts": "has frozen parts elsewhere",
-                "part eval": "has a part in eval mode",
-                "eval": "is in eval mode",
-                "filled": "has .grad filled beforehand",
             },
             says="a module with this nn.Linear, which has a bias",
         ),
@@ -717,7 +714,7 @@ def linear(world, kind):
 @inside
 def some_batches(world, kind):
     """Pairs of inputs and targets; their rows differ."""
-    rows = {"five": (4, 2, 6, 3, 5), "one": (4,), "none": ()}[kind("number")]
+    rows = {"five": (4, 2, 6, 3, 5), "single": (4,), "empty": ()}[kind("number")]
     k, o = world.size("k"), world.size("o")
     return [(torch.randn(n, k, dtype=world.dtype), 3 + torch.randn(n, o, dtype=world.dtype)) for n in rows]
 
@@ -730,21 +727,18 @@ def factors_of_units(world, kind):
     return torch.ones_like(mask) if kind("of") == "ones" else mask
 
 
-LAYER = {"grads": ["none", "filled"], "words": {"filled": "has .grad filled beforehand"}}
-
 train_and_restart = contract(
     "train_and_restart",
     {
-        "first": own(linear, of=["first"], says="nn.Linear(k, m)", **LAYER),
-        "last": own(linear, of=["last"], says="nn.Linear(m, o)", **LAYER),
+        "first": own(linear, of=["first"], grads=["none", "filled"], says="nn.Linear(k, m)"),
+        "last": own(linear, of=["last"], grads=["none", "filled"], says="nn.Linear(m, o)"),
         "opt": optimizer(
             "first", "last", rules=["momentum", "sgd", "adam"], says="an optimizer of their parameters"
         ),
         "average": data("o m", layouts=["contiguous", "transposed", "part"], says="(o, m), changed in place"),
         "batches": own(
             some_batches,
-            number=["five", "one", "none"],
-            words={"one": "has one entry", "none": "is empty"},
+            number=["five", "single", "empty"],
             says="a list of pairs (x, y) of shapes (n, k) and (n, o)",
         ),
         "mask": own(
