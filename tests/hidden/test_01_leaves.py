@@ -27,13 +27,6 @@ LEFT = "What did you change for your own use, and did you put back what you foun
 
 
 @inside
-def positive_number(world, kind):
-    """A scale, which is another in another call."""
-    some = 0.05 + 0.05 * torch.rand(()).item()
-    return {"some": some, "1": 1.0, "large": 7 + some, "small": 1e-3 + 1e-3 * some}[kind("value")]
-
-
-@inside
 def overwritten_with_0(world, earlier):
     """The caller fills an earlier weight with 0."""
     if isinstance(earlier, torch.Tensor):
@@ -57,12 +50,7 @@ make_weight = contract(
     {
         "n": number(3, 1, 40, says="the number of rows, at least 1"),
         "m": number(5, 1, 36, says="the number of columns, at least 1"),
-        "scale": own(
-            positive_number,
-            value=["some", "1", "large", "small"],
-            words={"1": "is 1", "large": "is about 7", "small": "is about 0.001"},
-            says="a positive float",
-        ),
+        "scale": number((0.05, 0.1), 1.0, (7.0, 7.1), (1e-3, 2e-3), says="a positive float"),
     },
     dtypes=["float32"],
     turns=["first", "other"],
@@ -301,7 +289,6 @@ class Layers(nn.Module):
 def layers(world, kind):
     """A model with layers in layers, and with hooks of the caller's."""
     model = Layers(world.size("in"), world.size("width"), world.size("out"), kind("gives")).to(world.dtype)
-    model.train(kind("train") != "eval")
     model.body[1].train(kind("train") == "train")
     if kind("frozen") == "one frozen":
         model.body[0].bias.requires_grad_(False)
@@ -363,7 +350,7 @@ activation_grads = contract(
     {
         "model": own(
             layers,
-            train=["train", "part eval", "eval"],
+            train=["train", "part eval"],
             frozen=["no", "one frozen"],
             grads=["none", "filled"],
             hooks=["no", "hooked"],
@@ -376,7 +363,7 @@ activation_grads = contract(
             },
             says="a module that maps (n, inputs) to (n, outputs), and draws no random numbers",
         ),
-        "x": data("n in", "1 in", says="(n, inputs)"),
+        "x": data("n in", "1 in", layouts=["contiguous"], says="(n, inputs)"),
         "names": own(
             names_of_layers,
             which=["two", "single", "many"],
@@ -595,8 +582,8 @@ weighted_backward = contract(
     "weighted_backward",
     {
         "p": tensor("k", **PARAMETER),
-        "shift": tensor("", **PARAMETER),
-        "behind_w": tensor("", values=["positive"], **PARAMETER),
+        "shift": tensor("", grads=["none"], **PARAMETER),
+        "behind_w": tensor("", values=["positive"], grads=["none"], **PARAMETER),
         "losses": own(
             losses_of_samples,
             number=["n", "single"],
@@ -626,7 +613,7 @@ weighted_backward = contract(
     turns=["first", "other"],
     never=[
         {"w.values": "tiny", "all.dtype": "float32"},
-        *({"w.values": ("tiny", "0 everywhere"), f"{name}.grad": "filled"} for name in ("p", "shift")),
+        {"w.values": ("tiny", "0 everywhere"), "p.grad": "filled"},
         {"w.values": "the last 0", "losses.number": "single"},
     ],  # a number so small that nothing of it is left in .grad is no test
     cover=["w.role", "losses.number", "call.turn"],

@@ -23,14 +23,6 @@ from grader.inside import attempt, graph, inside, nn, torch
 
 
 @inside
-def nan_and_inf(*shape):
-    """What a diverged training leaves behind, which no arithmetic with the old values gets rid of."""
-    w = torch.randn(shape, dtype=torch.float64)
-    w.view(-1)[0], w.view(-1)[-1] = float("inf"), float("nan")
-    return w
-
-
-@inside
 def values_close_to_the_new_one(*shape):
     """An entry that is -700.3 but for its seventh digit."""
     w = torch.randn(shape, dtype=torch.float64)
@@ -46,7 +38,7 @@ reinit_ = contract(
             "m n",
             "k m n",
             "n 1",
-            values=["normal", nan_and_inf, values_close_to_the_new_one],
+            values=["normal", "diverged", values_close_to_the_new_one],
             roles=["leaf"],
             grads=["none"],
             waiting=True,
@@ -530,6 +522,7 @@ ema_update = contract(
             quiet=False,
             frozen=["all frozen"],
             train=["eval", "train"],
+            width=["several"],
             inside=["louder", "norm"],
             rows=["each"],
             gives=["new"],
@@ -541,6 +534,7 @@ ema_update = contract(
             like="teacher",
             frozen=["no", "one frozen"],
             train=["train", "part eval"],
+            grads=["none", "filled"],
             hooks=["no"],
             waiting=["none", "waits"],
             says="a module of the same architecture",
