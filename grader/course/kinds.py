@@ -111,7 +111,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "grad": (
         (frozenset({"none"}), ""),
-        (frozenset({"none", "filled", "zeros"}), "Its `.grad` may hold something."),
+        (frozenset({"none", "filled", "zeros", "heavy"}), "Its `.grad` may hold something."),
     ),
     "grads": (
         (frozenset({"none"}), ""),
@@ -166,7 +166,11 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"small"}), ""),
         (frozenset({"small", "large", "high", "low"}), "give large numbers"),
     ),
-    "hooks": ((frozenset({"no"}), ""), (frozenset({"no", "hooked"}), "have hooks of the caller's")),
+    "hooks": (
+        (frozenset({"no"}), ""),
+        (frozenset({"no", "hooked"}), "have hooks of the caller's"),
+        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that change what it returns"),
+    ),
     "groups": (
         (frozenset({"one"}), ""),
         (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),

@@ -48,7 +48,7 @@ def four_steps(world, w):
         (50 * w).sum().backward()
         found[f"w.grad in step {step}"] = snap(w.grad)
         optimizer.step()
-        optimizer.zero_grad()
+        w.grad = None
     return {**found, "w after the last step": snap(w.detach())}
 
 
@@ -65,6 +65,8 @@ make_weight = contract(
         ),
     },
     dtypes=["float32"],
+    turns=["first", "other"],
+    cover=["n.value", "m.value", "call.turn"],
     between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
     use=four_steps,
     result="w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
@@ -145,11 +147,11 @@ input_gradient = contract(
     given=["model", "img"],
     dtypes=["float32"],
     modes=["on"],
-    turns=["first", "other", "same", "moved", "moved model"],
+    turns=["first", "other", "moved", "moved model"],
     free=["model*:version"],  # who puts values back has written to them
     gradients="none",
     owns=False,
-    cover=["model.train", "model.frozen", "model.grads"],
+    cover=["model.frozen", "model.grads"],
     result="What came back is not the gradient of the sum of the outputs with respect to x.\n\nOn which "
     "tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make "
     "new tensors. And in which mode did each part of the model run?",
@@ -214,8 +216,9 @@ def with_their_warnings(function, world):
 LEAF = {
     "values": ["far", "zeros"],
     "roles": ["leaf"],
+    "layouts": ["contiguous", "transposed"],
     "grads": ["none"],
-    "says": "a shape that fits the others by broadcasting",
+    "says": "of a shape that fits the others by broadcasting",
 }
 
 all_grads = contract(
@@ -223,7 +226,7 @@ all_grads = contract(
     {
         "a": tensor("n k", "k", "n 1", "", **LEAF),
         "b": tensor("n k", "1 k", "", **LEAF),
-        "d": tensor("n k", "m n k", "n 1", "", "0 n k", **LEAF),
+        "d": tensor("n k", "m n k", "", "0 n k", **LEAF),
     },
     call=with_their_warnings,
     modes=["on"],
@@ -381,13 +384,13 @@ activation_grads = contract(
                 "own": "raises an error of a class of its own",
                 "stopped": "is interrupted",
             },
-            says="maps (n, inputs) to (n, outputs), and draws no random numbers",
+            says="a module that maps (n, inputs) to (n, outputs), and draws no random numbers",
         ),
         "x": data("n in", "1 in", says="(n, inputs)"),
         "names": own(
             names_of_layers,
             which=["two", "one", "many"],
-            words={"one": "has one entry", "many": 'has six entries, one of them ""'},
+            words={"one": "has one entry", "many": 'has many entries, one of them ""'},
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
@@ -397,7 +400,8 @@ activation_grads = contract(
     free=["model.head*:grad", "model.body*:grad"],  # of the parameters that a backward passes
     gradients="none",
     owns=False,
-    cover=["model.train", "model.hooks", "names.which", "model.gives"],
+    cover=["model.hooks", "names.which"],
+    turns=["first", "other", "moved"],
     result="These are not the gradients of the layers' outputs.\n\nDo you keep the tensor through which "
     "gradients go, or one beside it? Do you ask it before backward? If you make hooks in a loop: which name "
     "does each of them see when it runs? And what becomes of the output if a hook returns something?",
@@ -513,7 +517,8 @@ total_loss = contract(
     call=in_float32,
     dtypes=["float32"],
     modes=["on"],
-    cover=["losses.special", "call.turn"],
+    turns=["first", "other", "moved"],
+    cover=["losses.special"],
     none_is_zero=False,
     of="the total",
     result="The value is not the weighted sum.\n\nDoes every loss count with its own weight, and with both "
@@ -640,7 +645,7 @@ weighted_backward = contract(
         *({"w.values": ("tiny", "0 everywhere"), f"{name}.grad": "filled"} for name in ("p", "shift")),
         {"w.values": "the last 0", "losses.number": "1"},
     ],  # a number so small that nothing of it is left in .grad is no test
-    cover=["w.role", "w.values", "w.grad", "losses.number"],
+    cover=["w.role", "losses.number", "call.turn"],
     gives="nothing",
     becomes={
         "*:grad": "The .grad of a parameter behind losses did not grow by the sum of w[i] times the gradient "

@@ -31,7 +31,7 @@ def nan_and_inf(*shape):
 
 
 @inside
-def almost_the_new_value(*shape):
+def values_close_to_the_new_one(*shape):
     """An entry that is -700.3 but for its seventh digit."""
     w = torch.randn(shape, dtype=torch.float64)
     w.view(-1)[-1] = -700.3 * (1 + 1e-6)
@@ -46,7 +46,7 @@ reinit_ = contract(
             "m n",
             "k m n",
             "n 1",
-            values=["normal", nan_and_inf, almost_the_new_value],
+            values=["normal", nan_and_inf, values_close_to_the_new_one],
             roles=["leaf"],
             grads=["none"],
             waiting=True,
@@ -163,7 +163,7 @@ reset_layer = contract(
             name_of_a_layer,
             of=["fc", "blocks.1.fc"],
             words={"fc": 'is "fc"', "blocks.1.fc": 'is "blocks.1.fc"'},
-            says='the only name of the layer in the model, such as "blocks.1.fc"',
+            says="the only name of the layer in the model",
         ),
         "model": own(
             model_of_layers,
@@ -191,7 +191,7 @@ reset_layer = contract(
     free=[f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "grad")]
     + ["model.*fc.bias:grad", "model.*fc.bias:storage"],
     turns=["first", "same"],
-    cover=["name.of", "model.layer", "model.tied", "model.values", "model.frozen"],
+    cover=["name.of", "model.tied", "model.frozen"],
     gradients="none",
     use=about_the_weight,
     result="Your function returned something; it was to return nothing.",
@@ -207,14 +207,14 @@ reset_layer = contract(
 @inside
 def layer_of_many_draws(world, _):
     """A model of one layer, which is called fc."""
-    return nn.ModuleDict({"fc": nn.Linear(18, 20)})
+    return nn.ModuleDict({"fc": nn.Linear(30, 30)})
 
 
 @inside
-def sixty_times(function, world):
-    """The weights before the first of some calls, and after sixty of them."""
+def many_times(function, world):
+    """The weights before the first of some calls, and after 24 of them."""
     drawn = world.remembered["drawn"] = []
-    for _ in range(61):
+    for _ in range(25):
         drawn.append(world["model"].get_submodule("fc").weight.detach().flatten().clone())
         function(world["model"], "fc")
 
@@ -244,7 +244,7 @@ drawn_values = contract(
     dtypes=["float32"],
     modes=["on"],
     turns=["first"],
-    call=sixty_times,
+    call=many_times,
     use=about_the_draws,
     free=["model.fc.*"],
     used={
@@ -337,6 +337,7 @@ masked_forward = contract(
     modes=["on"],
     turns=["first", "other", "same"],
     between={"in a second call, after mask has changed": other_columns},
+    cover=["mask.columns", "x.values", "x.role"],
     gradients="each",
     may=["entry 0:history"],
     result="The pair (d, f) is wrong: d is x @ w1 with ones in the columns where mask is true, and f the "
@@ -458,6 +459,8 @@ residual_block = contract(
     dtypes=["float64", "float32"],
     given=["x", "w"],
     call=through_blocks,
+    turns=["first", "other", "moved"],
+    cover=["x.role", "x.layout", "x.values"],
     never=[
         {
             "w.values": "an_entry_of_minus_100",
@@ -551,7 +554,7 @@ ema_update = contract(
     },
     free=["teacher*:storage", *(f"teacher*{name}:identity" for name in BUFFERS)],
     turns=["first", "other", "same"],
-    cover=["tau.value", "student.waiting", "teacher.nest"],
+    cover=["tau.value", "student.waiting"],
     gradients="none",
     use=places_in_common,
     result="Your function returned something; it was to return nothing.",
@@ -653,6 +656,7 @@ fit_by_hand = contract(
     modes=["on", "only modes"],
     turns=["first", "other"],
     never=[{"y.loss": "endless", "all.dtype": "float32"}],
+    cover=["w.layout", "steps.value"],
     free=["w:grad", "w:version"],
     gradients="none",
     strict=True,
