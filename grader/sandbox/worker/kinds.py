@@ -364,7 +364,8 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = {"norm": lambda: Norm(hidden), "dropout": Dropout, "plain": nn.Identity}.get(inside, Louder)()
+        parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
+        part = Norm(hidden) if inside == "norm" else parts.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
