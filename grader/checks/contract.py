@@ -32,14 +32,18 @@ ORDINARY_FACTS: dict[str, Any] = {
     "kept": {"before": {}, "after": {}},
     "earlier": True,
     "notes": None,
+    "weighed": None,
+    "later": True,
+    "arrives": True,
     "memory": [],
     "objects": [],
     "shared": False,
     "incoming": True,
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
-#: Of what networks do, that of which less is right, too.
-_AMOUNTS = {"alive", "left", "rows"}
+_MEMORY = {"call.memory"}
+#: Of what is held, how many forwards more than the reference do no harm.
+_SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -165,8 +169,10 @@ _Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
 
 
 def assert_ordinary(contracted: ContractObservation) -> None:
-    """Fail unless all is right with ordinary inputs."""
-    _require(*contracted.sides[0], _ASPECTS)
+    """Fail unless all is right with ordinary inputs, and with those that differ by their size alone."""
+    for case, sides in zip(contracted.terms.cases, contracted.sides, strict=True):
+        if case.unusual.keys() <= _MEMORY:
+            _require(*sides, _ASPECTS)
 
 
 def assert_values(contracted: ContractObservation) -> None:
@@ -334,6 +340,8 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         _assert_used(terms, seen.get("used"), right["used"])
     for name in terms.notes if right["notes"] is not None else ():
         yield from _noted(terms, name, seen["notes"], right["notes"])
+    if right["weighed"] is not None:
+        yield from _too_heavy(terms, seen["weighed"], right["weighed"])
 
 
 def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:
@@ -455,22 +463,27 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
     return entry.get(part)
 
 
-def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
-    """What networks did otherwise than they should: ``calls``, or ``alive<=1`` for at most 1."""
-    name, _, most = note.partition("<=")
-    mine: Any = seen.get(name)
-    its: Any = right.get(name)
+def _noted(terms: Terms, name: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
+    """What networks did otherwise than they should."""
     if name == "given":
-        yield from _of_given(mine, its)
-    elif name == "memory":
-        if right["again"] and 2 * seen["left"] >= right["again"]:
-            yield _of_note(terms, name, seen["left"], right["again"])
-    elif name in _AMOUNTS and isinstance(mine, int):
-        limit = int(most or its)
-        if mine > limit:
-            yield _of_note(terms, name, mine, limit)
-    elif mine != its:
-        yield _of_note(terms, name, mine, its)
+        yield from _of_given(seen["given"], right["given"])
+        return
+    for note in ("calls", "copies") if name == "calls" else (name,):
+        if note in right and seen[note] != right[note]:
+            yield _of_note(terms, note, seen[note], right[note])
+
+
+def _too_heavy(terms: Terms, seen: Any, right: Mapping[str, int]) -> Iterator[Finding]:
+    """What is held that should not be, in bytes; a forward is the unit."""
+    if not isinstance(seen, dict):
+        yield Finding("form", "How much your function holds cannot be told.", group="weighed")
+        return
+    for name in terms.notes:
+        note = name.partition("+")[0]
+        if name == "half" and 2 * seen["left"] >= right["plain"]:
+            yield _of_note(terms, name, seen["left"] // 1000, right["plain"] // 1000)
+        elif name in _SLACK and seen[note] > right[note] + _SLACK[name] * right["forward"]:
+            yield _of_note(terms, note, seen[note] // 1000, right[note] // 1000)
 
 
 def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
@@ -489,10 +502,9 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "calls": f"The network is called {_times(mine)}; {_times(its)} would do.",
         "copies": "A copy of the network computes in its place.",
         "recorded": "Gradients are recorded while the network computes.",
-        "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
-        "memory": f"After the call {mine} wide activations are alive; less than half of {its} is right.",
-        "left": "Activations of the network are still alive after the call.",
-        "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
+        "left": f"Your call leaves {mine} kB in memory; {its} kB would do.",
+        "peak": f"While the network computes, {mine} kB are held; {its} kB would do.",
+        "half": f"Your call leaves {mine} kB in memory, where {its} kB are what the plain way leaves.",
     }
     return Finding("wrong", sentences.get(name, f"{name}: {mine}"), takes_hint=True, group=f"notes {name}")
 
@@ -514,7 +526,6 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
-    yield from _computed_again(terms, seen, right)
     used = right["used"] if isinstance(right.get("used"), dict) else {}
     for name, its in used.items():
         if is_gradients(its):
@@ -545,16 +556,6 @@ def _has_no_history(mine: Any) -> bool:
     """Whether an entry of the result is a tensor that nothing leads back from."""
     output = mine.get("output") if isinstance(mine, dict) else None
     return isinstance(output, Tensor) and not output.requires_grad
-
-
-def _computed_again(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterator[Finding]:
-    """What a ``memory`` is freed of has to be computed again, or it was kept where no one weighs it."""
-    if "memory" not in terms.notes:
-        return
-    mine, most = seen["notes"], right["notes"]["again"]
-    if 2 * mine["left"] < most and 2 * mine["again"] < most:
-        told = "What is not kept is not computed again in backward: it was kept in another form."
-        yield Finding("wrong", told, takes_hint=True, group="kept in another form")
 
 
 def _assert_history(mine: Any, its: Any, terms: Terms) -> None:
@@ -621,6 +622,12 @@ def _stayed(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iterat
     if seen["earlier"] is not True and right["earlier"] is True and seen["raised"] is None:
         told = "What an earlier call returned is something else after the next call."
         yield Finding("wrong", told, takes_hint=True, group="earlier result")
+    if seen["later"] is not True and right["later"] is True:
+        told = "What was given or returned is something else later, when your function is called with others."
+        yield Finding("wrong", told, takes_hint=True, group="later")
+    if seen["arrives"] is not True and right["arrives"] is True:
+        told = "A gradient that goes to the caller's leaves after your call does not arrive as it is."
+        yield Finding("wrong", told, takes_hint=True, group="arrives")
 
 
 def _replaces(path_and_part: str, its: Mapping[str, str]) -> bool:

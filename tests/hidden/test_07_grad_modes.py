@@ -25,7 +25,7 @@ from grader import (
     target,
     tensor,
 )
-from grader.inside import F, attempt, graph, inside, nn, snap, torch, untouched, watch
+from grader.inside import F, attempt, graph, inside, nn, snap, torch, untouched
 
 # --- q1: prompt_step
 
@@ -428,7 +428,7 @@ class Block(nn.Module):
         self.first, self.last, self.rate = nn.Linear(inputs, wide), nn.Linear(wide, outputs), rate
 
     def forward(self, x):
-        hidden = watch(torch.tanh(self.first(x)))
+        hidden = torch.tanh(self.first(x))
         return self.last(F.dropout(hidden, self.rate, self.training))
 
 
@@ -439,10 +439,10 @@ def column_of_blocks(world, kind):
     widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
     blocks = nn.ModuleList(
-        Block(*widths[place : place + 2], 4 * max(widths), rate) for place in range(number)
+        Block(*widths[place : place + 2], world.size("hidden"), rate) for place in range(number)
     )
-    modes = {"train": [], "some eval": blocks[1:2], "all eval": blocks}
-    for block in modes[kind("train")]:
+    modes = {"train": [], "some eval": blocks[1:2]}
+    for block in modes.get(kind("train"), blocks):
         block.eval()
     frozen = {
         "no": [],
@@ -456,6 +456,15 @@ def column_of_blocks(world, kind):
     return blocks.to(world.dtype)
 
 
+@inside
+def plain_loop(world):
+    """What keeps all that backward needs."""
+    x = world["x"]
+    for block in world["blocks"]:
+        x = block(x)
+    return x
+
+
 forward_ckpt = contract(
     "forward_ckpt",
     {
@@ -463,13 +472,14 @@ forward_ckpt = contract(
             column_of_blocks,
             widths=["differ", "equal"],
             dropout=["no", "dropout"],
-            train=["train", "some eval", "all eval"],
+            train=["train", "some eval", "all eval", "weighed"],
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
             words={
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
+                "weighed": "is in eval mode, with much to compute",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
             },
@@ -487,7 +497,9 @@ forward_ckpt = contract(
     turns=["first", "other"],
     cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
     by="backward",
-    notes=["memory"],
+    notes=["half"],
+    large=["B"],
+    plain=plain_loop,
     free=["*:version"],
     owns=False,
     result="What comes out does not have the values of the plain loop with the same random numbers.\n\n"
