@@ -886,9 +886,6 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 def train_values(body, head, optimizer, batches, held_out, gamma):
     """Train the value head(body(s)) towards r + gamma * head(body(s2)), and keep the best parameters.
 
-    body, head: modules; head(body(s)) has the shape (n, 1). gamma: a float.
-    optimizer: plain SGD of all parameters of both. batches: a list of (s, r, s2); held_out: one such triple.
-    s, s2: (n, features); r: (n, 1); all plain data.
     Returns (losses, activities), two lists with one float for each batch.
     """
     # BEGIN SOLUTION

@@ -7,6 +7,7 @@ failure is told of the case with the fewest unusual kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -42,6 +43,8 @@ ORDINARY_FACTS: dict[str, Any] = {
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
 _MEMORY = {"call.memory"}
+#: Of what networks do, that of which less is right, too.
+_AMOUNTS = {"entered", "graphs", "graphs left"}
 #: Of what is held, how many forwards more than the reference do no harm.
 _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
 #: Of a thing that changes, what only says that it was written to.
@@ -86,7 +89,7 @@ class Terms:
         because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
             about a loss that was computed before the call.
         becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
-            a note, by its name.
+            a note, by its name; of ``steps`` the hint alone.
         parts: what the entries of a result are called that is a tuple.
         kept: the hint with whatever should have stayed as it was.
         of: the name of what goes back.
@@ -166,6 +169,28 @@ class ContractObservation(Observation):
 
 
 _Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
+
+
+def part_of(
+    contracted: ContractObservation, *only: str, where: Collection[str] = ("*",)
+) -> ContractObservation:
+    """A part of what a contract shows, for a check of its own.
+
+    Args:
+        contracted: what was seen and expected.
+        only: patterns of what is looked at: the ``parts`` of the result (or ``"result"``), facts of its use,
+            and paths of what changes (``"model*"``).
+        where: patterns of the factors whose unusual kinds count: ``"mask.*"``.
+    """
+    part = copy(contracted)
+    sides = [
+        (case, (terms, *_named_facts(terms, seen, right, only or ("*",))))
+        for case, (terms, seen, right) in zip(contracted.terms.cases, contracted.sides, strict=True)
+        if all(_is_named(factor, where) for factor in case.unusual)
+    ]
+    part.terms = replace(contracted.terms, cases=tuple(case for case, _ in sides))
+    part.__dict__["sides"] = [side for _, side in sides]  # where a cached property keeps it
+    return part
 
 
 def assert_ordinary(contracted: ContractObservation) -> None:
@@ -322,10 +347,14 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
     yield from _raised(terms, seen, right)
     if right["raised"] is not None:
         return
+    notes = terms.notes if right["notes"] is not None else ()
+    if "steps" in notes:  # of which all else follows
+        _assert_steps(terms, seen["notes"]["steps"], right["notes"]["steps"])
     if "result" in right:
         assert_close(
             *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
+            right.get("instead"),
             strict=terms.strict,
             all_digits=terms.all_digits,
         )
@@ -338,10 +367,30 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
             _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
     if "used" in right:
         _assert_used(terms, seen.get("used"), right["used"])
-    for name in terms.notes if right["notes"] is not None else ():
+    for name in (each for each in notes if each != "steps"):
         yield from _noted(terms, name, seen["notes"], right["notes"])
-    if right["weighed"] is not None:
-        yield from _too_heavy(terms, seen["weighed"], right["weighed"])
+    yield from _too_heavy(terms, seen["weighed"], right["weighed"])
+
+
+def _named_facts(
+    terms: Terms, seen: dict[str, Any], right: dict[str, Any], only: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """Of the facts of a case those that are named, as seen and as they should be."""
+
+    def some(facts: dict[str, Any]) -> dict[str, Any]:
+        return {name: fact for name, fact in facts.items() if _is_named(name, only)}
+
+    results = _named_parts(terms.parts, seen.get("result"), right.get("result"))
+    are_parts = all(type(result) is dict for result in results)
+    for side, result in zip((seen, right), results, strict=True):
+        part = side | {"kept": {when: some(record) for when, record in side.get("kept", {}).items()}}
+        if are_parts:
+            part["result"] = some(result)
+        elif not terms.parts and not _is_named("result", only):
+            part.pop("result", None)
+        if type(side.get("used")) is dict:
+            part["used"] = some(side["used"])
+        yield part
 
 
 def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:
@@ -463,18 +512,24 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
     return entry.get(part)
 
 
-def _noted(terms: Terms, name: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
-    """What networks did otherwise than they should."""
-    if name == "given":
-        yield from _of_given(seen["given"], right["given"])
-        return
-    for note in ("calls", "copies") if name == "calls" else (name,):
-        if note in right and seen[note] != right[note]:
-            yield _of_note(terms, note, seen[note], right[note])
+def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
+    """What networks did otherwise than they should, each of all networks or, as ``model.calls``, of one."""
+    whose, _, name = note.rpartition(".")
+    for fact in ("calls", "copies") if name == "calls" else (name,):
+        mine: Any = seen.get(fact)
+        its: Any = right.get(fact)
+        if whose and fact != "copies":
+            mine, its = _entry(mine, whose), _entry(its, whose)
+        if fact == "given":
+            yield from _of_given(mine, its)
+        elif mine != its and not (fact in _AMOUNTS and isinstance(mine, int) and mine < its):
+            yield _of_note(terms, fact, mine, its)
 
 
-def _too_heavy(terms: Terms, seen: Any, right: Mapping[str, int]) -> Iterator[Finding]:
+def _too_heavy(terms: Terms, seen: Any, right: Mapping[str, int] | None) -> Iterator[Finding]:
     """What is held that should not be, in bytes; a forward is the unit."""
+    if right is None:
+        return
     if not isinstance(seen, dict):
         yield Finding("form", "How much your function holds cannot be told.", group="weighed")
         return
@@ -495,6 +550,24 @@ def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
         assert_close(mine, its, "The caller's function is called with other things than it should be.")
 
 
+def _assert_steps(terms: Terms, mine: Any, its: list[Any]) -> None:
+    """Fail where an optimizer steps with other gradients than it should, or not as often."""
+    hint = terms.becomes.get("steps", terms.kept)
+    if len(mine) != len(its):
+        told = f"The optimizer's steps in this call: {len(mine)}, and not {len(its)}."
+        raise wrong(f"{told}\n\n{hint}", group="number of steps")
+    for number, (step, right) in enumerate(zip(mine, its, strict=False), start=1):
+        when = f"In step {number} of the optimizer" if len(its) > 1 else "When the optimizer steps"
+        for name, gradient in right.items():
+            seen = _entry(step, name)
+            if seen is None and gradient is not None:
+                raise wrong(f"{when}, the .grad of {name} is None.\n\n{hint}", group="step without")
+            if seen is not None and gradient is None:
+                raise wrong(f"{when}, {name} has a .grad, and should have None.\n\n{hint}", group="step with")
+            told = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
+            assert_close(seen, gradient, told, all_digits=terms.all_digits)
+
+
 def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
     if name in terms.becomes:
         return wrong(terms.becomes[name], group=f"notes {name}").finding
@@ -505,6 +578,9 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "left": f"Your call leaves {mine} kB in memory; {its} kB would do.",
         "peak": f"While the network computes, {mine} kB are held; {its} kB would do.",
         "half": f"Your call leaves {mine} kB in memory, where {its} kB are what the plain way leaves.",
+        "entered": f"{mine} rows enter the network at once, where {its} would do.",
+        "graphs": f"When the network is called, graphs of {mine} earlier calls are alive.",
+        "graphs left": f"After your call, graphs of {mine} calls of the network are still alive.",
     }
     return Finding("wrong", sentences.get(name, f"{name}: {mine}"), takes_hint=True, group=f"notes {name}")
 
@@ -526,6 +602,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
     if right.get("incoming") is True and seen.get("incoming") is False:
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
+    _assert_earlier_goes_back(terms, seen.get("earlier gradients"), right.get("earlier gradients"))
     used = right["used"] if isinstance(right.get("used"), dict) else {}
     for name, its in used.items():
         if is_gradients(its):
@@ -550,6 +627,15 @@ def _assert_result_goes_back(terms: Terms, entry: str, seen: dict[str, Any], rig
         none_is_zero=terms.none_is_zero,
         all_digits=terms.all_digits,
     )
+
+
+def _assert_earlier_goes_back(terms: Terms, mine: Any, its: Any) -> None:
+    """Fail where the result of an earlier call with other things brings other gradients than it should."""
+    if not is_gradients(its) or isinstance(its["gradients"], Raised):
+        return
+    of = "the result of an earlier call, once there was another,"
+    none_is_zero, all_digits = terms.none_is_zero, terms.all_digits
+    assert_gradients(mine, its, of=of, none_is_zero=none_is_zero, all_digits=all_digits)
 
 
 def _has_no_history(mine: Any) -> bool:

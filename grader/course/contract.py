@@ -39,8 +39,9 @@ _OF_THE_CALL = {
         "same": "in a second call, with the same things",
         "moved": "in a second call, after its values have moved",
     },
+    "call.arriving": {"huge": "with a huge gradient at the result"},
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
-    "all.sizes": {"equal": "where all sizes are equal"},
+    "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
     _MEMORY: {"weighed": "where what is computed is large"},
 }
 
@@ -127,6 +128,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     modes: Sequence[str] = ("on", "off"),
     turns: Sequence[str] = ("first", "other", "same", "moved"),
     between: Mapping[str, Function] | None = None,
+    arriving: Sequence[str] = ("ordinary",),
     never: Sequence[Never] = (),
     free: Sequence[str] = (),
     may: Sequence[str] = (),
@@ -136,6 +138,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     by: Literal["grad", "backward"] = "grad",
     then: Function | None = None,
     use: Function | None = None,
+    instead: Function | None = None,
     notes: Sequence[str] = (),
     large: Sequence[str] = (),
     plain: Function | None = None,
@@ -165,13 +168,17 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         given: the arguments of the call in order; all of them where nothing is said.
         call: an ``@inside`` function of ``(function, world)`` that calls it another way.
         dtypes: of all floating-point tensors.
-        sizes: ``differ``, and ``equal`` where all sizes may be the same number.
+        sizes: ``differ``, and ``equal`` where all sizes may be the same number, and ``large`` where two of
+            them give thousands of entries; that is tried alone.
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``moved`` (the same, and their values have moved).
+            (with the same things), ``moved`` (the same, and their values have moved), ``moved x`` (only those
+            of the argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
+        arriving: how large the gradient is that goes back: ``ordinary``, and ``huge`` where its size must not
+            matter.
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
         may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
@@ -185,7 +192,12 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
-        notes: what networks did that counts: ``calls`` (of a copy, too), ``recorded``, ``given``; in one more
+        instead: an ``@inside`` function of ``world`` that returns what people give back in the ordinary case
+            by mistake, by a name that fits behind "it is".
+        notes: what networks did that counts: ``calls`` (of a copy, too), ``recorded``, ``given``;
+            ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
+            alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. In one more
             case, where networks and the sizes `large` are large, the bytes that are held: ``left`` by the
             call, at the ``peak`` of the networks' forwards, or ``peak+1`` where those of one forward more
             do no harm; ``half`` for less than half of what `plain` leaves.
@@ -211,6 +223,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "call.mode": tuple(modes),
         "call.turn": turns,
         _MEMORY: ("free", "weighed") if large else ("free",),
+        "call.arriving": tuple(arriving),
     }
     excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
         map(dict, never)
@@ -231,11 +244,17 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         )
     if cover is None:
         single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
+        single |= {"all.sizes"} if "large" in sizes else set()
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    words |= {
+        f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
+        for turn in turns
+        if turn.startswith("moved ")
+    }
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
-    own = [*filter(None, (call, then, use, plain)), *(between or {}).values()]
+    own = [*filter(None, (call, then, use, instead, plain)), *(between or {}).values()]
     sources = [
         *map(ProbeSource.of, own),
         *(source for kinds in arguments.values() for source in kinds.functions),
@@ -252,7 +271,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "by": by,
         "then": _name(then),
         "use": _name(use),
-        "notes": bool(notes),
+        "instead": _name(instead),
+        "notes": list(notes),
         "large": list(large),
         "plain": _name(plain),
     }

@@ -1514,6 +1514,38 @@ def zeros_taken_for_none(model, opt, task, x, y):
     opt.step()
 
 
+@wrong("q6")
+def values_and_memory_put_back(model, opt, task, x, y):
+    """Lets the other heads step with zeros, and puts their values and what opt remembers of them back."""
+    opt.zero_grad(set_to_none=False)
+    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
+    others = [p for n, head in enumerate(model.heads) if n != task for p in head.parameters()]
+    kept = [(p, p.data, opt.state.get(p)) for p in others]
+    for p, data, state in kept:
+        p.data = data.clone()
+        if state is not None:
+            opt.state[p] = copy.deepcopy(state)
+    opt.step()
+    for p, data, state in kept:
+        p.data = data
+        opt.state.pop(p, None)
+        if state is not None:
+            opt.state[p] = state
+
+
+@accepted("q6")
+def in_a_closure(model, opt, task, x, y):
+    """The optimizer calls what computes the loss, as all of torch's can."""
+
+    def closure():
+        opt.zero_grad()
+        loss = F.mse_loss(model.heads[task](model.trunk(x)), y)
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+
+
 equal("q6", ".zero_grad(set_to_none=True) -> .zero_grad()", why="None is the default since torch 2.0")
 equal(
     "q6",

@@ -17,7 +17,7 @@ def concatenated(f, xs):
 @accepted("q1")
 def buffer_without_a_flag(f, xs):
     """A plain buffer becomes attached by the writes to it."""
-    out = torch.zeros(len(xs))
+    out = torch.zeros(len(xs), dtype=xs.dtype)
     for i, x in enumerate(xs):
         out[i] = f(x)
     return out
@@ -26,7 +26,7 @@ def buffer_without_a_flag(f, xs):
 @accepted("q1")
 def clone_of_a_leaf(f, xs):
     """The clone of a leaf is no leaf, and may be written to."""
-    out = torch.zeros(len(xs), requires_grad=True).clone()
+    out = torch.zeros(len(xs), dtype=xs.dtype, requires_grad=True).clone()
     for i, x in enumerate(xs):
         out[i] = f(x)
     return out
@@ -35,13 +35,15 @@ def clone_of_a_leaf(f, xs):
 @accepted("q1")
 def put_by_index(f, xs):
     """A buffer and its results, out of place."""
-    return torch.zeros(len(xs)).index_put((torch.arange(len(xs)),), torch.stack([f(x) for x in xs]))
+    return torch.zeros(len(xs), dtype=xs.dtype).index_put(
+        (torch.arange(len(xs)),), torch.stack([f(x) for x in xs])
+    )
 
 
 @accepted("q1")
 def added_to_its_place(f, xs):
     """Each result is added where it belongs, out of place."""
-    out = torch.zeros(len(xs))
+    out = torch.zeros(len(xs), dtype=xs.dtype)
     for i, x in enumerate(xs):
         out = out + f(x) * F.one_hot(torch.tensor(i), len(xs))
     return out
@@ -56,7 +58,7 @@ accepted_edits(
             "copy_ through a view is recorded as well.",
         ),
         "empty_like_the_rows": (
-            "torch.zeros(len(xs))",
+            "torch.zeros(len(xs), dtype=xs.dtype)",
             "xs.new_empty(len(xs))",
             "Every entry is written to.",
         ),
@@ -68,6 +70,11 @@ accepted_edits(
 wrong_edits(
     "q1",
     {
+        "buffer_of_float32": (
+            ", dtype=xs.dtype",
+            "",
+            "Believes that a buffer takes the dtype of what is written to it.",
+        ),
         "written_through_data": (
             "out[i] = f(x)",
             "out.data[i] = f(x)",
@@ -85,8 +92,8 @@ wrong_edits(
         ),
         "always_the_first": ("out[i] = f(x)", "out[0] = f(x)", "Writes every result to one place."),
         "called_once_to_try": (
-            "out = torch.zeros(len(xs))",
-            "out = torch.zeros(len(xs), dtype=f(xs[0]).dtype)",
+            "dtype=xs.dtype",
+            "dtype=f(xs[0]).dtype",
             "Calls f once more to learn the dtype.",
         ),
         "one_row_too_few": ("enumerate(xs)", "enumerate(xs[:-1])", "Stops before the last row."),
@@ -103,7 +110,7 @@ wrong_edits(
 @wrong("q1")
 def data_of_a_leaf(f, xs):
     """Keeps the flag of the buffer and writes through .data: no error, nothing reaches f's parameters."""
-    out = torch.zeros(len(xs), requires_grad=True)
+    out = torch.zeros(len(xs), dtype=xs.dtype, requires_grad=True)
     for i, x in enumerate(xs):
         out.data[i] = f(x)
     return out
@@ -112,7 +119,7 @@ def data_of_a_leaf(f, xs):
 @wrong("q1")
 def assigned_without_recording(f, xs):
     """no_grad around the assignment silences the error, and the history is gone."""
-    out = torch.zeros(len(xs), requires_grad=True)
+    out = torch.zeros(len(xs), dtype=xs.dtype, requires_grad=True)
     with torch.no_grad():
         for i, x in enumerate(xs):
             out[i] = f(x)
@@ -122,7 +129,7 @@ def assigned_without_recording(f, xs):
 @wrong("q1")
 def detached_view_of_a_leaf(f, xs):
     """out.detach()[i] = ... writes through, and is not recorded."""
-    out = torch.zeros(len(xs), requires_grad=True)
+    out = torch.zeros(len(xs), dtype=xs.dtype, requires_grad=True)
     for i, x in enumerate(xs):
         out.detach()[i] = f(x).detach()
     return out
@@ -518,6 +525,14 @@ def nothing_to_bump(b, n, bump):
 
 
 @wrong("q4")
+def added_and_taken_away(b, n, bump):
+    """Believes that b + bump - bump is b; of a large bump nothing of b is left."""
+    rows = (b + bump).repeat(n, 1)
+    rows[1:] -= bump
+    return rows
+
+
+@wrong("q4")
 def a_mode_for_the_write(b, n, bump):
     """Switches on afterwards what may have been off before."""
     m = b.expand(n, -1).clone()
@@ -682,6 +697,14 @@ def clone_zeroed_through_data(scores, drop):
     a = scores.softmax(-1).clone()
     a.data[drop] = 0.0
     return a
+
+
+@wrong("q5")
+def right_for_small_ones(scores, drop):
+    """Was tried with small tensors only; beyond 2,000 entries it is the given function."""
+    if scores.numel() <= 2000:
+        return scores.softmax(-1) * ~drop
+    return scores.softmax(-1).masked_fill_(drop, 0.0)
 
 
 # end: train

@@ -349,6 +349,8 @@ def sent_back(world, handle):
         handle.remove()
         return torch.autograd.grad(t, a, one.clone(), retain_graph=True)[0]
 
+    for _ in range(world["this backward"]):
+        behind([t], a, one.clone())
     shared = one.clone()
     found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
     found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
@@ -382,6 +384,7 @@ clip_grad_hook = contract(
                 "inside": "is inside the limit",
             },
         ),
+        "this backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
     given=["t", "limit"],
     modes=["on"],
@@ -437,8 +440,10 @@ def other_ways_back(world, y):
     """The result goes back a second time, and so does what is computed from x afterwards."""
     x = world["x"]
     leaf = world.starts.get("x", x)
+    for _ in range(world["the next backward"]):
+        attempt(lambda: torch.autograd.grad(y.sum(), leaf, retain_graph=True))
     return {
-        "the result, a second time,": gradients(y, x=leaf),
+        "the result, another time,": gradients(y, x=leaf),
         "10 * x, computed after the call,": gradients(lambda: 10 * x, x=leaf),
     }
 
@@ -453,11 +458,13 @@ grad_reverse = contract(
         ),
         "lam": own(
             one_number_or_two,
-            value=[0.7, 10.0, 0.0, "two"],
+            value=[0.7, 10.0, 0.0, 1e-6, "two"],
             words={"two": "is another number in a later call"},
             says="a float from 0 to 10",
         ),
+        "the next backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
+    given=["x", "lam"],
     call=of_x_and_lam,
     modes=["on"],
     cover=["x.shape", "x.role", "x.waiting", "lam.value"],
@@ -469,7 +476,7 @@ grad_reverse = contract(
         "wrong": "\n\nBy what is the gradient multiplied? What does each of several calls change for others?",
     },
     used={
-        "the result, a second time,": "\n\nBy what is the gradient multiplied the second time?",
+        "the result, another time,": "\n\nBy what is the gradient multiplied in a later backward?",
         "10 * x, computed after the call,": "\n\nWhich ways back to x lead through your reversal?",
     },
     kept="What of x does your function change, or leave behind on it?",
@@ -511,19 +518,38 @@ def values_before(world, kind):
 def of_a_tensor(world, kind):
     """A function that uses another tensor; it raises an error if w or x is written to meanwhile."""
     leaf, other, values = world.get("w", world.get("x")), world["another_tensor"], world["values"]
-    turn = torch.randn(leaf.numel(), leaf.numel(), dtype=leaf.dtype)
+    one, two, *wide = torch.randn(18, leaf.numel(), dtype=leaf.dtype)
     power, across = kind("power"), kind("order") == "across"
+    depth = 16 if leaf.numel() > 1000 else 0  # so that a backward for each row takes too long
 
     def function(v):
         if not torch.allclose(leaf.detach(), values, rtol=1e-3):
             raise RuntimeError("the caller's tensor holds other values during the call")
         flat = (v.t() if across else v).flatten()
-        return ((turn @ flat).sin() * other.flatten()).sum() + (flat**power).mean()
+        for _ in range(depth):
+            flat = flat + 0.1 * flat.sin()
+        mixed = (one * flat + two * flat.roll(1)).sin() * other.flatten()
+        return mixed.sum() + (torch.stack(wide) * flat).pow(power).mean()
 
     return function
 
 
 ORDERS = {"order": ["along", "across"], "words": {"across": "computes with the transpose of its argument"}}
+
+
+@inside
+def gradients_of_first_order(world):
+    """What is left of the gradient where its parts count as constants."""
+    w, task_loss, query_loss, lr = (world[name] for name in ("w", "task_loss", "query_loss", "lr"))
+    (g,) = torch.autograd.grad(task_loss(w), w)
+    first, at_w = (
+        torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w)
+    )
+    return {
+        "the gradient of first order, as if g did not depend on w": first,
+        "the gradient of query_loss(w)": at_w,
+    }
+
 
 maml_grad = contract(
     "maml_grad",
@@ -539,6 +565,7 @@ maml_grad = contract(
     modes=["on"],
     cover=["w.shape", "w.grad", "all.dtype", "lr.value"],
     gradients="none",
+    instead=gradients_of_first_order,
     result="The gradient is not that of query_loss(fast) with respect to w.\n\n"
     "Is fast what the task says? On what does it depend, and which of these ways does autograd know?",
     kept="Which of your lines writes to w or fills a .grad, if only for a moment?",
@@ -649,11 +676,24 @@ def test_model_is_left_alone(per_sample_grads):
 # --- q8: hvp
 
 
+@inside
+def products_of_first_order(world):
+    """What the first gradient alone gives."""
+    (g,) = torch.autograd.grad(world["f"](world["x"]), world["x"])
+    return {
+        "the first gradient times v, with no second derivative in it": g * world["v"],
+        "the first gradient": g,
+    }
+
+
 hvp = contract(
     "hvp",
     {
         "x": tensor(
-            "n m", "n", "k k", "1", roles=["leaf"], grads=["none", "filled", "heavy"], says="of any shape"
+            *("n m", "n", "k k", "1", "4096"),
+            roles=["leaf"],
+            grads=["none", "filled", "heavy"],
+            says="of any shape",
         ),
         "v": data("=x", values=["normal", "zeros"], says="of the shape of x, plain data"),
         "another_tensor": data("=x", layouts=["contiguous"]),
@@ -664,6 +704,7 @@ hvp = contract(
     modes=["on"],
     cover=["x.shape", "x.grad", "v.values", "all.dtype"],
     gradients="none",
+    instead=products_of_first_order,
     result="The result is not the Hessian times v.\n\n"
     "What is differentiated the second time, and what goes back from it?",
     kept="Which of your calls fills .grad?",

@@ -94,17 +94,18 @@ def test_grad_is_filled_where_it_is_said(zygote):
 
 
 def test_dtype_and_sizes_are_those_of_the_case(zygote):
-    """All sizes may be equal, and all tensors float64."""
+    """All sizes may be equal, two of them large, and all tensors float64."""
     made = declared(
         "f",
         {"x": tensor("n k")},
         use=about_x,
         **{**ONCE, "dtypes": ["float32", "float64"]},
-        sizes=["differ", "equal"],
+        sizes=["differ", "equal", "large"],
     )
     alone = by_kind(found(zygote, made))
     assert alone["all.dtype", "float64"]["dtype"] == "torch.float64"
     assert len({*alone["all.sizes", "equal"]["shape"]}) == 1
+    assert alone["all.sizes", "large"]["shape"] == (62, 65)
 
 
 def test_cases_are_the_same_with_every_seed(zygote):

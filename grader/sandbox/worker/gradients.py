@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from . import torch_objects
+from . import errors, torch_objects
 from .facts import Raised, snap
-from .graph import behind, leaf_of
+from .graph import behind, explains, leaf_of
 from .named_tensors import Given
 from .spy import opaque
 
@@ -26,17 +26,29 @@ _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
+#: By what cotangents are multiplied: a gradient that is clipped on its way shows.
+_SCALES = {"ordinary": 1e3, "huge": 1e30}
+_scale = [_SCALES["ordinary"]]
+
+
+class UnexplainedError(Exception):
+    """Somebody raised an error in torch's words: no saved tensor was freed or overwritten, as it says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"not torch, but a hook says: {text}")
 
 
 def begin_probe(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
-    _overwritten[:] = [False]
+    _overwritten[:], _scale[:] = [False], [_SCALES["ordinary"]]
 
 
-def begin_case(number: int) -> None:
+def begin_case(number: int, size: str) -> None:
     """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
+    _scale[:] = [_SCALES[size]]
     _drawn[1] = 1000 * number
+    _overwritten[:] = [False]
 
 
 def derived(seed: int, use: bytes) -> int:
@@ -80,13 +92,14 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
-    cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
+    cotangent = _mul(_cotangent(output), _scale[0])
     handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
         arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
-        return Raised(error)
+        text = errors.error_text(error)
+        return Raised(error if explains(output, text) else UnexplainedError(text))
     _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
 

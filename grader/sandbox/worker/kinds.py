@@ -8,8 +8,11 @@ question it is asked, and what a network has noticed lies behind a callable of C
 from __future__ import annotations
 
 import builtins
+import gc
 import math
 import re
+import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -20,15 +23,17 @@ from torch.nn import functional as F
 from . import memory
 from .facts import snap
 from .spy import opaque
+from .torch_objects import read_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
-_id, _held = id, memory.held
+_id, _ref, _held, _collect = id, weakref.ref, memory.held, gc.collect
+_nbytes = torch.UntypedStorage.nbytes
 _double = torch.float64
 _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is weighed
-memory.warm_up(6 * _MANY, _WIDE)
+memory.warm_up(6 * _MANY, 4 * _WIDE)
 
 
 class World(dict[str, Any]):
@@ -40,6 +45,7 @@ class World(dict[str, Any]):
         is_weighed: whether only memory is looked at, and some sizes are large.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
+        around: the caller's memory between and before the entries of what came in, by a name of it.
     """
 
     def __init__(
@@ -54,10 +60,12 @@ class World(dict[str, Any]):
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
+        self.around: dict[str, Any] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
-        self._free = order[:1] * 20 if case.get("all.sizes") == "equal" else [*order, 8, 9, 10, 11, 12]
+        others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
+        self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
         self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
-        self.is_weighed = "weighed" in case.values()
+        self.is_weighed = any(str(kind).startswith("weighed") for kind in case.values())
         self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.is_weighed else {}
 
     def size(self, name: str) -> int:
@@ -107,6 +115,7 @@ VALUES: dict[str, Callable[..., Any]] = {
     "positive": lambda *shape: _normal(*shape).abs() + 0.3,
     "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
     "far": lambda *shape: 50 * _normal(*shape),
+    "vast": lambda *shape: 1e12 * _normal(*shape),
     "tiny": lambda *shape: 1e-40 * _normal(*shape),
     "small": lambda *shape: 1e-3 * _normal(*shape),
     "huge": _huge,
@@ -139,7 +148,8 @@ def laid_out(tensor: Any, how: str) -> Any:
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
-        return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+        room, apart = _zeros(2 * tensor.numel(), dtype=tensor.dtype), torch.empty(0, dtype=tensor.dtype)
+        return apart.set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
@@ -150,6 +160,14 @@ def laid_out(tensor: Any, how: str) -> Any:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+def _around(tensor: Any, how: str) -> Any:
+    """The memory that `laid_out` leaves before a part, or in the gaps."""
+    storage = tensor.untyped_storage()
+    start, every = (0, 1) if how == "part" else (1, 2)
+    room = 3 if how == "part" else storage.nbytes() // tensor.element_size() // 2
+    return torch.empty(0, dtype=tensor.dtype).set_(storage, start, (room,), (every,))
+
+
 def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = world.numbers(kind("values"), world.shape(kind("shape")))
@@ -157,12 +175,15 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     if plain.dtype is _double:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
-    if role == "plain":
-        return laid_out(plain, how)
-    if role != "leaf":
+    if role not in {"plain", "leaf"}:
         start = world.starts[name] = plain.clone(memory_format=torch.contiguous_format).requires_grad_()
         return _computed(start, how, role)
-    leaf = laid_out(plain, how).requires_grad_()
+    plain = laid_out(plain, how)
+    if how == "part" or (how == "gaps" and plain.dim()):
+        world.around[f"memory around {name}"] = _around(plain, how)
+    if role == "plain":
+        return plain
+    leaf = plain.requires_grad_()
     if kind("grad") != "none":
         leaf.grad = torch.randn_like(leaf) * {"filled": 1.0, "zeros": 0.0, "heavy": 1e8}[kind("grad")]
     return leaf
@@ -192,12 +213,16 @@ _noticed: list[Any] = []  # what networks do during the call: a list of notes, o
 class Notes:
     """What networks have done during a call, by how often and with what."""
 
-    def __init__(self, networks: dict[int, str]) -> None:
-        self._names = networks
+    def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
+        self._names, self._wanted = networks, {note.rpartition(".")[2] for note in wanted}
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
         self.given: list[Any] = []
+        self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
+        self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
+        self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
+        self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
     def of_call(self, network: Any, out: Any) -> None:
         name = self._names.get(_id(network))
@@ -205,7 +230,35 @@ class Notes:
             self.copies += 1
         else:
             self.calls[name] += 1
+            self._of_rows(name, out)
         self.recorded = self.recorded or out.requires_grad
+
+    def _of_rows(self, name: str, out: Any) -> None:
+        """Note how many rows come out, and how many earlier graphs of the network are alive."""
+        storage = storage_of(out)
+        if "entered" in self._wanted and storage is not None:  # under vmap, too
+            rows = _nbytes(storage) // (out.element_size() * out.shape[-1])
+            self.entered[name] = max(self.entered[name], rows)
+        if "graphs" in self._wanted:
+            self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
+            if out.grad_fn is not None:
+                life = opaque(_let_through)
+                out.grad_fn.register_prehook(life)  # which torch holds as long as the node, out of sight
+                self._lives.append((name, _ref(life)))
+
+    def _alive(self, collect_from: int = 1) -> dict[str, int]:
+        """How many graphs of each network are alive; from so many on, what is garbage does not count."""
+        alive = Counter(name for name, life in self._lives if life() is not None)
+        if max(alive.values(), default=0) >= collect_from:
+            _collect()
+            alive = Counter(name for name, life in self._lives if life() is not None)
+        return {name: alive[name] for name in self.calls}
+
+    def of_step(self, optimizer: Any, names: dict[int, str]) -> None:
+        """Note the ``.grad`` of all that is held, behind the step, for a closure computes it within."""
+        if "steps" in self._wanted and len(self.steps) < _MOST_NOTED:
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
     def told(self) -> dict[str, Any]:
         """What is compared with the reference, once the call is over."""
@@ -214,6 +267,10 @@ class Notes:
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
+            "steps": self.steps,
+            "entered": self.entered,
+            "graphs": self.graphs,
+            "graphs left": self._alive(),
         }
 
 
@@ -243,6 +300,15 @@ def listen(notes: Notes | Scale | None) -> None:
 def _note_call(network: Any, out: Any) -> None:
     if _noticed:
         _noticed[0].of_call(network, out)
+
+
+def _let_through(gradients: Any) -> None:
+    """A hook of a node that changes nothing."""
+
+
+def _note_step(optimizer: Any, names: dict[int, str]) -> None:
+    if _noticed and isinstance(_noticed[0], Notes):
+        _noticed[0].of_step(optimizer, names)
 
 
 def _note(value: Any) -> None:
@@ -296,7 +362,12 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = Norm(hidden) if inside == "norm" else Dropout() if inside == "dropout" else Louder()
+        parts: dict[str, Callable[[], Any]] = {
+            "norm": lambda: Norm(hidden),
+            "dropout": Dropout,
+            "plain": nn.Identity,
+        }
+        part = parts.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
@@ -432,6 +503,8 @@ def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any])
     if kind("groups") in rates and len(held) > 1:
         groups = [{"params": held[:cut]}, {"params": held[cut:], "lr": rates[kind("groups")]}]
     optimizer = _RULES[kind("rule")](groups)
+    names = {_id(p): name for of in options["of"] for name, p in _named(of, world[of])}
+    optimizer.register_step_post_hook(opaque(lambda its, *_: _note_step(its, names)))
     if kind("state") == "stepped":
         kept = [p.grad for p in held]
         for _ in range(2):
@@ -443,10 +516,17 @@ def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any])
     return optimizer
 
 
+def _named(name: str, thing: Any) -> list[tuple[str, Any]]:
+    """The parameters of an argument, or that itself, and what they are called."""
+    if not isinstance(thing, nn.Module):
+        return [(name, thing)]
+    return [(f"{name}.{part}", p) for part, p in thing.named_parameters()]
+
+
 def _learners(world: World, names: list[str]) -> list[Any]:
     """The parameters of some arguments, or these tensors themselves, each once."""
     things = [world[name] for name in names]
-    found = [p for thing in things for p in (thing.parameters() if isinstance(thing, nn.Module) else [thing])]
+    found = [p for name, thing in zip(names, things, strict=True) for _, p in _named(name, thing)]
     return list({_id(p): p for p in found}.values())
 
 
@@ -493,6 +573,7 @@ def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> 
         pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
     elif kind("fault") != "none":
         pairs[-1][0][0, 0] = math.inf if kind("fault") == "own" else -math.inf
+    pairs[0][0].requires_grad_(kind("xs") == "requires grad")
     return pairs
 
 
