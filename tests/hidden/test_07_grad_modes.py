@@ -444,15 +444,13 @@ class Block(nn.Module):
 
 @inside
 def column_of_blocks(world, kind):
-    """Four or more blocks, each of which takes what the one before gives."""
-    number = 4 + world.size("number") % 2
+    """Four blocks, each of which takes what the one before gives."""
     widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
-    blocks = nn.ModuleList(
-        Block(*widths[place : place + 2], world.size("hidden"), rate) for place in range(number)
-    )
+    hidden = world.size("hidden")
+    blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(4))
     if kind("inside") == "weighed, last wider":
-        blocks[-1] = Block(*widths[number - 1 : number + 1], 3 * world.size("hidden"), rate)
+        blocks[-1] = Block(*widths[3:5], 3 * hidden, rate)
     modes = {"train": [], "some eval": blocks[1:2]}
     for block in modes.get(kind("train"), blocks):
         block.eval()
