@@ -239,7 +239,13 @@ def of_vectors_or_images(function, world):
 penalty = contract(
     "penalty",
     {
-        "x": data("n features", "1 features", "n 1", "n 2 3 features", says="(n, features) or (n, channels, height, width)"),
+        "x": data(
+            "n features",
+            "1 features",
+            "n 1",
+            "n 2 3 features",
+            says="(n, features) or (n, channels, height, width)",
+        ),
         "D": network(
             "*x",
             width=["one column"],
