@@ -9,6 +9,7 @@ from grader import (
     assert_kept,
     assert_ordinary,
     assert_values,
+    data,
     network,
     number,
     optimizer,
@@ -81,6 +82,46 @@ def raised(*_):
 ALL_OF_ITS_MEMORY = """
 def f(x):
     x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).fill_(2)
+"""
+
+IN_TURN = """
+kept = {}
+
+def f(x):
+    of_one_shape = kept.setdefault((tuple(x.shape), x.dtype), [])
+    of_one_shape.append(2 * x if len(of_one_shape) < 2 else of_one_shape.pop(0).copy_(x).mul_(2))
+    return of_one_shape[-1]
+"""
+WHEN_IT_DIES = """
+import weakref
+
+waiting = []
+
+def f(x):
+    y, data = 2 * x, x.data
+    waiting.append(weakref.ref(y, lambda _: data.zero_()))
+    return y
+"""
+AT_THE_NODE = """
+nodes = []
+
+def f(model, x):
+    for p in model.parameters():
+        if p.requires_grad:
+            nodes.append(torch.autograd.graph.get_gradient_edge(p).node)
+            nodes[-1].register_hook(lambda *_, p=p: p.grad.zero_())
+    return model(x)
+"""
+HELD_IN_ANOTHER_FORM = """
+held = []
+
+def f(model, x):
+    def pack(t):
+        held.append(t.detach().numpy().copy())
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        return model(x)
 """
 
 LIMITED_IN_BACKWARD = DOUBLED_IN_BACKWARD.replace("g.mul_(2)", "2 * g.clamp(-1e9, 1e9)")
@@ -193,9 +234,9 @@ BROKEN = {
     ),
     "a copy computes": (
         NET,
-        {"notes": ["copies"], "gradients": "none"},
+        {"notes": ["calls"], "gradients": "none"},
         APPLIED,
-        "def f(model, x):\n    return copy.deepcopy(model)(x)",
+        "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
         assert_values,
         "A copy of the network computes in its place",
     ),
@@ -342,6 +383,62 @@ BROKEN = {
         ALL_OF_ITS_MEMORY,
         assert_kept,
         "The values of the caller's memory around x were changed",
+    ),
+    "memory handed out in turn": (
+        {"x": tensor("n k")},
+        {"turns": ["first"]},
+        TWICE,
+        IN_TURN,
+        assert_kept,
+        "What was given or returned is something else later",
+    ),
+    "a write when the result dies": (
+        PLAIN,
+        {"turns": ["first"]},
+        TWICE,
+        WHEN_IT_DIES,
+        assert_kept,
+        "What was given or returned is something else later",
+    ),
+    "a hook at the node of a leaf": (
+        NET,
+        {"gradients": "none"},
+        APPLIED,
+        AT_THE_NODE,
+        assert_kept,
+        "does not arrive as it is",
+    ),
+    "a step that is replaced": (
+        STEPS,
+        OF_STEPS,
+        STEPPED,
+        f"{STEPPED}    opt.step = lambda: None\n",
+        assert_kept,
+        "The caller's opt has an attribute step now",
+    ),
+    "a forward that is replaced": (
+        NET,
+        {"gradients": "none"},
+        APPLIED,
+        "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
+        assert_kept,
+        "has an attribute _compiled_call_impl now",
+    ),
+    "copies of activations are held": (
+        {"model": network(**FEW), "x": data("n in")},
+        {"gradients": "none", "notes": ["left"], "large": ["n"]},
+        APPLIED,
+        HELD_IN_ANOTHER_FORM,
+        assert_values,
+        "in memory",
+    ),
+    "all graphs at once": (
+        BATCHES,
+        {"gradients": "none", "gives": "nothing", "modes": ["on"], "notes": ["peak"], "large": ["batch"]},
+        "def f(model, batches):\n    for x, _ in batches:\n        model(x)",
+        "def f(model, batches):\n    kept = [model(x) for x, _ in batches]",
+        assert_values,
+        "While the network computes",
     ),
     "a mode is left": (
         X,

@@ -36,8 +36,8 @@ from typing import Any
 import torch
 
 from . import gradients, memory, moved, probe_api, torch_objects, torch_state
-from .facts import Raised
-from .kinds import MAKERS, Notes, Scale, World, listen, snapped, tensors_in
+from .facts import Raised, Snap
+from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -66,9 +66,11 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     """
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
+    sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
-        case = _Case(student, plan, functions, kinds)
+        is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
+        case = _Case(student, plan, functions, kinds, sizes if is_usual else {})
         gradients.begin_case(number, kinds["call.arriving"])
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
@@ -112,9 +114,15 @@ class _Case:
     """One case: a world, a call, and what can be said of both afterwards."""
 
     def __init__(
-        self, student: Any, plan: dict[str, Any], functions: dict[str, Any], case: dict[str, Any]
+        self,
+        student: Any,
+        plan: dict[str, Any],
+        functions: dict[str, Any],
+        case: dict[str, Any],
+        sizes: dict[str, int],
     ) -> None:
         self._student, self._plan, self._functions, self._case = student, plan, functions, case
+        self._sizes = sizes
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
@@ -122,11 +130,11 @@ class _Case:
 
     def observed(self, seed: int) -> dict[str, Any]:
         probe_api.reseed(seed)
-        world = self._world(None)
+        world = self._world()
         if world.is_weighed:
             return {"weighed": self._weighed(world)}
         turn = self._case["call.turn"]
-        other = self._world(world) if turn == "other" else world
+        other = self._world() if turn == "other" else world
         waiting = self._losses(world)
         storages = {
             torch_objects.memory_key(t, torch_objects.storage_of(t)): name
@@ -182,6 +190,7 @@ class _Case:
         moved.pause()
         left = [*_tensors(result), *(t for thing in world.values() for t in tensors_in(thing))]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
+        _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
     def _weighed(self, world: World) -> dict[str, int]:
@@ -209,9 +218,9 @@ class _Case:
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
 
-    def _world(self, earlier: World | None) -> World:
-        """The things of the case; of the same sizes as those of an earlier world."""
-        world = World(self._case, self._functions, earlier, self._plan["large"])
+    def _world(self) -> World:
+        """The things of the case; another time others of the same sizes."""
+        world = World(self._case, self._functions, self._sizes, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
             world[name] = MAKERS[maker](world, name, world.kind(name), options)
         return world
@@ -270,6 +279,15 @@ class _Case:
                     facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
+
+
+def _let_go(fact: Any) -> None:
+    """Let what came back die with the call that used it: snaps hold another tensor on its memory."""
+    if _type(fact) is Snap:
+        fact.tensor = _detach(fact.tensor)
+    elif _type(fact) in {list, tuple, dict}:
+        for part in fact.values() if _type(fact) is dict else fact:
+            _let_go(part)
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:

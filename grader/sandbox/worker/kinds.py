@@ -52,7 +52,7 @@ class World(dict[str, Any]):
         self,
         case: dict[str, Any],
         functions: dict[str, Any],
-        earlier: World | None = None,
+        sizes: dict[str, int] | None = None,
         large: Collection[str] = (),
     ) -> None:
         super().__init__()
@@ -61,11 +61,12 @@ class World(dict[str, Any]):
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
         self.around: dict[str, Any] = {}
-        order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
+        self._sizes: dict[str, int] = {} if sizes is None else sizes
+        order = [*(2 + torch.randperm(6)).tolist(), 8, 9, 10, 11, 12]
         others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
-        self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
-        self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
-        self.is_weighed = any(str(kind).startswith("weighed") for kind in case.values())
+        taken = set(self._sizes.values())
+        self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
+        self.is_weighed = is_weighed(case)
         self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.is_weighed else {}
 
     def size(self, name: str) -> int:
@@ -94,6 +95,11 @@ class World(dict[str, Any]):
         """Numbers of a kind."""
         make = VALUES.get(name) or self.functions[name]
         return make(*shape)
+
+
+def is_weighed(case: dict[str, Any]) -> bool:
+    """Whether a case has a kind that says so."""
+    return any(str(kind).startswith("weighed") for kind in case.values())
 
 
 # Values: functions of a shape.
