@@ -111,7 +111,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "grad": (
         (frozenset({"none"}), ""),
-        (frozenset({"none", "filled", "zeros"}), "Its `.grad` may hold something."),
+        (frozenset({"none", "filled", "zeros", "heavy"}), "Its `.grad` may hold something."),
     ),
     "grads": (
         (frozenset({"none"}), ""),
