@@ -236,7 +236,7 @@ evaluate = contract(
         "batches": pairs(
             of="model",
             lists=["differ", "single", "alike", "one row"],
-            faults=["none", "shape", "own"],
+            faults=["none", "shape", "own", "interrupt"],
             xs=["plain", "requires grad"],
             says="a list of pairs (x, y), at least one",
         ),
