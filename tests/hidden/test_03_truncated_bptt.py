@@ -701,7 +701,7 @@ def outlive_batches(Center, world):
     center = world.remembered["center"] = Center(world.size("n"))
     for mode in (False, True):
         center.train(mode)
-        for times in (1, 4):
+        for times in (1, 16):
             center(world["network"](torch.randn(times * world.size("B"), world.size("n"))))
 
 
