@@ -156,8 +156,15 @@ class _Recorder:
 
 
 def _attributes(held: dict[str, Any]) -> list[str]:
-    """The attributes that are something: torch keeps a place for some that code can put there later."""
-    return [name for name, value in held.items() if _type(name) is str and value is not None]
+    """The names of a class's own attributes, and of those of torch's that hold an object.
+
+    torch keeps a place for what code can put there later, and its flags are for itself.
+    """
+    return [
+        name
+        for name, value in held.items()
+        if _type(name) is str and (name[:1] != "_" or _id(_type(value)) not in _PLAIN)
+    ]
 
 
 def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:
