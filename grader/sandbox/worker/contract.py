@@ -150,7 +150,7 @@ class _Case:
                 facts["notes"]["again"] = len(behind.watched)
         if waiting:
             facts["waiting"] = {
-                name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
+                name: gradients.gradients(loss, where, own=True) for name, (loss, where) in waiting.items()
             }
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)

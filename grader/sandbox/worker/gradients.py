@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from . import torch_objects
+from .errors import is_of_torch
 from .facts import Raised, snap
 from .graph import behind, leaf_of
 from .named_tensors import Given
@@ -22,8 +23,9 @@ _set_grad = torch._C.TensorBase.__dict__["grad"].__set__
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
 _sha256 = hashlib.sha256
-_callable = callable
+_callable, _type = callable, type
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
+_RAISED_BY_HAND = "code on the way back, as that of a hook, raised an error of its own"
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal = torch.equal
 
@@ -55,12 +57,13 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
 
 
 def gradients(
-    output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", **named: Any
+    output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", own: bool = False, **named: Any
 ) -> dict[str, Any]:
     """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
 
     It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses
-    torch.autograd.grad, and then all leaves have again what they held.
+    torch.autograd.grad, and then all leaves have again what they held. With `own` only an error of the
+    engine's own stands as it is: what Python's code raised on the way, as a hook does, is another error.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -71,6 +74,8 @@ def gradients(
     leaves = dict(Given({**(others or {}), **named}).tensors)
     frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
     arrived = _back(output, leaves, set(frozen), by)
+    if own and _type(arrived) is Raised and not is_of_torch(arrived.error):
+        arrived = Raised(RuntimeError(_RAISED_BY_HAND))
     return {"output": snap(output), "gradients": arrived, "frozen": frozen}
 
 
