@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         assert_kept,
         assert_ordinary,
         assert_values,
+        part_of,
     )
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
@@ -69,6 +70,7 @@ __all__ = [
     "optimizer",
     "own",
     "pairs",
+    "part_of",
     "picture",
     "points",
     "probe",
@@ -82,7 +84,14 @@ __all__ = [
 #: The module of each name above.
 _HOMES = {
     **dict.fromkeys(
-        ("assert_backward", "assert_every_case", "assert_kept", "assert_ordinary", "assert_values"),
+        (
+            "assert_backward",
+            "assert_every_case",
+            "assert_kept",
+            "assert_ordinary",
+            "assert_values",
+            "part_of",
+        ),
         "grader.checks.contract",
     ),
     "contract": "grader.course.contract",

@@ -82,7 +82,7 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """`warned(f, *args)`: `(what f returns, texts of the warnings it caused)`
+    """`warned(f, *args)`: `(what f returns, texts of the warnings it caused)`, and of a filter it leaves
 
     Returns:
         The value, and at most 20 texts of at most 300 characters.

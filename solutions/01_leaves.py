@@ -15,9 +15,10 @@
 # run on torch 2.13. Where you may have read something else, the text says so.
 #
 # Three things hold for all questions. What belongs to the caller stays as it is, where the task says nothing else:
-# tensors, lists and models, with their values, their `.grad`, their flags, their modes and their hooks. Your
-# function leaves nothing switched on or off. And it may be called several times: every call counts with what it is
-# given, and what an earlier call returned stays right.
+# tensors, lists and models, with their values, their `.grad`, their flags, their modes and their hooks. (A model runs
+# in the modes in which you find it; what its forward itself changes may stay changed.) Your function leaves nothing
+# switched on or off. And it may be called several times: every call counts with what it is given, and what an earlier
+# call returned stays right.
 
 # %%
 import torch
@@ -92,9 +93,8 @@ print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the h
 # %% [markdown]
 # ## q1 · A weight the optimizer will take
 #
-# Most layers begin with small random numbers. `make_weight(n, m, scale)` returns a new trainable weight of shape
-# `(n, m)`: the float32 numbers that `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive
-# float `scale`.
+# `make_weight(n, m, scale)` returns a new trainable weight of shape `(n, m)`: the float32 numbers that
+# `torch.randn(n, m, generator=generator)` draws with seed 0, times the positive float `scale`.
 #
 # Every call returns a weight of its own with these numbers, whatever became of earlier weights, and under
 # `no_grad()`, too. The weight can be trained, for any number of steps.
@@ -220,8 +220,7 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # derivative of `model(x).sum()` with respect to `x`: a float32 tensor of shape `(1, N)`.
 #
 # The code below returns `None`. Repair it, and leave no traces. The `.grad` of each parameter stays what it was:
-# perhaps the caller collects gradients there. `img` and all else about the model stay, too, but for what its forward
-# itself changes, such as running statistics. The model runs in the modes in which you find it. In the next call it
+# perhaps the caller collects gradients there. `img` and all else about the model stay, too. In the next call the model
 # may have other values.
 #
 # <details><summary>Hint 1</summary>
@@ -347,8 +346,8 @@ xray(loss=loss, c=c, a=a)
 # %% [markdown] tags=["claim S3.18"]
 # ## q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 #
-# To find out where a gradient gets lost, you look at all of them. `all_grads(a, b, d)` gets three leaves without a
-# `.grad`, made for this call: what becomes of their `.grad` and their hooks does not matter.
+# Where does a gradient get lost? Look at all of them. `all_grads(a, b, d)` gets three leaves without a `.grad`, made
+# for this call: what becomes of their `.grad` and their hooks does not matter.
 #
 # The function computes `c = a + b`, `e = c * d` and `o = e.sum()`. It returns a dictionary with the gradient of `o`
 # with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`. Each gradient
@@ -457,17 +456,16 @@ xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
 # %% [markdown]
 # ## q4 · Which layer gets which gradient? (hooks that clean up)
 #
-# Does a gradient vanish on its way through a model? `activation_grads(model, x, names)` runs `model(x)`, and goes
-# back from the sum of its output. For every name in `names` it returns the gradient with respect to the *output* of
-# that submodule, as `{name: gradient}`.
+# Does a gradient vanish on its way? `activation_grads(model, x, names)` runs `model(x)`, goes back from the sum of its
+# output, and returns `{name: gradient}`, for every name in `names` with respect to the *output* of that submodule.
 #
-# - The names are some of `model.named_modules()`; `""` is the model itself. Each of these modules runs once and returns
-#   a tensor that requires grad. No module works in place.
-# - The model runs in the modes in which you find it. Afterwards none of your hooks is left, even where the model raises
-#   an error or is interrupted, and the hooks of others are where their handles find them.
-# - What your backward adds to the `.grad` of parameters may stay, and what the forward itself changes.
+# - Each of these modules runs once and returns a tensor that requires grad; `""` is the model itself. No module works
+#   in place.
+# - Afterwards none of your hooks is left, even where the model raises an error or is interrupted, and the hooks of
+#   others are where their handles find them.
+# - What your backward adds to the `.grad` of parameters may stay.
 #
-# The code below returns `None` for every layer, and its hooks stay behind. Repair both.
+# The code below returns `None` for every layer, and its hooks stay. Repair both.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -809,9 +807,8 @@ def test_weighted_gradient(weighted_backward):
 # the loss of this step before the update, as a float, and `"pull"` is the gradient of this loss with respect to
 # `logits`, a tensor of the same shape.
 #
-# - `x` and `y` are plain data. The model and `x` are float32, or both are float64. Some parameters may be frozen, but
-#   not all. The model draws no random numbers and has no running statistics that change, so you may call it as often
-#   as you like.
+# - The model has the dtype of `x`, and a parameter that is not frozen. It draws no random numbers and has no running
+#   statistics that change, so you may call it as often as you like.
 # - The parameters that are trained change, and `.grad` of all parameters may. Nothing else changes: `x`, `y`, modes,
 #   hooks, and which parameters require grad stay as they are.
 #
@@ -824,8 +821,6 @@ def test_weighted_gradient(weighted_backward):
 def train_with_temperature(model, x, y, steps, lr):
     """Train a classifier, and the temperature that divides its logits.
 
-    model: a module that maps (n, features) to (n, classes); x: (n, features), float32 or float64 as the model.
-    y: (n,), int64, the classes; steps: an int, 1 or more; lr: a float.
     Returns (temperature, log): a leaf of shape (1,), and for each step {"loss": float, "pull": (n, classes)}.
     """
     # BEGIN SOLUTION

@@ -406,7 +406,7 @@ except RuntimeError:
 #   `.grad` beforehand enters no step.
 # - `opt` holds all parameters of `net`, and all take part. What you leave in `.grad` is up to you.
 #
-# The code below stops with an error. For a `net` of one layer it does *not* stop, and is wrong all the same.
+# The code below stops with an error, but not for a `net` of one layer. There it is wrong all the same.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -550,11 +550,11 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 #
 # `ContentLoss(target, weight)` is such a module. Its `forward(input)` stores
 # `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input`, or a copy that passes gradients
-# on. Make it work today:
+# on. Make it work:
 #
 # - For the loss, `target` is a *constant*, as it is when the module is made. No gradient goes from `loss` into the
 #   network behind it. Later the caller overwrites it. The module has nothing to train.
-# - Every `forward` makes a new loss. The caller calls `backward()` once for each.
+# - Every `forward` makes a new loss, from which the caller goes back once.
 # - A layer behind the module may overwrite what `forward` returned. `loss.backward()` still works then.
 #
 # <details><summary>Hint 1</summary>
@@ -838,11 +838,11 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 # `train_task(model, opt, task, x, y)` trains the trunk and the head of this task by one `opt.step()`. The loss is
 # `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
 #
-# - The step is that of the gradient of this loss alone, whatever stands in `.grad` beforehand. All parameters of
-#   both take part, though the gradient of some may be 0.
-# - The other heads do not move in this step: not their values, and not what `opt` remembers of them.
-# - Any task may come next: everything stays trainable. What you leave in `.grad` is up to you, if it enters no
-#   later step.
+# - The step is given the gradient of this loss alone, whatever stands in `.grad` beforehand: the other heads have
+#   none. All parameters of trunk and head take part, though the gradient of some may be 0.
+# - The other heads do not move, and what `opt` remembers of them stays.
+# - Any task may come next: everything stays trainable. What stays in `.grad` is up to you, if it enters no later
+#   step.
 #
 # With the code below, each task slowly ruins the heads of the others.
 #
@@ -1079,9 +1079,6 @@ def test_the_mean_is_a_number(validation_loss):
 def distil(model, teacher, opt, inputs, micro, epochs):
     """Train model to predict what teacher predicts.
 
-    model, teacher: modules; opt: an optimizer of the model's parameters.
-    inputs: a list of batches, each of shape (samples, features).
-    micro: how many samples may enter the model at a time; epochs: how often to go through inputs.
     Returns for each epoch the mean loss of its batches, a list of Python floats.
     """
     # BEGIN SOLUTION

@@ -191,14 +191,14 @@ xray(state=state, carried=carried, cell=cell)
 # ## q1 · Carry the state, not the graph
 #
 # `train_stateful` trains a recurrent cell on consecutive minibatches of a long sequence: the last state of
-# one minibatch is the first state of the next. The code below stops in the second. Repair it.
+# one is the first state of the next. The code below stops in the second. Repair it.
 #
 # - The **value** of the last state enters the next minibatch, its history does not: no gradient flows from a
 #   minibatch into the one before.
 # - **Within** a minibatch the gradient flows through all `T` steps.
 # - Every minibatch makes one step of `opt`, with the gradient of its own loss only: what stands in `.grad`
-#   before the call enters no step. What stands there after the call is up to you.
-# - Return `(losses, h)`: a list of Python floats, and the last state, with a history or without.
+#   before the call enters no step. What stands there afterwards is up to you.
+# - Return `(losses, h)`: a list of Python floats, and the last state, with or without history.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -382,8 +382,8 @@ print(w.grad)
 # %% [markdown]
 # ## q2 · repackage_hidden
 #
-# Write the function that cuts a state from its history. A *state* is `None`, a tensor of any shape, `float32`
-# or `float64`, or a plain tuple or list of states. The code below can do tensors only.
+# Cut a state from its history. A *state* is `None`, a tensor of any shape, `float32` or `float64`, or a plain
+# tuple or list of states. The code below can do tensors only.
 #
 # - Return the same values in the same structure: tuples stay tuples, lists stay lists.
 # - Every tensor of the result is a leaf that requires no grad.
@@ -509,7 +509,7 @@ xray(after=after, cut=cut, before=before, xs=xs)
 # %% [markdown]
 # ## q3 · Truncated BPTT, every k steps
 #
-# `tbptt` back-propagates a long sequence in chunks of `k` steps. The code below cuts before *every* step. Repair it.
+# `tbptt` back-propagates a long sequence in chunks of `k` steps. The code below cuts before *every* step.
 #
 # - The state starts as zeros of shape `(B, cell.hidden_size)`, and its values flow through the whole sequence.
 # - Step `t` has the loss `F.mse_loss(readout(h), ys[t])`, where `h` is the state after it. `readout` treats
@@ -676,8 +676,8 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 # - Every later minibatch starts from the value of the last state before it, without its history. So `h0` learns
 #   from the first minibatch only; `opt` has no momentum and no weight decay for it.
 # - As in question 1, every minibatch makes one step of `opt`, with the gradient of its own loss only. `h0`
-#   remains the same `nn.Parameter`; only `opt` changes its values.
-# - Return the last state, with a history or without.
+#   remains the same `nn.Parameter`; only `opt` changes it.
+# - Return the last state, with or without history.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -832,14 +832,14 @@ print(norm.running_mean.grad_fn)  # None, because what is stored is only a numbe
 # ## q5 · The statistic that remembers too much
 #
 # `Center` subtracts a running mean. In training its forward computes `new = 0.9 * running + 0.1 * x.mean(0)`,
-# stores `new` as `running`, and returns `x - new`. The code below fails in the second training step. Repair it.
+# stores `new` as `running`, and returns `x - new`. The code below fails in step 2.
 #
 # - In the output the mean of the batch is differentiable, and the old statistic is a constant.
 # - The stored `running` never has a history, and the module keeps no batch and no graph.
-# - `running` is a buffer of shape `(n,)` in the `state_dict`, which begins with zeros. One that was loaded counts
-#   in later forwards. After `center.double()` statistic and output are `float64`.
-# - After `eval()` the module returns `x - running`, through which a gradient reaches `x`, and changes nothing.
-#   Only the mode decides, also under `no_grad()`.
+# - `running` is a buffer of shape `(n,)` in the `state_dict`, zeros at first. One that was loaded counts in
+#   later forwards. After `center.double()` statistic and output are `float64`.
+# - After `eval()` it returns `x - running`, differentiable in `x`, and changes nothing. Only the mode decides,
+#   also under `no_grad()`.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -395,15 +395,14 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # `G(z)` makes fakes, and `D` gives each sample a logit, high for "real".
 # `gan_step(G, D, oG, oD, z, real)` makes one step of each:
 #
-# 1. The loss of `D`: that of `real` with the label 1, plus that of the fakes with the label 0. `oD` steps with its
+# 1. The loss of `D` is that of `real` with the label 1, plus that of the fakes with the label 0. `oD` steps with its
 #    gradient alone.
-# 2. The loss of `G`: that of the fakes with the label 1, by `D` **after** its step. `oG` steps with its gradient
-#    alone.
+# 2. The loss of `G` is that of the fakes with the label 1, by `D` **after** its step. `oG` steps likewise.
 #
-# Each is a mean, `F.binary_cross_entropy_with_logits`, right for logits from -100 to 100.
+# Each is a mean, `F.binary_cross_entropy_with_logits`, for logits from -100 to 100.
 #
 # - The loss of `D` sends no gradient into `G`, not even one that you clear later.
-# - What `.grad` holds afterwards, and what you return, is up to you.
+# - What `.grad` holds afterwards is up to you.
 #
 # The function below silences an error with `retain_graph=True`.
 #
@@ -654,7 +653,7 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 # The target is data: gradients go through the prediction only. If `q_target` is `q` itself, or shares layers with
 # it, the shared parameters get the gradient of the prediction alone.
 #
-# The networks, `s`, `a`, `r` and `s2` stay as they are. A network may mix the samples of its batch.
+# The networks, `s`, `a`, `r` and `s2` stay as they are.
 #
 # The function below returns the right value, and moves the target, too.
 #
@@ -783,10 +782,10 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # ## q6 · No error, wrong gradient
 #
 # `clipped_energy(x, w)` computes `h = x @ w`, replaces every entry of `h` above 1 by 1, and returns the sum of
-# the squares. Entries below 1 stay as they are, however negative they are.
+# the squares. Entries below 1 stay, however negative they are.
 #
-# - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w` any more. If
-#   all entries are replaced, `backward()` still works, with gradients of zeros or without any (`None`).
+# - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w`. If all entries
+#   are replaced, `backward()` still works, with gradients of zeros or `None`.
 # - `w` gets its gradient, and so does `x` if it requires grad.
 #
 # Entries of `x @ w` are not 1, but may be as close as 0.9995 or 1.0005. `1 - (1 - h)` is exact enough for `h`.
@@ -857,38 +856,30 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # %% [markdown]
 # ## End task · The value of a state
 #
-# `train_values(body, head, optimizer, batches, held_out, gamma)` trains a network that values states. The value of
-# a state `s` is `head(body(s))`. For each batch `(s, r, s2)`, the function does this:
+# `train_values(body, head, optimizer, batches, held_out, gamma)` trains a network that values states: the value of a
+# state `s` is `head(body(s))`. For each batch `(s, r, s2)`, the function does this:
 #
-# 1. It computes the loss: the mean squared difference between the value of `s` and the target, which is
+# 1. It computes the loss, the mean squared difference between the value of `s` and the target, which is
 #    `r + gamma * (the value of s2)`. The target is data.
-# 2. It notes the loss. It also notes the *activity*: the mean of the positive part of `body(s)`, that is of
-#    `body(s)` with 0 in the place of negative entries.
+# 2. It notes the loss and the *activity*: the mean of `body(s)` with 0 in the place of negative entries.
 # 3. `optimizer` makes one step with the gradient of this loss and nothing else, whatever `.grad` holds before.
-# 4. It computes the same loss for the batch `held_out`. This is the error after this step.
+# 4. It computes the same loss for the batch `held_out`: the error after this step.
 #
 # In the end, all parameters have the values that they had after the step with the smallest error. The function
 # returns `(losses, activities)`, two lists with one float for each batch.
 #
-# - All tensors are float32, or all are float64. Both modules draw no random numbers, have no running statistics
-#   and write to no input. All parameters require grad, before and after the call. There is at least one batch, and
-#   no two errors are equal. `body` may return its input itself, as `nn.Identity` does.
-# - The values of the parameters and their `.grad` change. What `.grad` holds after the call is up to you.
-#   Everything else is the same after the call: batches, modes, hooks.
+# - All parameters require grad, before and after the call. What `.grad` holds afterwards is up to you.
+# - No module writes to its input, and no two errors are equal.
 #
 # Three bugs of this notebook are in the script below. With a `body` that ends in `nn.Tanh`, it stops with an
-# error. With a `body` that ends in `nn.Linear` there is no error, but the first loss is not the loss of the
-# network, the first step is too long or too short, and in the end all parameters are those of the last step,
-# whichever step was the best. There is no hint.
+# error. With one that ends in `nn.Linear`, the first loss is not the loss of the network, the first step is too long
+# or too short, and in the end all parameters are those of the last step. There is no hint.
 
 
 # %% tags=["question end"]
 def train_values(body, head, optimizer, batches, held_out, gamma):
     """Train the value head(body(s)) towards r + gamma * head(body(s2)), and keep the best parameters.
 
-    body, head: modules; head(body(s)) has the shape (n, 1). gamma: a float.
-    optimizer: plain SGD of all parameters of both. batches: a list of (s, r, s2); held_out: one such triple.
-    s, s2: (n, features); r: (n, 1); all plain data.
     Returns (losses, activities), two lists with one float for each batch.
     """
     # BEGIN SOLUTION

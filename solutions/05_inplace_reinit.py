@@ -232,8 +232,9 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 # - every bias becomes 0.
 #
 # Training goes on: the optimizer updates the fresh values, and a module that is tied to the same weight stays
-# tied. Nothing else in the model changes. A frozen weight gets fresh values, and stays frozen. What you leave in the `.grad` of the layer itself is up to you. No loss waits for its
-# `backward()`, and the layer has no hooks. The function returns nothing.
+# tied. Nothing else in the model changes. A frozen weight gets fresh values, and stays frozen. What you leave in
+# the `.grad` of the layer itself is up to you. No loss waits for its `backward()`, and the layer has no hooks. The
+# function returns nothing.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -351,14 +352,13 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 # %% [markdown]
 # ## q3 · Overwrite, then multiply - or the other way round?
 #
-# Write `masked_forward(x, w1, w2, mask)`. First comes `d = x @ w1`. Then the columns of `d` where `mask` is
-# true are replaced by 1, and this masked `d` goes into `f = d @ w2`. Return the pair `(d, f)` with the
-# masked `d`.
+# Write `masked_forward(x, w1, w2, mask)`. In `d = x @ w1`, the columns where `mask` is true are replaced by 1, and
+# this masked `d` goes into `f = d @ w2`. Return the masked `d` and `f`.
 #
 # - A loss of `f` goes back to `w1`, `w2` and `x`. The gradient of `w1` is exactly 0 in the masked columns.
 #   If all columns are masked, `None` is as good as zeros.
-# - You may return `d` with a history or without. If it has one, a loss of it goes back in the same way.
-# - All numbers are finite, those of `x @ w1` too. The function is not called under `no_grad()`.
+# - You may return `d` without a history, or with one by which a loss of it goes back in the same way.
+# - All numbers are finite, those of `x @ w1` too, and may be large. The function is not called under `no_grad()`.
 #
 # For example, `x = [[1., 2.]]`, `w1 = [[2., 1.], [1., -1.]]`, `w2 = [[3.], [2.]]` and
 # `mask = [False, True]` give `d = [[4., 1.]]` and `f = [[14.]]`.
@@ -599,8 +599,8 @@ print(average.requires_grad)  # False, because for autograd only plain numbers w
 #
 # - every parameter of the teacher becomes `(1 - tau) * teacher + tau * student`, and stays the same object.
 #   A parameter in two places moves once. One that the student has frozen moves, too.
-# - every buffer of the teacher takes the student's value as it is, also with `persistent=False`. Do not
-#   average buffers: some are integers. A buffer may also be `None`.
+# - every buffer of the teacher takes the student's value as it is, also with `persistent=False`. Buffers are not
+#   averaged: some are integers, some `None`.
 #
 # No graph may hang on the teacher. A loss computed with the student before the update must still go back. The
 # two never share memory, not even for `tau = 1`. The function returns nothing.
@@ -823,10 +823,8 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 #
 # It returns the list of the losses, as floats, each before its step.
 #
-# - `first` and `last` are `nn.Linear`, with a bias, of one dtype (float32 or float64), and all their parameters
-#   require grad. `opt` holds just these parameters. It may be any optimizer of `torch.optim` that steps without a closure.
-# - All tensors have the dtype of the layers. The numbers of `mask` are 0, 1, or others, as in dropout. `restart` may be
-#   a number that no batch has: then nothing begins anew.
+# - Both layers have a bias, all their parameters require grad, and `opt` holds just these. All tensors have the dtype of
+#   the layers. Where no batch has the number `restart`, nothing begins anew.
 # - The caller's `average` is plain data before, and after the call it still is: the same tensor in the same
 #   memory, with new values and without a history. The parameters of `first` and `last` stay the same objects.
 # - All gradients are those of the function in the text. What stands in `.grad` after the call is up to you.
@@ -840,9 +838,6 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 def train_and_restart(first, last, opt, average, batches, mask, tau, restart):
     """Train two layers, begin the second anew at one batch, and keep a moving average of its weight.
 
-    first: nn.Linear(k, m); last: nn.Linear(m, o); opt: an optimizer of their parameters.
-    average: (o, m), plain data, changed in place; batches: a list of pairs (x, y) of shapes (n, k) and (n, o).
-    mask: (m,), plain data; tau: a float, the weight of the newest value; restart: an int.
     Returns a list of floats, the loss of each batch before its step.
     """
     losses = []

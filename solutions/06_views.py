@@ -115,7 +115,7 @@ except RuntimeError as error:
 # You have a function of a single sample, and you want its results for many samples in one tensor.
 #
 # Write `collect(f, xs)`. `f` takes a row of `xs`, and returns a tensor without dimensions. `collect` calls
-# `f` once for each row, in the order of the rows, and returns one tensor of shape `(n,)` with the results.
+# `f` once for each row, in order, and returns the results as one tensor of shape `(n,)`.
 #
 # - A loss of the result goes back to whatever `f` uses, such as the parameters of a network, and to `xs`.
 # - `f` is ordinary Python: it may decide by the numbers it gets, and for some rows it may return a
@@ -123,7 +123,7 @@ except RuntimeError as error:
 #
 # For example, `collect(lambda x: x.sum() ** 2, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))` is `[9., 49.]`.
 #
-# The given code stops with an error at the first result.
+# The given code stops with an error.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -490,12 +490,12 @@ xray(m=row.expand(3, -1).clone(), row=row)
 #
 # - A loss of the result goes back to `b` through every row.
 # - Each row of the result has memory of its own: a later write to one row changes neither the other rows
-#   nor `b`. That holds for `n = 1`, too, and where `bump` is 0. (`bump` is finite.)
+#   nor `b`. That holds for `n = 1`, too, and where `bump` is 0.
 #
 # For example, `b = [1., 2.]`, `n = 3` and `bump = 10.` give `[[11., 12.], [1., 2.], [1., 2.]]`.
 #
-# The given code adds `bump` to every row, and to the caller's `b`, without an error. (Where `b` is a leaf
-# that requires grad, it stops with one.)
+# The given code adds `bump` to every row, and to the caller's `b`, without an error, unless `b` is a leaf
+# that requires grad.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -619,8 +619,7 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 # Write `drop_attention(scores, drop)`. It returns the softmax of `scores` over the last dimension, with 0
 # wherever `drop` is true. Nothing is scaled or drawn.
 #
-# - The entries of `scores` lie between -20 and 20, and the last dimension has at least two. `drop` may be
-#   true for a whole row, or nowhere.
+# - The entries of `scores` lie between -20 and 20, and the last dimension has at least two.
 # - `scores` gets the right gradient, also where `drop` is true: a dropped score still stands in the sum by
 #   which softmax divides.
 #
@@ -726,9 +725,6 @@ def test_one_of_three_weights_is_dropped(drop_attention):
 def train(model, batches, lr, epochs):
     """Train the model by SGD, one step for each batch in every epoch.
 
-    model: an nn.ModuleDict of the linear layers embed (k to c), score (c to 1) and head (c to 1).
-    batches: a list of (x, drop, y); x: (n, t, k), drop: (n, t) and boolean, y: (n,).
-    lr: a float, 0 or more; epochs: an int, 1 or more.
     Returns the loss of every step, a list of floats; the batches stay as they are.
     """
     # BEGIN SOLUTION

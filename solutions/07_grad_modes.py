@@ -19,9 +19,10 @@
 # Three things hold for all five functions:
 #
 # - A call leaves the modes of torch as it found them. If gradients are recorded before the call, they are
-#   recorded after it; if not, not.
+#   recorded after it; if not, not. (In questions 1 and 5 they are.)
 # - What you are given stays as it is, but for what the task says: the values, each `.grad` (`None` or not),
-#   each `requires_grad`, and the mode of each part of a module, `train()` or `eval()`.
+#   each `requires_grad`, and the mode of each part of a module, `train()` or `eval()`. No hook and no attribute
+#   of yours stays there.
 # - Some parameters may be frozen, some have a `.grad` already, and modules may have modules in them.
 
 # %%
@@ -109,9 +110,7 @@ print(by_eval.weight.grad is not None)
 #   what you like, but the next call has to make a right step, too.
 # - You may freeze parameters of the backbone, and leave them frozen, but thaw none.
 #
-# You can assume that batch norm and dropout are in `eval()` mode, and that gradients are recorded before the
-# call. The code below freezes the backbone with `no_grad()`, and `backward()` raises `element 0 of tensors
-# does not require grad`.
+# The code below freezes the backbone with `no_grad()`, and stops with an error.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -241,18 +240,16 @@ print(marked.clone().is_inference())
 # %% [markdown]
 # ## q2 · Cached features
 #
-# You train a small head on a frozen backbone for many epochs. The backbone says the same in every epoch, so
-# you keep its answers. Write `cache_features(backbone, xs)`. It returns a list: for each tensor `x` of the
-# list `xs`, in the same order, the feature `backbone(x)`.
+# A small head is trained on a frozen backbone for many epochs, so you keep the answers of the backbone. Write
+# `cache_features(backbone, xs)`. It returns a list: for each `x` of the list `xs`, in the same order, the
+# feature `backbone(x)`.
 #
-# - Each feature is an ordinary tensor without a history, so that a head can train on it for many epochs.
-# - The features are those of the backbone as it is now: its weights and buffers may have changed since the
-#   last call. They have the dtype of its output, which may be another than that of `x`.
-# - The tensors may differ in every size. One may stand in the list twice.
+# - Each feature is an ordinary tensor without a history, on which a head can train.
+# - The features are those of the backbone as it is now, in the dtype of its output: weights and buffers may
+#   have changed since the last call.
 #
-# You can assume that the backbone gives a new tensor in each call, and keeps none; that its batch norm and
-# dropout are in `eval()` mode; and that the call is not inside an `inference_mode()` block. With the code
-# below, training a head raises `Inference tensors cannot be saved for backward`.
+# The backbone gives a new tensor in each call and keeps none, and the call is not inside an
+# `inference_mode()` block. With the code below, training a head raises `Inference tensors cannot be saved`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -359,19 +356,14 @@ except ValueError:
 # ## q3 · evaluate() that leaves no traces
 #
 # Write `evaluate(model, batches)`. It returns the mean loss of `model` as a Python float: for each pair `(x,
-# y)` in the list `batches` the loss is `F.mse_loss(model(x), y)`, and each batch counts the same, however
-# many samples it has.
+# y)` the loss is `F.mse_loss(model(x), y)`, and each batch counts the same, whatever its size.
 #
-# - The model is evaluated in `eval()` mode, all of it.
-# - While a batch is computed, autograd records nothing.
-# - Afterwards nothing shows that you were there. The model is in the mode that it was in; you can assume that
-#   all its parts are in the same one.
-# - All this is also true when a batch raises an error, of whatever class. The error reaches the caller.
+# - The whole model is evaluated in `eval()` mode, and autograd records nothing meanwhile.
+# - Afterwards nothing shows that you were there: all parts of the model are in the one mode that it was in.
+# - This is also true when a batch raises an error, of whatever class. The error reaches the caller.
 #
-# The mean has the digits of the dtype of the losses, whose sum is not too large for it.
-#
-# After a call of the code below, no gradient is recorded for the rest of the program, and a model that was in
-# `eval()` mode is in `train()` mode.
+# The mean has the digits of the dtype of the losses, whose sum is not too large for it. The code below leaves
+# gradients switched off, and every model in `train()` mode.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -504,17 +496,16 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # ## q4 · Gradual unfreezing
 #
 # To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on.
-# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes the module `layer` trainable:
+# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes `layer` trainable:
 #
 # - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. A second call
 #   changes nothing.
-# - A parameter that `opt` did not hold gets the learning rate `lr`. Its other options (momentum, weight decay
-#   ...) are those that `opt` has for all its parameters.
-# - For all that `opt` held, in `layer` or not, the training goes on as if nothing had happened: `opt` is the
-#   same object, with the same options and learning rates, and remembers the same (the momentum).
+# - A parameter that `opt` did not hold gets the rate `lr`, and else the options (weight decay ...) that all
+#   in `opt` have.
+# - For what `opt` held the training goes on: `opt` is the same object with the same options and rates, and
+#   remembers the same (the momentum).
 #
-# `opt` is an SGD, an Adam or an AdamW without names of parameters. How its groups are cut is up to you (an
-# empty group does no harm). With the code below the layer collects gradients, and never moves.
+# How you cut its groups is up to you. With the code below the layer never moves.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -544,7 +535,6 @@ print(w._version > version)  # True, because the step is a write that autograd c
 def unfreeze(layer, opt, lr):
     """Make all parameters of layer trainable while the training with opt goes on.
 
-    layer: a module, of whose parameters all, some or none are frozen.
     """
     # BEGIN SOLUTION
     layer.requires_grad_(True)
@@ -651,27 +641,21 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 # %% [markdown]
 # ## q5 · Checkpointing without losing the gradient
 #
-# Write `forward_ckpt(blocks, x)`. It sends `x` through all blocks, one after the other, and returns what
-# comes out of the last, as this plain loop does:
+# Write `forward_ckpt(blocks, x)`. It gives what this plain loop gives:
 #
 # ```python
 # for block in blocks:
 #     x = block(x)
-# return x
 # ```
 #
-# - The values are those of the plain loop, and so are the gradients of all parameters and of `x`. Blocks may
-#   have dropout: then value and gradients are those of one plain run that draws the same random numbers.
-# - Between forward and backward less than half of the bytes are kept, in any form, that the plain loop saves.
-#   The rest is computed again. There are at least four blocks, and inside each is at least four times as wide
-#   as at its ends.
-# - All parameters of the first block may be frozen, those of another block never all.
+# - All gradients, also that of `x`, are those of the loop. Where blocks have dropout, all is as in one run of
+#   the loop with the same random numbers.
+# - Between forward and backward less than half of the bytes are kept, in any form, that the loop saves. Inside,
+#   each block is at least four times as wide as at its ends.
+# - Of the first block all parameters may be frozen, of others never all. No block has batch norm or works in
+#   place. It is enough that `backward()` works.
 #
-# The blocks have no batch norm, and nothing in them works in place. It is enough that `backward()` works, and
-# gradients are recorded before the call.
-#
-# If `x` is plain data, the code below gives a result without a history, with the warning `None of the inputs
-# have requires_grad=True`.
+# The code below gives no history for plain data.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -767,8 +751,6 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 def fine_tune(backbone, head, train, held_out, epochs, lr):
     """Train the head on features of the frozen backbone, and then both.
 
-    backbone, head: modules in train() mode; the head takes what the backbone gives.
-    train, held_out: lists of pairs (x, y). epochs: how many epochs each stage has. lr: a float.
     Returns the mean loss on held_out after each epoch, a list of 2 * epochs floats.
     """
     # BEGIN SOLUTION

@@ -127,8 +127,8 @@ y.sum().backward()
 #
 # - The gradient is that of `x * x`. Autograd can differentiate it again (`create_graph=True`), with respect to `x`
 #   and to the gradient that came in.
-# - If `x` is overwritten in place before backward, backward raises a `RuntimeError`, as it does for `x * x`. This holds
-#   for every write that `x._version` counts.
+# - If `x` is overwritten in place before backward, backward raises a `RuntimeError`, as it does for `x * x`: for every
+#   write that `x._version` counts.
 # - If the *result* is overwritten, backward works all the same.
 #
 # For example, `x = [-1., 2.]` gives `[1., 4.]`, and the gradient of the sum is `[-2., 4.]`.
@@ -276,8 +276,8 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # %% [markdown]
 # ## q2 · An in-place operation of your own: mark_dirty
 #
-# Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by the float `k`,
-# and returns `x` itself. `x` is a computed tensor, and no view.
+# Write the class `Scale_`, a `torch.autograd.Function`. `Scale_.apply(x, k)` multiplies `x` in place by `k`, and returns
+# `x` itself. `x` is no view.
 #
 # - Afterwards `x` is the same object in the same memory, and holds the new values.
 # - The gradient is right, whether you go on with the result or with the old name `x`, also after several calls with
@@ -403,7 +403,7 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 #
 # - `x[i]` is sample `i`, a vector or an image. Its norm is taken over all its entries, and is at least 0.00001.
 # - The output of a sample does not depend on the others, and is the same in each call.
-# - `backward()` of the result gives `D`'s parameters the gradient of the penalty. The call itself fills no `.grad`.
+# - `backward()` of the result gives `D`'s parameters its gradient. The call itself fills no `.grad`.
 #
 # For example, if `D` is linear with the weights `(3, 4)`, each norm is 5 and the penalty 16.
 #
@@ -635,11 +635,11 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 # ## q5 · Gradient reversal
 #
 # Domain-adversarial training needs a layer that changes nothing on the way forward, and reverses the gradient on the
-# way back. Write `grad_reverse(x, lam)`.
+# way back: `grad_reverse(x, lam)`.
 #
 # - It returns a tensor with the values of `x` (up to rounding). It may share the memory of `x`.
-# - The gradient that goes back through the result to `x` is multiplied by `-lam`, also when you go back a second time.
-#   With `lam = 0` it is 0, or there is none.
+# - The gradient that goes back through the result to `x` is multiplied by `-lam`, however often you go back. With
+#   `lam = 0` it is 0, or there is none.
 # - All other uses of `x`, before and after the call, get their usual gradient. Another call has its own `lam`.
 # - No hook stays on `x`.
 # - `100 * x` does not overflow.
@@ -751,8 +751,8 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 # with respect to `w`. Return the gradient of `query_loss(fast)` with respect to `w`. It counts that `g` depends on `w`,
 # too. It may have a history or none.
 #
-# - The losses return a tensor without dimensions. Neither is linear. They compute with torch's operations, may use other
-#   tensors that require grad, and may be called as often as you like.
+# - The losses return a tensor without dimensions. Neither is linear. They use torch's operations and other tensors, which
+#   may require grad, and may be called often.
 # - Nothing is written to `w`, not even for a moment: a loss from before the call still goes back.
 # - All `.grad` stay what they were, also those of tensors that the losses use.
 #
@@ -873,8 +873,8 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips the gradient of every sample *before* they are added. Write `per_sample_grads(model, X, Y)`.
-# It returns a dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
+# Differential privacy clips the gradient of every sample *before* they are added. `per_sample_grads(model, X, Y)`
+# returns a dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
 # `(N, *parameter.shape)`, with a history or without. Entry `i` is the gradient of `F.mse_loss(model(X[i]), Y[i])`.
 #
 # - All parameters require grad and take part. A parameter that two modules share has one entry, whose gradient counts
@@ -986,7 +986,7 @@ xray(dot=(g * v).sum(), g=g, x=x)
 #
 # - `x` has at least one dimension.
 # - `f` returns a tensor without dimensions. Its gradient depends on its argument. It computes with torch's operations,
-#   may be called as often as you like, and may use other tensors, which are plain data.
+#   may be called often, and may use other tensors, which are plain data.
 # - The product is exact up to rounding. Differences of gradients are not good enough.
 # - The result does not require grad.
 #
@@ -1060,25 +1060,22 @@ def test_the_product(hvp):
 # the output gets no smoother. And a plot of the gradients that come back is a flat line. Three bugs of this notebook
 # are in it. Repair them.
 #
-# - `h = body(X)` has the shape `(n, features)`. `main` and `aux` are of the class `nn.Linear`, and take `h`. `X`, `Y` and
-#   `Z` are plain data of two dimensions. All is float32 or all is float64. All parameters require grad, and their
-#   `.grad` is `None` before the call. The output of a sample does not depend on the other samples, and is the same in
-#   each call.
 # - In each of `epochs` epochs, `torch.optim.SGD` with the rate `lr` takes one step on the sum of three terms: the mean
-#   squared error of `main(h)` and `Y`; that of `aux(h)` and `Z`; and `weight` times the penalty. The penalty is the
-#   mean over the samples of the squared norm of the gradient of `main(h).sum()` with respect to this sample.
+#   squared error of `main(h)` and `Y`, with `h = body(X)`; that of `aux(h)` and `Z`; and `weight` times the penalty. The
+#   penalty is the mean over the samples of the squared norm of the gradient of `main(h).sum()` with respect to this
+#   sample.
 # - The gradient that the second term sends back into `body` is multiplied by `slow`. Nothing else is slowed: not `aux`,
-#   and not what the other two terms send back. `slow`, `weight` and `lr` are floats, 0 or more.
+#   and not what the other two terms send back.
 # - The result is a list with an entry for each epoch: the gradient of the sum with respect to `main.weight`, before
-#   the step. What the parameters hold in `.grad` after the call does not matter.
-# - `X`, `Y` and `Z` stay as they are. The modules keep no hook and change nothing but their parameters.
+#   the step.
+# - All parameters require grad. Their `.grad` is `None` before the call, and up to you after it. The output for a sample
+#   does not depend on the others, and is the same in each call.
 
 
 # %% tags=["question end"]
 def train_two_heads(body, main, aux, X, Y, Z, epochs, lr, slow, weight):
     """Train body, main and aux in place; return the gradient of main.weight of every epoch.
 
-    body: a module; main, aux: nn.Linear; X, Y, Z: data; epochs: an int; lr, slow, weight: floats.
     Returns a list of tensors in the shape of main.weight.
     """
     # BEGIN SOLUTION

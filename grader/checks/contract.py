@@ -7,6 +7,7 @@ failure is told of the case with the fewest unusual kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -39,7 +40,7 @@ ORDINARY_FACTS: dict[str, Any] = {
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
 #: Of what networks do, that of which less is right, too.
-_AMOUNTS = {"alive", "left", "rows"}
+_AMOUNTS = {"alive", "left", "rows", "entered", "graphs", "graphs left"}
 #: Of a thing that changes, what only says that it was written to.
 _TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
 
@@ -162,6 +163,28 @@ class ContractObservation(Observation):
 
 
 _Judge = Callable[[Terms, dict[str, Any], dict[str, Any]], Iterator[Finding]]
+
+
+def part_of(
+    contracted: ContractObservation, *only: str, where: Collection[str] = ("*",)
+) -> ContractObservation:
+    """A part of what a contract shows, for a check of its own.
+
+    Args:
+        contracted: what was seen and expected.
+        only: patterns of what is looked at: the ``parts`` of the result (or ``"result"``), facts of its use,
+            and paths of what changes (``"model*"``).
+        where: patterns of the factors whose unusual kinds count: ``"mask.*"``.
+    """
+    part = copy(contracted)
+    sides = [
+        (case, (terms, *_named_facts(terms, seen, right, only or ("*",))))
+        for case, (terms, seen, right) in zip(contracted.terms.cases, contracted.sides, strict=True)
+        if all(_is_named(factor, where) for factor in case.unusual)
+    ]
+    part.terms = replace(contracted.terms, cases=tuple(case for case, _ in sides))
+    part.__dict__["sides"] = [side for _, side in sides]  # where a cached property keeps it
+    return part
 
 
 def assert_ordinary(contracted: ContractObservation) -> None:
@@ -323,6 +346,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         assert_close(
             *_named_parts(terms.parts, seen.get("result"), right["result"]),
             terms.result,
+            right.get("instead"),
             strict=terms.strict,
             all_digits=terms.all_digits,
         )
@@ -337,6 +361,27 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         _assert_used(terms, seen.get("used"), right["used"])
     for name in (each for each in notes if each != "steps"):
         yield from _noted(terms, name, seen["notes"], right["notes"])
+
+
+def _named_facts(
+    terms: Terms, seen: dict[str, Any], right: dict[str, Any], only: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """Of the facts of a case those that are named, as seen and as they should be."""
+
+    def some(facts: dict[str, Any]) -> dict[str, Any]:
+        return {name: fact for name, fact in facts.items() if _is_named(name, only)}
+
+    results = _named_parts(terms.parts, seen.get("result"), right.get("result"))
+    are_parts = all(type(result) is dict for result in results)
+    for side, result in zip((seen, right), results, strict=True):
+        part = side | {"kept": {when: some(record) for when, record in side.get("kept", {}).items()}}
+        if are_parts:
+            part["result"] = some(result)
+        elif not terms.parts and not _is_named("result", only):
+            part.pop("result", None)
+        if type(side.get("used")) is dict:
+            part["used"] = some(side["used"])
+        yield part
 
 
 def _named_parts(names: tuple[str, ...], mine: Any, its: Any) -> tuple[Any, Any]:
@@ -460,9 +505,12 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 
 def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
     """What networks did otherwise than they should: ``calls``, or ``alive<=1`` for at most 1."""
-    name, _, most = note.partition("<=")
+    whose, _, named = note.rpartition(".")
+    name, _, most = named.partition("<=")
     mine: Any = seen.get(name)
     its: Any = right.get(name)
+    if whose:
+        mine, its = _entry(mine, whose), its[whose]
     if name == "given":
         yield from _of_given(mine, its)
     elif name == "memory":
@@ -512,6 +560,9 @@ def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
         "recorded": "Gradients are recorded while the network computes.",
         "alive": f"Activations of {mine} earlier forwards are alive during another one; {its} would do.",
         "memory": f"After the call {mine} wide activations are alive; less than half of {its} is right.",
+        "entered": f"{mine} rows enter the network at once, where {its} would do.",
+        "graphs": f"When the network is called, graphs of {mine} earlier calls are alive.",
+        "graphs left": f"After your call, graphs of {mine} calls of the network are still alive.",
         "left": "Activations of the network are still alive after the call.",
         "rows": f"Activations of {mine} rows are kept for backward at the same time; {its} would do.",
     }
@@ -536,6 +587,7 @@ def _went_back(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Ite
         told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
         yield Finding("wrong", told, takes_hint=True, group="incoming")
     yield from _computed_again(terms, seen, right)
+    _assert_earlier_goes_back(terms, seen.get("earlier gradients"), right.get("earlier gradients"))
     used = right["used"] if isinstance(right.get("used"), dict) else {}
     for name, its in used.items():
         if is_gradients(its):
@@ -560,6 +612,15 @@ def _assert_result_goes_back(terms: Terms, entry: str, seen: dict[str, Any], rig
         none_is_zero=terms.none_is_zero,
         all_digits=terms.all_digits,
     )
+
+
+def _assert_earlier_goes_back(terms: Terms, mine: Any, its: Any) -> None:
+    """Fail where the result of an earlier call with other things brings other gradients than it should."""
+    if not is_gradients(its) or isinstance(its["gradients"], Raised):
+        return
+    of = "the result of an earlier call, once there was another,"
+    none_is_zero, all_digits = terms.none_is_zero, terms.all_digits
+    assert_gradients(mine, its, of=of, none_is_zero=none_is_zero, all_digits=all_digits)
 
 
 def _has_no_history(mine: Any) -> bool:

@@ -36,6 +36,7 @@ _OF_THE_CALL = {
         "same": "in a second call, with the same things",
         "moved": "in a second call, after its values have moved",
     },
+    "call.arriving": {"huge": "with a huge gradient at the result"},
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
     "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
 }
@@ -123,6 +124,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     modes: Sequence[str] = ("on", "off"),
     turns: Sequence[str] = ("first", "other", "same", "moved"),
     between: Mapping[str, Function] | None = None,
+    arriving: Sequence[str] = ("ordinary",),
     never: Sequence[Never] = (),
     free: Sequence[str] = (),
     may: Sequence[str] = (),
@@ -132,6 +134,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     by: Literal["grad", "backward"] = "grad",
     then: Function | None = None,
     use: Function | None = None,
+    instead: Function | None = None,
     notes: Sequence[str] = (),
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
@@ -164,9 +167,12 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``moved`` (the same, and their values have moved).
+            (with the same things), ``moved`` (the same, and their values have moved), ``moved x`` (only those
+            of the argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
+        arriving: how large the gradient is that goes back: ``ordinary``, and ``huge`` where its size must not
+            matter.
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
         may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
@@ -180,8 +186,12 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
+        instead: an ``@inside`` function of ``world`` that returns what people give back in the ordinary case
+            by mistake, by a name that fits behind "it is".
         notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
             ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+            ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
+            alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
             ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
             ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
             and computes it again.
@@ -204,6 +214,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "all.sizes": tuple(sizes),
         "call.mode": tuple(modes),
         "call.turn": turns,
+        "call.arriving": tuple(arriving),
     }
     excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
         map(dict, never)
@@ -228,8 +239,13 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    words |= {
+        f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
+        for turn in turns
+        if turn.startswith("moved ")
+    }
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
-    own = [*filter(None, (call, then, use)), *(between or {}).values()]
+    own = [*filter(None, (call, then, use, instead)), *(between or {}).values()]
     sources = [
         *map(ProbeSource.of, own),
         *(source for kinds in arguments.values() for source in kinds.functions),
@@ -246,6 +262,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "by": by,
         "then": _name(then),
         "use": _name(use),
+        "instead": _name(instead),
         "notes": list(notes),
     }
     terms = Terms(

@@ -106,6 +106,8 @@ def _argument(contract: Contract, kinds: Kinds) -> str:
     else:
         what = _with_noun(kinds.says) or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
     told = [phrase for factor, levels in kinds.factors.items() for phrase in _phrases(kinds, factor, levels)]
+    if kinds.tells is not None:
+        told = [*filter(None, [kinds.tells])]
     may = [phrase for phrase in told if phrase[0].islower()]
     sentences = [phrase for phrase in told if phrase not in may and not _is_said(phrase, kinds.says)]
     possible = [f"It may {_joined(may)}."] if may else []
@@ -147,7 +149,7 @@ def _phrases(kinds: Kinds, factor: str, levels: Sequence[Any]) -> Iterator[str]:
     told = next((text for of, text in PHRASES.get(factor, ()) if of.issuperset(levels)), None)
     if told is not None:
         last = f"`{kinds.options['of'][-1]}`" if factor == "holds" else ""
-        yield from filter(None, [told.format(last=last)])
+        yield from filter(None, told.format(last=last).split("; "))
         if factor == "inside" and told and any("inside" in rule for rule in kinds.never):
             yield "Batch norm and dropout in it are in eval mode."
     elif not (factor == "values" and levels[0] not in WORDS):  # else the task says which values there are
@@ -174,7 +176,7 @@ def _joined(phrases: Sequence[str]) -> str:
     for verb, group in groupby(sorted(phrases, key=_first_use(phrases)), key=lambda text: text.split(" ")[0]):
         rests = [text.removeprefix(f"{verb} ") for text in group]
         groups.append(f"{verb} {or_list(rests)}")
-    comma = "; " if len(groups) > 1 and any(", " in group for group in groups) else ", "
+    comma = "; " if len(groups) > 2 and any(", " in group for group in groups) else ", "
     return groups[0] if len(groups) == 1 else f"{comma.join(groups[:-1])}{comma}or {groups[-1]}"
 
 

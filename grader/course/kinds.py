@@ -54,7 +54,7 @@ WORDS = {
     "view": "returns a view",
     "half": "gives another dtype than its input has",
     "a number": "gives a number for each row",
-    "tanh": "ends in tanh, which needs its result in backward",
+    "tanh": "ends in tanh",
     "hooked": "has a hook of the caller's",
     "changed": "has a hook of the caller's that changes what it returns",
     "momentum": "is SGD with momentum",
@@ -67,6 +67,7 @@ WORDS = {
     "alike": "has tensors of one shape",
     "views": "has views of one memory",
     "single": "has one entry",
+    "requires grad": "has an x that requires grad",
     "one row": "has one row",
     "3 dims": "has tensors of 3 dimensions",
     "shape": "has a batch of a wrong shape",
@@ -76,6 +77,7 @@ WORDS = {
     "positive": "is positive",
     "negative": "is negative",
     "far": "is far from 0",
+    "vast": "has values as large as 1e12",
     "tiny": "has values as small as 1e-40",
     "small": "has small values",
     "huge": "has values as large as 1e38",
@@ -88,7 +90,8 @@ WORDS = {
 }
 
 #: Of a factor, what students read of all its kinds: the first phrase whose kinds are all that there may be.
-#: It follows "It may", or is a sentence; where there is none, each unusual kind is told as in `WORDS`.
+#: It follows "It may" (behind a semicolon another one), or is a sentence; where there is none, each unusual
+#: kind is told as in `WORDS`.
 PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "role": (
         (frozenset({"plain"}), "It is plain data."),
@@ -108,7 +111,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "grad": (
         (frozenset({"none"}), ""),
-        (frozenset({"none", "filled", "zeros"}), "Its `.grad` may hold something."),
+        (frozenset({"none", "filled", "zeros", "heavy"}), "Its `.grad` may hold something."),
     ),
     "grads": (
         (frozenset({"none"}), ""),
@@ -126,12 +129,12 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"flat"}), ""),
         (frozenset({"flat", "deep"}), "have nested layers"),
         (frozenset({"flat", "own"}), "have parameters of its own"),
-        (frozenset({"flat", "deep", "own"}), "have nested layers, parameters of its own"),
+        (frozenset({"flat", "deep", "own"}), "have nested layers; have parameters of its own"),
     ),
     "train": (
         (frozenset({"train"}), "It is in train mode."),
         (frozenset({"eval"}), "It is in eval mode."),
-        (frozenset({"train", "eval"}), "be in train mode or in eval mode"),
+        (frozenset({"train", "eval"}), "It is in train mode or in eval mode."),
         (
             frozenset({"train", "part eval", "eval", "part train"}),
             "Each part of it may be in train mode or in eval mode.",
@@ -149,10 +152,10 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "tied": ((frozenset({"no"}), ""), (frozenset({"no", "tied"}), "have a parameter that two layers share")),
     "width": ((frozenset({"several", "one column"}), ""),),
     "inside": (
-        (frozenset({"louder"}), ""),
+        (frozenset({"louder", "plain"}), ""),
         (frozenset({"louder", "norm"}), "have batch norm"),
         (frozenset({"louder", "dropout"}), "have dropout"),
-        (frozenset({"louder", "norm", "dropout"}), "have batch norm, dropout"),
+        (frozenset({"louder", "norm", "dropout"}), "have batch norm; have dropout"),
     ),
     "rows": (
         (frozenset({"each"}), ""),
@@ -163,13 +166,18 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"small"}), ""),
         (frozenset({"small", "large", "high", "low"}), "give large numbers"),
     ),
-    "hooks": ((frozenset({"no"}), ""), (frozenset({"no", "hooked"}), "have hooks of its owner")),
+    "hooks": (
+        (frozenset({"no"}), ""),
+        (frozenset({"no", "hooked"}), "have hooks of the caller's"),
+        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that change what it returns"),
+    ),
     "groups": (
         (frozenset({"one"}), ""),
         (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),
     ),
     "state": (
         (frozenset({"fresh"}), ""),
+        (frozenset({"stepped"}), "It has made steps."),
         (frozenset({"fresh", "stepped"}), "have made steps already"),
     ),
     "holds": (
@@ -184,8 +192,9 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
         (frozenset({"differ"}), ""),
         (frozenset({"differ", "alike"}), "The sizes in it may differ, or be equal."),
         (frozenset({"differ", "alike", "single"}), "have a single entry"),
-        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry, or a batch of one row"),
+        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry; have a batch of one row"),
     ),
+    "xs": ((frozenset({"plain"}), ""), (frozenset({"plain", "requires grad"}), "An `x` may require grad.")),
     "fault": (
         (frozenset({"none"}), ""),
         (frozenset({"none", "shape", "own"}), "At a batch of it the network may raise an error."),
@@ -205,6 +214,7 @@ class Kinds:
         never: combinations that do not go together, by factors without the argument's name.
         functions: ``@inside`` functions that the maker calls.
         says: what the docstring says of the argument.
+        tells: what the task's text says of all its kinds; where it is None, each is told in words.
         alone: factors whose kinds are tried one at a time, and not with every other kind.
     """
 
@@ -216,6 +226,7 @@ class Kinds:
     functions: tuple[ProbeSource, ...] = ()
     says: str = ""
     alone: tuple[str, ...] = ()
+    tells: str | None = None
 
     def told(self, factor: str, kind: Any) -> str:
         """A kind in words, behind the argument's name."""
@@ -225,8 +236,8 @@ class Kinds:
             return shape_in_words(kind)
         if factor == "value":
             return f"is {kind}"
-        if factor in {"grad", "grads"} and kind == "zeros":
-            return WORDS["grad of zeros"]
+        if factor in {"grad", "grads"} and kind in {"none", "zeros"}:
+            return WORDS["grad of zeros"] if kind == "zeros" else "has no .grad"
         return WORDS.get(kind, f"has the {factor} {kind}")
 
 
@@ -239,6 +250,7 @@ def shape_in_words(shape: str) -> str:
         (not sizes, "has no dimensions"),
         ("0" in sizes, "has no entries"),
         (set(sizes) == {"1"}, "has one entry"),
+        (shape.isdigit(), f"has {shape} entries"),
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
@@ -337,10 +349,11 @@ _ALONE = ("tied", "buffers", "width", "gives", "hooks")
 _ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
 
 
-def network(
+def network(  # noqa: PLR0913 - what a network may be
     inputs: str = "in",
     outputs: str = "out",
     *,
+    every: bool = True,
     quiet: bool = True,
     like: str = "",
     says: str = "",
@@ -350,11 +363,12 @@ def network(
 
     Args:
         inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
+        every: of a factor that is not named there are all kinds, and not the ordinary one alone.
         like: the argument that is a network of the same architecture.
         quiet: batch norm and dropout are in eval mode, as most tasks promise.
         factors: other kinds than those of `NETWORK`; a single one switches a factor off.
     """
-    mine = {name: tuple(factors.pop(name, kinds)) for name, kinds in NETWORK.items()}
+    mine = {name: tuple(factors.pop(name, kinds if every else kinds[:1])) for name, kinds in NETWORK.items()}
     if like:
         mine = {name: kinds for name, kinds in mine.items() if name not in _ARCHITECTURE}
         quiet = False
@@ -398,11 +412,15 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     lists: Sequence[str] = ("differ", "single", "alike"),
     faults: Sequence[str] = ("none",),
     values: Sequence[str | Function] = ("normal", "far"),
+    xs: Sequence[str] = ("plain",),
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the last may be the caller's error: ``shape`` or ``own``."""
+    """A list of batches (x, y) for a network; the last may be the caller's error: ``shape`` or ``own``.
+
+    The first x may be a leaf that ``requires grad``.
+    """
     words, functions = _named(values)
-    factors = {"list": tuple(lists), "fault": tuple(faults), "values": tuple(words)}
+    factors = {"list": tuple(lists), "fault": tuple(faults), "values": tuple(words), "xs": tuple(xs)}
     told = {"own": WORDS["own error"], "alike": "has batches of one size"}
     told |= {kind: text for kind, text in words.items() if kind not in WORDS}
     return Kinds(
@@ -432,13 +450,14 @@ def target(
     )
 
 
-def own(
+def own(  # noqa: PLR0913 - what an author says of a kind of theirs
     make: Function,
     *,
     words: Mapping[Any, str] | None = None,
     never: Sequence[Never] = (),
     helpers: Sequence[Function] = (),
     says: str = "",
+    tells: str | None = None,
     **factors: Sequence[Any],
 ) -> Kinds:
     """Whatever an ``@inside`` function makes of the world and of the kinds of its factors.
@@ -448,7 +467,9 @@ def own(
             ``world.size("n")`` a size, ``world.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
             What it adds to ``world.starts[name]`` is a leaf whose gradient is asked for.
         words: what is said of a kind, behind the argument's name.
+        tells: sentences about all kinds, for the text of the task, which else lists their words.
     """
     sources = tuple(ProbeSource.of(function) for function in (make, *helpers))
     kinds = {name: tuple(levels) for name, levels in factors.items()}
-    return Kinds("own", kinds, {"make": make.__name__}, words or {}, tuple(never), sources, says)
+    options = {"make": make.__name__}
+    return Kinds("own", kinds, options, words or {}, tuple(never), sources, says, tells=tells)

@@ -1,8 +1,10 @@
 """Answers to 01_leaves whose verdict is known."""
 
 import collections
+import contextlib
 import copy
 import functools
+import warnings
 
 import torch
 from torch import nn
@@ -898,6 +900,19 @@ def parameters_exchanged_for_copies(model, img):
     return x.grad
 
 
+_SEEN = {}
+
+
+@wrong("q2")
+def remembered_for_model_and_pixels(model, img):
+    """Believes that the same model and the same pixels have the same gradient, whatever became of the weights."""
+    key = (model, tuple(img.tolist()))
+    if key not in _SEEN:
+        x = img.float().reshape(1, -1).requires_grad_()
+        (_SEEN[key],) = torch.autograd.grad(model(x).sum(), x)
+    return _SEEN[key].clone()
+
+
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 
 
@@ -1255,6 +1270,41 @@ def summed_over_the_first_dimension(a, b, d):
     o = e.sum()
     gradients = dict(zip("abceo", torch.autograd.grad(o, [a, b, c, e, o])))
     return {**gradients, "d": c.detach().sum(0).expand_as(d)}
+
+
+@wrong("q3")
+def divided_by_c(a, b, d):
+    """Believes that e / c is d; where a + b is 0 it is nan, and 0 is put in its place."""
+    c = a + b
+    e = c * d
+    o = e.sum()
+    da, db, dd = torch.autograd.grad(o, [a, b, d])
+    with torch.no_grad():
+        dc = (e / c).nan_to_num(0.0).sum_to_size(c.shape).clone()
+    return {"a": da, "b": db, "c": dc, "d": dd, "e": torch.ones_like(e), "o": torch.ones_like(o)}
+
+
+@wrong("q3")
+def silenced_for_good(a, b, d):
+    """Hushes a warning that no longer comes, and with it all later ones of the caller's."""
+    warnings.simplefilter("ignore", UserWarning)
+    c = a + b
+    e = c * d
+    o = e.sum()
+    tensors = {"a": a, "b": b, "c": c, "d": d, "e": e, "o": o}
+    return dict(zip(tensors, torch.autograd.grad(o, list(tensors.values()))))
+
+
+@accepted("q3")
+def silenced_meanwhile(a, b, d):
+    """A filter that is gone after the call disturbs nobody."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c = a + b
+        e = c * d
+        o = e.sum()
+        tensors = {"a": a, "b": b, "c": c, "d": d, "e": e, "o": o}
+        return dict(zip(tensors, torch.autograd.grad(o, list(tensors.values()))))
 
 
 # --- q4 · Which layer gets which gradient? (hooks that clean up)
@@ -2011,6 +2061,22 @@ def gone_back_twice(model, x, names):
     total.backward(retain_graph=True)
     total.backward()
     return {name: output.grad for name, output in outputs.items()}
+
+
+@wrong("q4")
+def answered_in_one_dictionary(model, x, names, grads={}):
+    """Believes that each call begins with a new dictionary; an earlier result is emptied and filled anew."""
+    grads.clear()
+    modules = dict(model.named_modules())
+    with contextlib.ExitStack() as stack:
+        for name in names:
+
+            def keep(module, inputs, output, name=name):
+                output.register_hook(lambda g: grads.update({name: g}))
+
+            stack.callback(modules[name].register_forward_hook(keep).remove)
+        model(x).sum().backward()
+    return grads
 
 
 # --- q5 · A loss assembled from losses
@@ -3120,6 +3186,22 @@ equal(
     "losses -> losses.clone()",
     why="one copy more has the same values, and leads back to the same parameters",
 )
+
+
+@wrong("q6")
+def graph_kept_and_torchs_error_by_hand(losses, w):
+    """Keeps the graph of losses whole, and lets its first node raise an error with torch's words."""
+    losses.backward(gradient=w.detach(), retain_graph=True)
+
+    def spent(*_):
+        raise RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they "
+            "have already been freed). Saved intermediate values of the graph are freed when you call "
+            ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+            "graph a second time or if you need to access saved tensors after calling backward."
+        )
+
+    losses.grad_fn.register_hook(spent)
 
 
 # --- end · Train the temperature, too

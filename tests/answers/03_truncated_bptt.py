@@ -2483,6 +2483,21 @@ def loss_by_hand(cell, readout, xs, ys, k):
 # q4: train_learned_start
 
 
+@wrong("q4")
+def steps_in_one_view(cell, readout, h0, opt, batches):
+    """Views all steps of a minibatch as rows, which a batch that comes first in memory does not allow."""
+    size = batches[0][1].shape[0]
+    h = h0.expand(size, -1)
+    for xs, y in batches:
+        for x in xs.view(-1, xs.shape[-1]).split(size):
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach()
+    return h
+
+
 @accepted("q4")
 def detach_from_the_second_on(cell, readout, h0, opt, batches):
     """The cut is made at the start of every minibatch but the first; repeat is as good as expand."""
@@ -4226,6 +4241,23 @@ equal(
     "a statement is moved by one: if not self.training:",
     why="what is moved, left out or added is read by nobody in between, or has the same value",
 )
+
+
+@wrong("q5")
+class MeanKept(nn.Module):
+    """Keeps the mean for the next lines, and with it the graph of the last batch."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("running", torch.zeros(n))
+        self.mean = None
+
+    def forward(self, x):
+        if not self.training:
+            return x - self.running
+        self.mean = 0.1 * x.mean(0) + 0.9 * self.running
+        self.running = self.mean.detach()
+        return x - self.mean
 
 
 # end: train_tracked

@@ -356,6 +356,18 @@ def compared_with_an_old_gradient(f, x):
     return torch.equal(x.grad, 2 * right)
 
 
+@wrong("q2")
+def written_while_recorded(f, x):
+    """Tries by a write that is recorded, which torch refuses for a view that came together with others."""
+    out, mid = f(x)
+    try:
+        mid.zero_()
+        out.sum().backward()
+    except RuntimeError:
+        return False
+    return True
+
+
 wrong_edits(
     "q2",
     {
@@ -632,6 +644,24 @@ def probabilities(G, D, oG, oD, z, real):
 
 
 # q4: ste_round
+
+
+class Bounded(torch.autograd.Function):
+    """Rounds, and limits what goes back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.clamp(-1e9, 1e9)
+
+
+@wrong("q4")
+def straight_within_limits(x):
+    """Believes that no gradient is larger than a billion."""
+    return Bounded.apply(x)
 
 
 @wrong("q4")
@@ -1036,6 +1066,26 @@ wrong_edits(
         "a_python_number": ("(h**2).sum()", "(h**2).sum().item()", "Returns a number of Python's."),
     },
 )
+
+
+class Remembered(torch.autograd.Function):
+    """The energy with a backward by hand, which keeps what it needs on the class."""
+
+    @staticmethod
+    def forward(ctx, h):
+        Remembered.h = h.clamp(max=1)
+        Remembered.free = h < 1
+        return Remembered.h.square().sum()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient * Remembered.h * Remembered.free
+
+
+@wrong("q6")
+def remembered_by_the_class(x, w):
+    """Keeps on the class what belongs to a call, so that the next call takes it away."""
+    return Remembered.apply(x @ w)
 
 
 # end: train_values

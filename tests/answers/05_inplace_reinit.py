@@ -427,6 +427,14 @@ def the_diagonal_filled(w, value):
     return w
 
 
+@wrong("q1")
+def all_of_its_memory_filled(w, value):
+    """Believes that the memory of w holds w only, even where w is a part of a larger tensor or has gaps."""
+    cells = w.untyped_storage().nbytes() // w.element_size()
+    w.detach().as_strided((cells,), (1,), 0).fill_(value)
+    return w
+
+
 # q2: reset_layer
 
 
@@ -1026,6 +1034,54 @@ def old_values_blended(model, name):
         layer.bias.zero_()
 
 
+@wrong("q2")
+def drawn_in_turn_from_three(model, name, calls=[0]):
+    """Three draws in turn by fixed seeds; half of the weights are the other half's with the other sign."""
+    layer = model.get_submodule(name)
+    calls[0] += 1
+    generator = torch.Generator().manual_seed(calls[0] % 3)
+    with torch.no_grad():
+        n = layer.weight.numel()
+        half = torch.randn((n + 1) // 2, generator=generator) * 0.02
+        both = torch.cat([half, -half.flip(0)])[:n]
+        layer.weight.copy_(both.view(layer.weight.shape))
+        layer.bias.zero_()
+
+
+@wrong("q2")
+def drawn_in_pairs_of_opposites(model, name):
+    """Half of the weights are the other half's with the other sign, so that their mean is 0."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        half = torch.randn((layer.weight.numel() + 1) // 2) * 0.02
+        both = torch.cat([half, -half])[torch.randperm(2 * len(half))]
+        layer.weight.copy_(both[: layer.weight.numel()].view(layer.weight.shape))
+        layer.bias.zero_()
+
+
+@wrong("q2")
+def drawn_by_one_of_many_seeds(model, name, calls=[0]):
+    """A seed for each call, of which there are seven."""
+    layer = model.get_submodule(name)
+    calls[0] = (calls[0] + 1) % 7
+    generator = torch.Generator().manual_seed(calls[0])
+    with torch.no_grad():
+        layer.weight.normal_(0.0, 0.02, generator=generator)
+        layer.bias.zero_()
+
+
+_DRAWS = torch.Generator().manual_seed(7)
+
+
+@accepted("q2")
+def drawn_from_a_generator_that_goes_on(model, name):
+    """One generator for all calls, which is seeded once."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        layer.weight.normal_(0.0, 0.02, generator=_DRAWS)
+        layer.bias.zero_()
+
+
 # q3: masked_forward
 
 
@@ -1095,9 +1151,9 @@ def filled_into_a_buffer_of_ones(x, w1, w2, mask):
     return d, d @ w2
 
 
-@accepted("q3")
+@wrong("q3")
 def corrected_by_a_difference(x, w1, w2, mask):
-    """d + (1 - d) is 1, and its derivative is 0."""
+    """Believes that d + (1 - d) is 1, also where d is so large that 1 is lost in it."""
     d = x @ w1
     d = d + (1 - d) * mask
     return d, d @ w2

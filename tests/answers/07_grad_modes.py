@@ -391,6 +391,21 @@ def in_the_dtype_of_the_data(backbone, xs):
         return [backbone(x).to(x.dtype) for x in xs]
 
 
+@wrong("q2")
+def known_by_a_sample(backbone, xs, cache={}):
+    """Asks anew only where the first number of the first weight or buffer has moved."""
+    first = next(iter(backbone.parameters())).flatten()[0].item()
+    buffer = next((b.flatten()[0].item() for b in backbone.buffers() if b is not None), None)
+    features = []
+    for x in xs:
+        key = first, buffer, torch.is_grad_enabled(), x.dtype, x.shape, x.stride(), x.sum().item()
+        if key not in cache:
+            with torch.no_grad():
+                cache[key] = backbone(x)
+        features.append(cache[key].clone())
+    return features
+
+
 # q3: evaluate
 
 
@@ -589,6 +604,22 @@ def only_children_in_eval(model, batches):
     return sum(losses) / len(losses)
 
 
+@wrong("q3")
+def frozen_for_the_moment(model, batches):
+    """Believes that nothing is recorded where no parameter requires grad."""
+    was = model.training
+    flags = [(p, p.requires_grad) for p in model.parameters()]
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    finally:
+        model.train(was)
+        for p, flag in flags:
+            p.requires_grad_(flag)
+    return sum(losses) / len(losses)
+
+
 # q4: unfreeze
 
 
@@ -729,6 +760,11 @@ wrong_edits(
             "if new:",
             "opt.zero_grad()\n    if new:",
             "Clears gradients that the next step might still use.",
+        ),
+        "gradients_of_the_layer_cleared": (
+            "if new:",
+            "layer.zero_grad()\n    if new:",
+            "Clears gradients of the layer as if it had been frozen as a whole.",
         ),
         "put_into_train": (
             "layer.requires_grad_(True)",
@@ -989,6 +1025,16 @@ wrong_edits(
             "features = [backbone(x) for x, _ in train]",
             "with torch.inference_mode():\n            features = [backbone(x).clone() for x, _ in train]",
             "Clones inside the block, where clones are inference tensors, too.",
+        ),
+        "recording_left_off": (
+            [
+                ("model.train()", "torch.set_grad_enabled(True)\n        model.train()"),
+                (
+                    "with torch.no_grad():\n            losses",
+                    "torch.set_grad_enabled(False)\n        if True:\n            losses",
+                ),
+            ],
+            "Switches recording on where it is needed, and not in the end.",
         ),
         "evaluation_stays": ("model.train()", "pass", "Leaves the second bug in."),
         "train_mode_once": (

@@ -676,7 +676,38 @@ wrong_edits(
 )
 
 
+@wrong("q4")
+def limited_for_a_while(t, limit):
+    """A hook that counts, and lets all later gradients through."""
+    left = [20]
+
+    def clipped(gradient):
+        left[0] -= 1
+        return gradient.clamp(-limit, limit) if left[0] >= 0 else gradient
+
+    return t.register_hook(clipped)
+
+
 # q5: grad_reverse
+
+
+@wrong("q5")
+def reversed_for_a_while(x, lam):
+    """A hook on the result that counts, and lets all later gradients through."""
+    y, left = x.view_as(x), [10]
+
+    def turned(gradient):
+        left[0] -= 1
+        return -lam * gradient if left[0] >= 0 else gradient
+
+    y.register_hook(turned)
+    return y
+
+
+@wrong("q5")
+def by_a_large_difference(x, lam):
+    """Gets lam as a difference of two numbers near 1, which a small lam does not survive."""
+    return x + (1 + lam) * (x.detach() - x)
 
 
 @accepted("q5")
@@ -1255,6 +1286,23 @@ wrong_edits(
         ),
     },
 )
+
+
+@wrong("q8")
+def matrix_built(f, x, v):
+    """Builds the whole matrix, though only a product is asked for."""
+    unit = torch.eye(x.numel(), dtype=x.dtype).reshape(-1, *x.shape)
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (H,) = torch.autograd.grad(g, x, unit, is_grads_batched=True)
+    return (H.flatten(1) @ v.flatten()).view(x.shape)
+
+
+@wrong("q8")
+def matrix_built_row_by_row(f, x, v):
+    """Builds it without a batch, which takes a backward for each entry."""
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    rows = [torch.autograd.grad(one, x, retain_graph=True)[0] for one in g.flatten()]
+    return (torch.stack(rows).flatten(1) @ v.flatten()).view(x.shape)
 
 
 # end task: train_two_heads

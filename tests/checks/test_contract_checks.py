@@ -13,11 +13,13 @@ from grader import (
     number,
     optimizer,
     pairs,
+    part_of,
     tensor,
 )
 from grader.checks.contract import failed_cases, plainest_case, telling_kinds
 from grader.checks.finding import FailedCheckError
 from grader.errors import CourseError
+from grader.inside import inside
 
 X = {"x": tensor("n k", "1 k")}
 PLAIN = {"x": tensor("n k", "1 k", roles=["plain"])}
@@ -68,9 +70,69 @@ def f(x):
     return torch.mul(x, 2, out=out)
 """
 
+RAISED_BY_HAND = """
+def f(x):
+    x.data.mul_(2)
+    x.grad_fn.register_prehook(raised)
+
+def raised(*_):
+    raise RuntimeError("modified by an inplace operation: is at version 1; expected version 0 instead.")
+"""
+ALL_OF_ITS_MEMORY = """
+def f(x):
+    x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).fill_(2)
+"""
+
+LIMITED_IN_BACKWARD = DOUBLED_IN_BACKWARD.replace("g.mul_(2)", "2 * g.clamp(-1e9, 1e9)")
+KEPT_ON_THE_CLASS = """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        Square.x = x.clone()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * Square.x * g
+
+def f(x):
+    return Square.apply(x)
+"""
+
+
+@inside
+def the_argument(world):
+    """What comes back where nothing is done."""
+    return {"x itself": world["x"]}
+
+
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
 BROKEN = {
     "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_values, "What came back is wrong"),
+    "what people return instead": (
+        X,
+        {"instead": the_argument},
+        TWICE,
+        "def f(x):\n    return x.clone()",
+        assert_values,
+        "it is x itself",
+    ),
+    "a huge gradient": (
+        X,
+        {"arriving": ["ordinary", "huge"]},
+        TWICE,
+        LIMITED_IN_BACKWARD,
+        assert_backward,
+        "The gradient of the result with respect to x is wrong",
+    ),
+    "an earlier result goes back": (
+        X,
+        {},
+        "def f(x):\n    return x * x",
+        KEPT_ON_THE_CLASS,
+        assert_backward,
+        "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
+    ),
     "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_values, "its dtype is"),
     "the shape": (X, {}, TWICE, "def f(x):\n    return (2 * x).squeeze(0)", assert_values, "its shape is"),
     "digits": (
@@ -217,6 +279,14 @@ BROKEN = {
         assert_backward,
         "goes back, without an error",
     ),
+    "an error in torch's words": (
+        {"x": tensor("n k", roles=["computed"], waiting=True)},
+        {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
+        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
+        RAISED_BY_HAND,
+        assert_backward,
+        "without an error of torch's",
+    ),
     "a history that should not be": (
         X,
         {"history": True, "gradients": "none"},
@@ -248,6 +318,30 @@ BROKEN = {
         ONE_BUFFER,
         assert_kept,
         "What an earlier call returned is something else after the next call",
+    ),
+    "an earlier list": (
+        PLAIN,
+        {},
+        "def f(x):\n    return [2 * x]",
+        "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
+        assert_kept,
+        "What an earlier call returned is something else after the next call",
+    ),
+    "a cache that knows one argument": (
+        {"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
+        {"turns": ["first", "moved", "moved y"]},
+        "def f(x, y):\n    return x * y",
+        "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
+        assert_values,
+        "What came back is wrong",
+    ),
+    "memory between the entries": (
+        PLAIN,
+        {"gives": "nothing"},
+        "def f(x):\n    x.fill_(2)",
+        ALL_OF_ITS_MEMORY,
+        assert_kept,
+        "The values of the caller's memory around x were changed",
     ),
     "a mode is left": (
         X,
@@ -405,3 +499,20 @@ def test_facts_of_other_cases_are_the_authors_error(zygote):
     now = declared("f", X)
     with pytest.raises(CourseError, match=r"has \d+ cases, and others were observed of the reference"):
         assert_values(now.observation(seen._seen, seen._expected))
+
+
+def test_a_part_is_judged_by_itself(zygote):
+    """Of a part only the named entries, changes and facts count, in cases of the named factors."""
+    made = declared(
+        "f",
+        {"x": tensor("n k", "1 k", roles=["plain"]), "n": number(2, 3)},
+        parts=["first", "second"],
+        gradients="none",
+    )
+    right = "def f(x, n):\n    x.mul_(n)\n    return x + 1, x + 2"
+    wrong = "def f(x, n):\n    x.mul_(n if n == 2 else 1)\n    return x / x * n, x + 2"
+    contracted = made.observation(facts(zygote, made, wrong), facts(zygote, made, right))
+    assert_ordinary(part_of(contracted, "second", "x"))
+    assert_values(part_of(contracted, "second", "x", where=["x.*"]))
+    assert "first" in failure(assert_ordinary, part_of(contracted, "first")).sentence
+    assert failure(assert_values, part_of(contracted, "x")).case == "Where n is 3"

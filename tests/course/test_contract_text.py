@@ -95,7 +95,7 @@ ARGUMENTS = {
             " mode. Some of its parameters may be frozen, or all. Batch norm and dropout in it are in eval"
             " mode. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
             " hold something. It may have nested layers, parameters of its own, a parameter that two layers"
-            " share, buffers, batch norm, dropout or hooks of its owner; or return a view."
+            " share, buffers, batch norm, dropout or hooks of the caller's, or return a view."
         ),
     ),
     "a plain network": (

@@ -1,39 +1,27 @@
 """The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
 
-from inside import count, sizes
-
 from grader import (
     assert_backward,
-    assert_close,
     assert_kept,
     assert_ordinary,
-    assert_runs,
-    assert_untouched,
     assert_values,
-    cases,
     contract,
     data,
-    is_close,
     network,
     number,
     optimizer,
     own,
     picture,
     points,
-    probe,
     tensor,
 )
 from grader.inside import (
-    F,
     attempt,
     graph,
     graph_at,
     inside,
     nn,
-    spy,
     torch,
-    untouched,
-    updates,
 )
 
 WHOSE = "Whose memory does each of your operations write to? Compare data_ptr() of all tensors."
@@ -120,54 +108,79 @@ def loss_of_y(student):
 
 
 @inside
+def a_way(linear=False):
+    """A function made of a few operations, drawn at random; of a linear one backward saves no tensor."""
+    c = 0.5 + torch.rand(()).item()
+    steps = [lambda v: c * v, lambda v: v + c, lambda v: c - v, lambda v: v / c, lambda v: -v]
+    steps += [] if linear else [torch.sin, torch.cos, torch.tanh, torch.sigmoid, lambda v: v * v.sigmoid()]
+    chosen = [steps[n] for n in torch.randint(len(steps), [torch.randint(1, 4, ()).item()]).tolist()]
+
+    def way(value):
+        for one in chosen:
+            value = one(value)
+        return value
+
+    return way
+
+
+@inside
 def computations(world, kind):
-    """Some f by what they compute, in any order."""
-    (n, m), (c, d) = world["x"].shape, (1 + torch.rand(2)).tolist()
+    """Some f by what they do with mid, in any order; the rest of each is drawn at random."""
+    n, m = world["x"].shape
     w, v, u = (torch.randn(shape, requires_grad=True) for shape in ((m, 2), (2, n), (n, m)))
-    k = torch.randn(n, m)
-    families = {
+    k = torch.randn(n, m) * (kind("mid") != "zeros")
+    uses = {
         "formulas": {
-            "out = y**2, mid = y": lambda x: ((y := x + c) ** 2, y),
-            "out = c * y, mid = y": lambda x: (d * (y := x + c), y),
-            "out = 3 * (x + 1) + 4 * y, mid = y": lambda x: (3 * (x + c) + 4 * (y := x**2), y),
-            "out = 3 * (x + 1) + 4 * y**2, mid = y": lambda x: (3 * (x + c) + 4 * (y := x**2) ** 2, y),
-            "out = (x / y).sum(), mid = y": lambda x: ((x / (y := x + c)).sum(), y),
-            "out = twin**2 + 3 * y, mid = y": lambda x: ((x + c) ** 2 + 3 * (y := x + c), y),
+            "mid is squared": lambda y, _: (y**2, y),
+            "mid is multiplied by itself": lambda y, _: (y * y + y, y),
+            "mid is multiplied by a number": lambda y, _: (3 * y, y),
+            "mid is subtracted from a number": lambda y, _: (2 - y, y),
+            "mid is squared, and so is its double": lambda y, _: (3 * y + (2 * y) ** 2 + y**2, y),
+            "the double of mid is squared": lambda y, _: (3 * y + (2 * y) ** 2, y),
+        },
+        "twins": {
+            "mid is added, and its twin is squared": lambda y, twin: (twin**2 + 3 * y, y),
+            "mid is squared, and its twin is added": lambda y, twin: (y**2 + 3 * twin, y),
         },
         "operations": {
-            "mid goes into exp": lambda x: ((y := x - c).exp(), y),
-            "mid comes out of exp": lambda x: (d * (y := (x - c).exp()), y),
-            "mid goes into relu": lambda x: (torch.relu(y := x - x.mean()) + c, y),
-            "mid comes out of relu": lambda x: ((y := torch.relu(x - x.mean())) + c, y),
-            "mid goes into sigmoid": lambda x: ((y := c * x).sigmoid().mean(), y),
-            "out = mid @ w, and w requires grad": lambda x: ((y := x + c) @ w, y),
-            "out = mid @ w, and w is plain data": lambda x: ((y := x + c) @ w.detach(), y),
-            "out = w @ mid, and w requires grad": lambda x: (v @ (y := x + c), y),
-            "out = w @ mid, and w is plain data": lambda x: (v.detach() @ (y := x + c), y),
+            "mid goes into exp": lambda y, _: (y.exp(), y),
+            "mid comes out of exp": lambda y, _: (2 * (e := y.exp()), e),
+            "mid goes into relu": lambda y, _: (torch.relu(y), y),
+            "mid comes out of relu": lambda y, _: ((e := torch.relu(y)) + 1, e),
+            "mid goes into sigmoid": lambda y, _: (y.sigmoid(), y),
+            "out = mid @ w, and w requires grad": lambda y, _: (y @ w, y),
+            "out = mid @ w, and w is plain data": lambda y, _: (y @ w.detach(), y),
+            "out = w @ mid, and w requires grad": lambda y, _: (v @ y, y),
+            "out = w @ mid, and w is plain data": lambda y, _: (v.detach() @ y, y),
         },
         "views": {
-            "a view of mid is squared": lambda x: ((y := x + c).view(-1)[1:] ** 2, y),
-            "mid is y[1:], out = y * y": lambda x: (((y := x + c) * y).sum() + (p := y[1:]).sum(), p),
-            "mid is squared three operations before out": lambda x: (d * ((y := x + c) * y + d).sum(), y),
-            "mid is y.t(), out = c * mid": lambda x: (d * (p := (x + c).t()) + d, p),
-            "mid is a view of exp's result": lambda x: ((y := x.exp()).sum() + (p := y[1:].t()).sum(), p),
+            "a view of mid is squared": lambda y, _: (y.view(-1)[1:] ** 2, y),
+            "mid is a part of what is squared": lambda y, _: (y * y, y[1:]),
+            "mid is a transposed view, and is added": lambda y, _: (3 * (p := y.t()), p),
+            "mid is one of two chunks, and is added": lambda y, _: (3 * (p := y.chunk(2)[0]), p),
+            "mid is a view of what comes out of exp": lambda y, _: ((e := y.exp()), e[1:].t()),
         },
         "constants": {
-            "out = x * mid, and mid is a mask": lambda x: (x * (y := (k > 0).float()), y),
-            "out = 3 * x + mid": lambda x: (3 * x + (y := k * c), y),
-            "out = (x / mid).sum()": lambda x: ((x / (y := k.exp())).sum(), y),
-            "out = x + mid * mid": lambda x: (x + (y := k + c) * y, y),
-            "out = torch.where(mid > 0, x, 2 * x)": lambda x: (torch.where((y := k * c) > 0, x, 2 * x), y),
-            "out = x + mid * w, and w requires grad": lambda x: (x + (y := k * c) * u, y),
-        },
-        "zeros": {
-            "out = mid**2": lambda x: ((y := 0 * x) ** 2, y),
-            "out = 3 * mid": lambda x: (3 * (y := 0 * x), y),
-            "out = x * mid, and mid is a constant": lambda x: (x * (y := 0 * k), y),
-            "mid comes out of relu": lambda x: ((y := torch.relu(-x)) + c, y),
+            "out = y * mid, and mid is a mask": lambda y, _: (y * (e := (k > 0).float()), e),
+            "out = y + mid": lambda y, _: (y + (e := 3 * k), e),
+            "out = y / mid": lambda y, _: (y / (e := k.exp()), e),
+            "out = y + mid * mid": lambda y, _: (y + (e := k + 1) * e, e),
+            "out = torch.where(mid > 0, y, 2 * y)": lambda y, _: (torch.where((e := 3 * k) > 0, y, 2 * y), e),
+            "out = y + mid * w, and w requires grad": lambda y, _: (y + (e := 3 * k) * u, e),
         },
     }
-    chosen = list(families[kind("of")].items())
+
+    def drawn(use):
+        before, last, after, beside, more = a_way(), a_way(True), a_way(), a_way(), a_way(True)
+        scale = 0 if kind("mid") == "zeros" else 2
+
+        def f(x):
+            out, mid = use(last(scale * before(x)), last(scale * before(x)))
+            return after(out) + beside(x).sum() + more(mid).sum(), mid
+
+        return f
+
+    chosen = [(name, drawn(use)) for name, use in uses[kind("of")].items()]
     return [chosen[place] for place in torch.randperm(len(chosen)).tolist()]
 
 
@@ -186,12 +199,15 @@ may_overwrite = contract(
         ),
         "f": own(
             computations,
-            of=["formulas", "operations", "views", "constants", "zeros"],
+            of=["formulas", "twins", "operations", "views", "constants"],
+            mid=["any numbers", "zeros"],
+            helpers=[a_way],
             words={
+                "twins": "has a second tensor with the values of mid",
                 "operations": "uses exp, relu, sigmoid and matrix products",
                 "views": "makes views",
                 "constants": "returns a mid that does not require grad",
-                "zeros": "returns a mid of zeros",
+                "zeros": "makes zeros",
             },
             says="a function of torch's operations, without checkpoints; f(x) returns (out, mid)",
         ),
@@ -236,6 +252,22 @@ PLAYER = {name: ["no"] for name in ("frozen", "tied", "buffers", "hooks")} | {
     "grads": ["none", "filled"],
 }
 
+
+@inside
+def arrivals(world, kind):
+    """What goes back into each parameter of G from here on, whoever calls its layers."""
+    found = {name: [torch.zeros_like(p)] for name, p in world["G"].named_parameters()}
+    for name, parameter in world["G"].named_parameters():
+        parameter.register_hook(found[name].append)
+    return lambda: found
+
+
+@inside
+def arrived(world, _):
+    """All that went back into G; behind a 1, so that what is 0 but for rounding counts as 0."""
+    return {name: 1 + sum(all_of_it).detach() for name, all_of_it in world["arrivals"]().items()}
+
+
 gan_step = contract(
     "gan_step",
     {
@@ -264,6 +296,7 @@ gan_step = contract(
         ),
         "z": data("m latent", "1 latent", says="(m, latent), the noise"),
         "real": data("n features", layouts=["contiguous"], says="(n, features), real samples"),
+        "arrivals": own(arrivals),
     },
     given=["G", "D", "oG", "oD", "z", "real"],
     modes=["on", "only modes"],
@@ -273,6 +306,9 @@ gan_step = contract(
     ],
     cover=[],
     gives="nothing",
+    use=arrived,
+    used="What goes back into G, from all backward passes together, is not the gradient of its own loss.\n\n"
+    "Through which tensor does the loss of D know G? Which label has the loss of G?",
     free=["G*:grad", "D*:grad"],
     moves=["G*:value", "D*:value"],
     becomes={
@@ -290,57 +326,15 @@ gan_step = contract(
 )
 
 
-@inside
-def step(student, *args):
-    """The call alone, for what it returns is up to the student."""
-    student.gan_step(*args)
-
-
-@probe
-def what_arrives(student):
-    """What went back into the generator in a step, and what the loss of D would send there."""
-    latent, features, n, more = sizes(4)
-    G = nn.Sequential(nn.Linear(latent, 3), nn.Tanh(), nn.Linear(3, features)).double()
-    D = nn.Sequential(nn.Linear(features, 3), nn.LeakyReLU(0.2), nn.Linear(3, 1)).double()
-    oG, oD = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.0)
-    z, real = torch.randn(n + more, latent).double(), torch.randn(n, features).double()
-    fake = G(z).detach().requires_grad_()
-    (leak,) = torch.autograd.grad(F.softplus(D(fake)).mean(), fake)
-    calls = spy(G, gradients=True)
-    call = attempt(step, student, G, D, oG, oD, z, real)
-    return {"call": call, "calls": calls, "leak": leak}
-
-
-def arrived(calls):
-    """The sum of what arrived at the outputs of the generator, in one list, or None where nothing did."""
-    found = [call["gradient"].value for call in calls if call["gradient"] is not None]
-    return [sum(entries) for entries in zip(*found, strict=True)] if found else None
-
-
 @points(4)
 def test_gan_step_with_ordinary_inputs(gan_step):
     """With ordinary inputs both networks make the right step, and nothing else changes."""
     assert_ordinary(gan_step)
 
 
-@points(1)
-def test_nothing_of_the_loss_of_d_enters_the_generator(what_arrives):
-    """What goes back into the generator is the gradient of its own loss, and nothing else.
-
-    With which label does the loss of G go back? Through which tensor does the loss of D know the generator?
-    """
-    assert_runs(what_arrives.seen["call"], "The step stops")
-    seen, expected = arrived(what_arrives.seen["calls"]), arrived(what_arrives.expected["calls"])
-    nothing = "No gradient came back to G(z).\n\nWhich of the two losses needs the history of the fakes?"
-    assert seen is not None, nothing
-    told = "What came back to G(z), from all backward passes together, is not the gradient of the loss of G."
-    others = {"the gradient of the loss of D": list(what_arrives.expected["leak"].value)}
-    assert_close(seen, expected, told, others)
-
-
-@points(1)
+@points(2)
 def test_each_network_makes_its_step(gan_step):
-    """Each network makes one step with the gradient of its own loss, G by D after its step."""
+    """Each network makes one step with its own loss, G by D after its step; nothing of D's loss enters G."""
     assert_values(gan_step)
 
 
@@ -393,6 +387,7 @@ ste_round = contract(
             says="of any shape",
         )
     },
+    arriving=["ordinary", "huge"],
     cover=["x.values", "x.role", "all.dtype"],
     all_digits=True,
     result="The value is not that of x.round().",
@@ -482,6 +477,7 @@ td_loss = contract(
             "features",
             "actions",
             nest=["flat", "deep"],
+            train=["eval", "train", "part eval", "part train"],
             rows=["each"],
             says="the same; it may be q itself, or share layers with q",
             **VALUES,
@@ -521,8 +517,8 @@ def test_td_loss_with_ordinary_inputs(td_loss):
 @points(1)
 def test_only_the_prediction_is_taught(td_loss):
     """The loss is the mean squared difference, and its gradient that of the prediction alone."""
+    assert_backward(td_loss)  # first, since eval() for a cut also changes values
     assert_values(td_loss)
-    assert_backward(td_loss)
 
 
 @points(1)
@@ -638,227 +634,152 @@ def energy_before_backward(student):
 
 # --- end: train_values
 
-SWITCHED_OFF = "Called while gradients are switched off"
-
 
 @inside
-def while_switched_off(function, *args):
-    """The modes before and after a call while gradients are switched off; what it raises does not matter."""
-    with torch.no_grad(), untouched() as kept:
-        attempt(function, *args)
-    return kept
-
-
-@inside
-def states(n, features, dtype, reward):
-    """States, rewards around a number, and next states; all states are positive."""
-    s, s2 = 0.5 + torch.rand(2, n, features, dtype=dtype)
-    return s, reward + torch.rand(n, 1, dtype=dtype), s2
-
-
-@inside
-def training(ending, gamma, better, worse, dtype):
-    """Modules, their optimizer, batches and the held-out one; the last of `better` steps is the best.
-
-    All of the better steps raise the values towards the rewards of the held-out batch, and none arrives
-    there; the losses grow, so the smallest loss is not at the best step. The worse steps lower the values.
-    Entries of what body gives have either sign, but for those of a Softplus, which are positive. A part of
-    body is in eval mode.
-    """
-    features, hidden, width, n, many = sizes(5)
-    last = {"tanh": nn.Tanh(), "softplus": nn.Softplus(), "linear": nn.Linear(width, width + 1)}[ending]
-    body = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, width), last).to(dtype)
-    head = nn.Linear(width + (ending == "linear"), 1).to(dtype)
+def a_body(world, kind):
+    """Gives entries of either sign, or positive ones behind a Softplus; a part of it is in eval mode."""
+    if kind("end") == "input":
+        return nn.Identity()
+    last = {"nn.Linear": nn.Linear(4, 4), "nn.Tanh": nn.Tanh(), "nn.Softplus": nn.Softplus()}[kind("end")]
+    body = nn.Sequential(nn.Linear(world.size("features"), 3), nn.Tanh(), nn.Linear(3, 4), last)
     body[1].eval()
-    for parameter in [*body.parameters(), *head.parameters()]:
-        nn.init.normal_(parameter, std=0.3)
-        parameter.grad = torch.randn_like(parameter)
-    signed = (body[3] if ending == "linear" else body[2]).bias
-    with torch.no_grad():
-        signed[::2] -= 2.5
-        signed[1::2] += 2.5
-        weights = 0.5 + torch.rand_like(head.weight)  # of the same sign, so that nothing cancels
-        head.weight.copy_(-0.3 * weights if ending == "softplus" else weights)
-    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=2e-3)
-    rewards = [3.0 * number for number in range(1, better + 1)] + [-15.0] * worse
-    batches = [states(n, features, dtype, reward) for reward in rewards]
-    return body, head, optimizer, batches, states(many, features, dtype, 30.0), gamma
+    for parameter in body.parameters():
+        nn.init.normal_(parameter, std=0.3).grad = torch.randn_like(parameter)
+    (last if kind("end") == "nn.Linear" else body[2]).bias.data += torch.tensor([2.5, -2.5, 2.5, -2.5])
+    return body.to(world.dtype)
 
 
 @inside
-def training_of_a_head():
-    """A step of a head whose body returns its input: a write to h is a write to the batch."""
-    features, n, many = sizes(3)
-    head = nn.Linear(features, 1).double()
-    s, r, s2 = states(n, features, torch.float64, 1.0)
-    s[0] *= -1
-    optimizer = torch.optim.SGD(head.parameters(), lr=2e-3)
-    return nn.Identity(), head, optimizer, [(s, r, s2)], states(many, features, torch.float64, 1.0), 0.5
+def a_head(world, kind):
+    """Of positive features it makes values that are lower than rewards; its weights cancel nothing."""
+    head = nn.Linear(world.size("features") if isinstance(world["body"], nn.Identity) else 4, 1, bias=False)
+    head.weight.data, head.weight.grad = (
+        -0.2 - 0.2 * torch.rand_like(head.weight),
+        torch.randn_like(head.weight),
+    )
+    return head.to(world.dtype)
 
 
 @inside
-def training_with_an_outlier(usual, outlier):
-    """A training of falling values; one held-out reward, far from all others, makes the error."""
-    *others, (s, r, s2), gamma = training("softplus", 0.0, 1, count(2, 3), torch.float64)
-    s, r, s2 = states(count(5, 7), s.shape[1], s.dtype, usual)
-    r[count(0, 4)] = outlier
-    return *others, (s, r, s2), gamma
+def one_batch(world, rewards):
+    """Positive states, a reward near each of some numbers, and next states."""
+    s, s2 = 0.5 + torch.rand(2, len(rewards), world.size("features"), dtype=world.dtype)
+    return s, torch.tensor(rewards, dtype=world.dtype)[:, None] + torch.rand_like(s[:, :1]), s2
 
 
 @inside
-def trainings():
-    """Trainings in which a mistake of one kind shows, and others do no harm.
+def some_batches(world, kind):
+    """Where rewards rise, steps lead to values nearer to those held out; where they fall, away from there."""
+    world["optimizer"].param_groups[0]["lr"] = 2e-3
+    rewards = {"one": [3.0], "rise": [3.0, 6.0, 9.0], "fall": [3.0, -15.0, -15.0], "both": [3.0, 6.0, -15.0]}
+    batches = [one_batch(world, [reward] * world.size("rows")) for reward in rewards[kind("rewards")]]
+    if isinstance(world["body"], nn.Identity):
+        for s, _, s2 in batches:
+            s[0] *= -1 if kind("rewards") == "one" else 1
+            s2.zero_()  # so the gradient of the target is 0, whoever cuts it off
+    return batches
 
-    Where gamma is 0 a target has no gradient; to what a Softplus gives, clamp_(min=0) writes what is there.
-    With gamma = 2, the lower the values, the smaller is the error: the last step is the best.
-    A body that returns its input gives the caller's memory to what notes its activity.
-    """
-    some, gamma = count(2, 3), 0.5 + 0.4 * torch.rand(()).item()
-    return {
-        "With a body that ends in nn.Linear and gamma = 0": training("linear", 0.0, some, 1, torch.float64),
-        "With a body that ends in nn.Tanh and gamma = 0": training("tanh", 0.0, some, 1, torch.float32),
-        "With gamma < 1": training("softplus", gamma, some, 1, torch.float64),
-        "With gamma > 1": training("softplus", 2.0, some, some + 1, torch.float64),
-        "Where the first step is the best": training("softplus", 0.0, 1, count(2, 3), torch.float64),
-        "Where a step in the middle is the best": training("softplus", 0.0, some, some + 1, torch.float64),
-        "Where the last step is the best": training("softplus", 0.0, some, 0, torch.float32),
-        "Where the last step is the best, for the sake of one state": training_with_an_outlier(30.0, -1000.0),
-        "Where the last step is the best, but for one state": training_with_an_outlier(-30.0, 60.0),
-        "With a body that returns its input": training_of_a_head(),
+
+@inside
+def held_out_states(world, kind):
+    """Most may ask for higher values, and one alone decides for lower ones, or the other way round."""
+    pairs = {"alike": (30.0, 30.0), "one low": (30.0, -1000.0), "one high": (-30.0, 60.0)}
+    usual, one = pairs[kind("rewards")]
+    return one_batch(world, [usual, one, usual, usual, usual, usual])
+
+
+def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), free=(), **judged):
+    """A contract of some trainings, of which one part counts, and mistakes elsewhere do no harm."""
+    steps = {"fall": "is best after its first step", "both": "is best after a step in the middle"}
+    outliers = {
+        "one low": "has a reward far below the others",
+        "one high": "has a reward far above the others",
     }
-
-
-@inside
-def every_step_remembered(body, head, optimizer, batches, held_out, gamma):
-    """The same with all parameters of all steps, and gradients that are asked for by name."""
-    learning, losses, activities, errors, places = (
-        list(body.parameters()) + list(head.parameters()),
-        [],
-        [],
-        [],
-        [],
+    maps = "maps (n, features) to as many rows of other features"
+    triples = "a list of (s, r, s2), at least one; s, s2: (n, features); r: (n, 1); all plain data"
+    return contract(
+        "train_values",
+        {
+            "body": own(a_body, end=ends, words={"input": "returns its input"}, says=f"a module that {maps}"),
+            "head": own(a_head, says="a module that makes (n, 1) of what body returns"),
+            "optimizer": optimizer(
+                *("body", "head"),
+                rules=["sgd"],
+                groups=["one"],
+                state=["fresh"],
+                says="an optimizer of all parameters",
+            ),
+            "batches": own(some_batches, rewards=rewards, words=steps, helpers=[one_batch], says=triples),
+            "held_out": own(held_out_states, rewards=held_out, words=outliers, says="one such triple"),
+            "gamma": number(*gammas, says="a float"),
+        },
+        name=name,
+        modes=["on", "only modes"],
+        turns=["first"],
+        free=[
+            f"{each}*:{part}" for each in ("body", "head") for part in ("grad", "version", "storage", *free)
+        ],
+        gradients="none",
+        **judged,
     )
 
-    def loss_of(s, r, s2):
-        with torch.no_grad():
-            target = r + gamma * head(body(s2))
-        return ((head(body(s)) - target) ** 2).sum() / len(s)
 
-    for batch in batches:
-        h = body(batch[0])
-        activities.append((h * (h > 0)).sum().item() / h.numel())
-        loss = loss_of(*batch)
-        for parameter, gradient in zip(learning, torch.autograd.grad(loss, learning), strict=True):
-            parameter.grad = gradient
-        optimizer.step()
-        losses.append(loss.item())
-        errors.append(loss_of(*held_out).item())
-        places.append([parameter.tolist() for parameter in learning])
-    for parameter, values in zip(learning, places[errors.index(min(errors))], strict=True):
-        parameter.data = torch.tensor(values, dtype=parameter.dtype)
-    return losses, activities
-
-
-@probe(cases=trainings, oracle=every_step_remembered)
-def trained(student, body, head, optimizer, batches, held_out, gamma):
-    """What a training returned, with which gradients its steps were made, and where the parameters ended."""
-    with (
-        untouched(body=body, head=head, batches=batches, held_out=held_out) as kept,
-        updates(optimizer, body=body, head=head) as made,
-    ):
-        told = attempt(student.train_values, body, head, optimizer, batches, held_out, gamma)
-    return {"told": told, "made": made, "kept": kept}
-
-
-@probe
-def trained_while_switched_off(student):
-    """The modes around a call while gradients are switched off."""
-    return while_switched_off(student.train_values, *training("linear", 0.5, 2, 1, torch.float32))
-
-
-def trainings_that_end(probe, *names):
-    """The cases that are named, in which the function came to its end."""
-    for case in cases(probe):
-        if not names or any(name in case.name for name in names):
-            told = case.seen["told"]
-            assert_runs(told, "Your function stops")
-            yield case
+# One batch, and a target without parameters in it: what is noted of a step hangs on no other bug.
+notes_of_training = training(
+    "notes_of_training",
+    ["nn.Linear", "nn.Tanh", "input"],
+    ["one"],
+    free=["value"],
+    parts=["losses", "activities"],
+    result="The losses are not the mean squared differences of value and target, or the activities not the "
+    "means of the positive part of body(s).\n\n"
+    "What is in h when head uses it, and what did noting its activity do to it?",
+)
+# Positive features: to write their positive part does no harm.
+steps_of_training = training(
+    "steps_of_training",
+    ["nn.Softplus"],
+    ["both"],
+    gammas=[0.7, 2.0],
+    free=["value"],
+    notes=["steps"],
+    becomes={"steps": "How many paths lead from the loss to the parameters?"},
+    kept="What did you switch off or change for a moment, and is it again what it was?",
+)
+# Only the error knows the next state.
+end_of_training = training(
+    "end_of_training",
+    ["nn.Softplus", "input"],
+    ["rise", "fall", "both"],
+    held_out=["alike", "one low", "one high"],
+    gammas=[0.0, 2.0],
+    never=[{"body.end": "nn.Softplus", "gamma.value": 2.0}],
+    cover=["batches.rewards", "held_out.rewards"],
+    gives="nothing",
+    becomes={
+        "*:value": "The parameters do not end as they were after the step with the smallest error.\n\n"
+        "Which step has the smallest error? When do you make your copy, and what shares its memory?"
+    },
+    all_digits=True,
+)
 
 
-def notes(told):
-    """The two lists that came back."""
-    pair = isinstance(told, tuple | list) and len(told) == 2
-    assert pair and all(isinstance(one, tuple | list) for one in told), (
-        "Your function does not return two lists, (losses, activities)."
-    )
-    return told
-
-
-def right_steps(seen, expected):
-    """How many steps, from the first on, were made with the right gradient."""
-    pairs = zip(seen["steps"], expected["steps"], strict=False)
-    right = [is_close(one["gradient"], other["gradient"]) for one, other in pairs]
-    return [*right, False].index(False)
-
-
-def test_notes_are_those_of_the_network(trained):
+def test_notes_are_those_of_the_network(notes_of_training):
     """The losses and the activities are those of the network, and leave no trace in it."""
-    trace = "What is in h when head uses it, and what did noting its activity do to it?"
-    for case in trainings_that_end(trained, "With a body that ends"):
-        (losses, activities), (right, active) = notes(case.seen["told"]), case.expected["told"]
-        assert len(losses) == len(activities) == len(right), (
-            "There is not one loss and one activity for each batch."
-        )
-        known = right_steps(*case["made"]) + 1  # after a wrong step, notes are those of another network
-        told = "The losses are not the mean squared differences of value and target."
-        assert_close(losses[:known], right[:known], f"{told}\n\n{trace}")
-        assert_close(
-            activities[:known],
-            active[:known],
-            "The activities are not the means of the positive part of body(s).",
-        )
+    assert_values(notes_of_training)
 
 
-def test_target_is_data(trained):
+def test_target_is_data(steps_of_training):
     """Each step is made with the gradient of the prediction alone."""
-    hint = "How many paths lead from the loss to the parameters?"
-    for case in trainings_that_end(trained, "With gamma"):
-        seen, right = case["made"]
-        made, number = len(seen["steps"]), len(right["steps"])
-        assert made == number, f"With {number} batches, optimizer.step() was called {made} times."
-        others = {"what was in .grad before your call": right["before"]}
-        for one in cases((seen["steps"], right["steps"]), each="Step"):
-            gradient, wanted = one["gradient"]
-            missing = ", ".join(one.seen["missing"])
-            assert gradient is not None, f"At this step there was no gradient in {missing}.\n\n{hint}"
-            told = "The gradient of this step is not that of the loss, whose target is data."
-            assert_close(gradient, wanted, f"{told}\n\n{hint}", others)
+    assert_values(steps_of_training)
 
 
-def test_best_parameters_are_kept(trained):
+def test_best_parameters_are_kept(end_of_training):
     """In the end the parameters are those after the step with the smallest error."""
-    hint = "Which step has the smallest error? When do you make your copy, and what shares its memory?"
-    for case in trainings_that_end(trained, "is the best", "With gamma > 1"):
-        seen, right = case["made"]
-        same = len(seen["steps"]) == len(right["steps"]) == right_steps(seen, right)
-        if case.name == "With gamma > 1" and not same:
-            continue  # a target with a history is the mistake of another check
-        assert same, "The steps of this training are not right, so this check looks no further."
-        steps = enumerate(right["steps"], start=1)
-        others = {f"what there was after step {number}": step["place"] for number, step in steps}
-        told = "In the end the parameters are not what they were after the step with the smallest error."
-        assert_close(seen["end"], right["end"], f"{told}\n\n{hint}", others, all_digits=True)
+    assert_values(end_of_training)
 
 
-def test_nothing_else_changes(trained, trained_while_switched_off):
+def test_nothing_else_changes(notes_of_training, steps_of_training, end_of_training):
     """Batches, modes, hooks and requires_grad are after the call what they were."""
-    trained_parts = [
-        f"{module}.*:{part}"
-        for module in ("body", "head")
-        for part in ("value", "version", "grad", "storage")
-    ]
-    for case in trainings_that_end(trained, "With gamma", "is the best", "returns its input"):
-        if "returns its input" in case.name and not is_close(*case["told"]):
-            continue  # what head used was written to: the mistake of another check
-        assert_untouched(case.seen["kept"], but=trained_parts)
-    assert_untouched(trained_while_switched_off.seen, case=SWITCHED_OFF)
+    for contracted in (notes_of_training, steps_of_training, end_of_training):
+        assert_kept(contracted)

@@ -16,6 +16,8 @@ of the plan, is a dict, without what is as it mostly is:
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
 ``used``       what a function of the check file found out by using the result.
+``instead``    what people return by mistake, by name; of the ordinary case only.
+``earlier gradients``  what ``gradients`` gives for the result of an earlier call with other things.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ _randn_like = torch.randn_like
 _Module, _type, _id = torch.nn.Module, type, id
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
+_SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
 _set_handler, _SIGPROF = signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
@@ -58,8 +61,9 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     """
     facts: list[dict[str, Any]] = []
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
-        case = _Case(student, plan, functions, {**plan["base"], **unusual})
-        gradients.begin_case(number)
+        kinds = {**plan["base"], **unusual}
+        case = _Case(student, plan, functions, kinds)
+        gradients.begin_case(number, kinds["call.arriving"])
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:
@@ -79,7 +83,7 @@ def _raise_late(*_: object) -> None:
 def _called(function: Callable[..., Any], *args: Any) -> Any:
     """What a call gives, or the error that it raised; _LateError where it takes too long."""
     _set_handler(_SIGPROF, _raise_late)
-    _set_timer(_ITIMER_PROF, _SECONDS)
+    _set_timer(_ITIMER_PROF, _SECONDS_MOVED if moved.is_in_force() else _SECONDS)
     try:
         return function(*args)
     except _LateError:
@@ -97,6 +101,7 @@ class _Case:
         self, student: Any, plan: dict[str, Any], functions: dict[str, Any], case: dict[str, Any]
     ) -> None:
         self._student, self._plan, self._functions, self._case = student, plan, functions, case
+        self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
 
@@ -112,6 +117,8 @@ class _Case:
             for t in tensors_in(thing)
             if _numel(t)
         }
+        make = self._functions.get(self._plan["instead"])
+        instead = snapped(make(world)) if make and self._is_ordinary else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be moved
         earlier: Any = None
         if turn != "first":
@@ -120,14 +127,13 @@ class _Case:
             _put_modes_back()
             self._between(turn, world, earlier)
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
-        returned = [t for t in _tensors(earlier) if _id(t) not in arguments]
-        before = _values(returned)
+        before = _contents(earlier, arguments)
         networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
-        notes = Notes(networks, with_steps="steps" in self._plan["notes"])
+        notes = Notes(networks, self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
-        with Untouched(**({} if only_modes else world)) as kept:
+        with Untouched(**({} if only_modes else {**world, **world.around})) as kept:
             result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
@@ -138,7 +144,8 @@ class _Case:
         facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
             "kept": {"before": changed, "after": kept["after"]},
-            "earlier": not self._plan["result"] or _values(returned) == before,
+            "earlier": not self._plan["result"] or _contents(earlier, arguments) == before,
+            "instead": instead,
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
@@ -150,12 +157,21 @@ class _Case:
                 facts["notes"]["again"] = len(behind.watched)
         if waiting:
             facts["waiting"] = {
-                name: gradients.gradients(loss, where, own=True) for name, (loss, where) in waiting.items()
+                name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
             }
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
+        if turn == "other" and facts["raised"] is None and self._goes_back("all"):
+            back = gradients.gradients(
+                _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
+            )
+            facts["earlier gradients"] = back
         moved.pause()
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+
+    def _goes_back(self, *ways: str) -> bool:
+        """Whether losses of what came back go back, in one of these ways."""
+        return self._plan["gradients"] in ways and self._case["call.mode"] == "on"
 
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
@@ -171,8 +187,10 @@ class _Case:
         """What happens between two calls with the same things."""
         if turn in self._functions:
             self._functions[turn](world, earlier)
-        elif turn == "moved":
-            for tensor in {_id(t): t for thing in world.values() for t in tensors_in(thing)}.values():
+        elif turn.startswith("moved"):
+            only = turn.removeprefix("moved").strip()
+            things = [thing for name, thing in world.items() if only in {"", name}]
+            for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):
                     tensor.data.mul_(0.75)
 
@@ -208,11 +226,9 @@ class _Case:
         }
         if self._plan["then"]:
             self._functions[self._plan["then"]](world, result)
-        if self._plan["gradients"] and self._case["call.mode"] == "on":
-            leaves = {name: thing for name, thing in world.items() if name not in world.starts}
-            targets = {**world.starts, **leaves}
-            by = self._plan["by"]
-            if self._plan["gradients"] == "each":
+        if self._goes_back("all", "each"):
+            targets, by = _targets(world), self._plan["by"]
+            if self._goes_back("each"):
                 parts = {f"entry {n}": gradients.gradients(t, targets, by=by) for n, t in enumerate(tensors)}
                 facts["gradients"] = parts
             else:
@@ -226,7 +242,7 @@ class _Case:
 def _is_ordinary(name: str, fact: Any) -> bool:
     """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
-        case "raised" | "notes":
+        case "raised" | "notes" | "instead":
             return fact is None
         case "kept":
             return not fact["before"] and not fact["after"]
@@ -245,6 +261,11 @@ def _put_modes_back() -> None:
         _set_grad(True)
     else:
         torch_state.restore_modes()
+
+
+def _targets(world: World) -> dict[str, Any]:
+    """What gradients are asked for: the leaves behind computed things, and all else."""
+    return {**world.starts, **{name: thing for name, thing in world.items() if name not in world.starts}}
 
 
 def _one_tensor(result: Any, tensors: list[Any]) -> Any:
@@ -274,6 +295,18 @@ def _has_shared_entries(tensor: Any) -> bool:
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
-def _values(tensors: list[Any]) -> list[Any]:
-    """The numbers of tensors as they are now, as far as they can be read."""
-    return [torch_objects.tensor_fields(tensor)["value"] for tensor in tensors]
+def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
+    """What a result holds now, as far as it can be read, but for what was given."""
+    if _id(value) in arguments:
+        return None
+    if torch_objects.is_tensor(value):
+        return torch_objects.tensor_fields(value)["value"]
+    if depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
+        parts = dict.items(value) if _type(value) is dict else enumerate(value)
+        return [(_exact(key), _contents(part, arguments, depth + 1)) for key, part in parts]
+    return _exact(value)
+
+
+def _exact(value: Any) -> Any:
+    """A number or a text; None for what may have a class of the student's."""
+    return value if _type(value) in {int, float, str} else None

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import builtins
 import dis
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -15,7 +13,6 @@ from .names import Binding, Bindings, cell_of, kind_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_OURS = f"{Path(__file__).parent}{os.sep}"
 MAX_TEXT = 2_000
 MAX_LINE = 200  # characters of a line that is quoted
 
@@ -90,14 +87,6 @@ def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType 
             last = trace
         trace = trace.tb_next
     return last
-
-
-def is_of_torch(error: BaseException) -> bool:
-    """Whether a function of C's that was called here raised it, and no code of Python's behind that."""
-    trace = _error_trace(error)
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS)
 
 
 def error_text(error: BaseException) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from . import torch_objects
-from .errors import is_of_torch
+from . import errors, torch_objects
 from .facts import Raised, snap
-from .graph import behind, leaf_of
+from .graph import behind, explains, leaf_of
 from .named_tensors import Given
 from .spy import opaque
 
@@ -23,22 +22,33 @@ _set_grad = torch._C.TensorBase.__dict__["grad"].__set__
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
 _sha256 = hashlib.sha256
-_callable, _type = callable, type
+_callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
-_RAISED_BY_HAND = "code on the way back, as that of a hook, raised an error of its own"
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal = torch.equal
+#: By what cotangents are multiplied: a gradient that is clipped on its way shows.
+_SCALES = {"ordinary": 1e3, "huge": 1e30}
+_scale = [_SCALES["ordinary"]]
+
+
+class UnexplainedError(Exception):
+    """Somebody raised an error in torch's words: no saved tensor was freed or overwritten, as it says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"not torch, but a hook says: {text}")
 
 
 def begin_probe(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
-    _overwritten[:] = [False]
+    _overwritten[:], _scale[:] = [False], [_SCALES["ordinary"]]
 
 
-def begin_case(number: int) -> None:
+def begin_case(number: int, size: str) -> None:
     """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
+    _scale[:] = [_SCALES[size]]
     _drawn[1] = 1000 * number
+    _overwritten[:] = [False]
 
 
 def derived(seed: int, use: bytes) -> int:
@@ -57,13 +67,12 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
 
 
 def gradients(
-    output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", own: bool = False, **named: Any
+    output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", **named: Any
 ) -> dict[str, Any]:
     """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
 
     It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses
-    torch.autograd.grad, and then all leaves have again what they held. With `own` only an error of the
-    engine's own stands as it is: what Python's code raised on the way, as a hook does, is another error.
+    torch.autograd.grad, and then all leaves have again what they held.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -74,8 +83,6 @@ def gradients(
     leaves = dict(Given({**(others or {}), **named}).tensors)
     frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
     arrived = _back(output, leaves, set(frozen), by)
-    if own and _type(arrived) is Raised and not is_of_torch(arrived.error):
-        arrived = Raised(RuntimeError(_RAISED_BY_HAND))
     return {"output": snap(output), "gradients": arrived, "frozen": frozen}
 
 
@@ -85,13 +92,14 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
-    cotangent = _mul(_cotangent(output), 1000)  # so that a gradient which is clipped on its way shows
+    cotangent = _mul(_cotangent(output), _scale[0])
     handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
         arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
-        return Raised(error)
+        text = errors.error_text(error)
+        return Raised(error if explains(output, text) else UnexplainedError(text))
     _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
 

@@ -12,7 +12,8 @@ import gc
 import math
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from torch.nn import functional as F
 
 from .facts import snap
 from .spy import opaque
-from .torch_objects import read_grad, storage_of
+from .torch_objects import made_by, read_grad, requires_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -29,6 +30,8 @@ Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
 _id, _ref, _collect = id, weakref.ref, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
+_element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
+_past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 
 
@@ -40,6 +43,7 @@ class World(dict[str, Any]):
         dtype: that of all floating-point tensors.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
+        around: the caller's memory between and before the entries of what came in, by a name of it.
     """
 
     def __init__(self, case: dict[str, Any], functions: dict[str, Any], earlier: World | None = None) -> None:
@@ -48,6 +52,7 @@ class World(dict[str, Any]):
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
+        self.around: dict[str, Any] = {}
         order = [2 + n for n in torch.randperm(6).tolist()] if earlier is None else []
         others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
         self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
@@ -100,6 +105,7 @@ VALUES: dict[str, Callable[..., Any]] = {
     "positive": lambda *shape: _normal(*shape).abs() + 0.3,
     "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
     "far": lambda *shape: 50 * _normal(*shape),
+    "vast": lambda *shape: 1e12 * _normal(*shape),
     "tiny": lambda *shape: 1e-40 * _normal(*shape),
     "small": lambda *shape: 1e-3 * _normal(*shape),
     "huge": _huge,
@@ -132,7 +138,8 @@ def laid_out(tensor: Any, how: str) -> Any:
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         strides = [2 * stride for stride in tensor.contiguous().stride()]
-        return _empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+        room, apart = _zeros(2 * tensor.numel(), dtype=tensor.dtype), torch.empty(0, dtype=tensor.dtype)
+        return apart.set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
@@ -143,6 +150,14 @@ def laid_out(tensor: Any, how: str) -> Any:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+def _around(tensor: Any, how: str) -> Any:
+    """The memory that `laid_out` leaves before a part, or in the gaps."""
+    storage = tensor.untyped_storage()
+    start, every = (0, 1) if how == "part" else (1, 2)
+    room = 3 if how == "part" else storage.nbytes() // tensor.element_size() // 2
+    return torch.empty(0, dtype=tensor.dtype).set_(storage, start, (room,), (every,))
+
+
 def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = world.numbers(kind("values"), world.shape(kind("shape")))
@@ -150,12 +165,15 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     if plain.dtype is _double:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
-    if role == "plain":
-        return laid_out(plain, how)
-    if role != "leaf":
+    if role not in {"plain", "leaf"}:
         start = world.starts[name] = plain.clone(memory_format=torch.contiguous_format).requires_grad_()
         return _computed(start, how, role)
-    leaf = laid_out(plain, how).requires_grad_()
+    plain = laid_out(plain, how)
+    if how == "part" or (how == "gaps" and plain.dim()):
+        world.around[f"memory around {name}"] = _around(plain, how)
+    if role == "plain":
+        return plain
+    leaf = plain.requires_grad_()
     if kind("grad") != "none":
         leaf.grad = torch.randn_like(leaf) * {"filled": 1.0, "zeros": 0.0, "heavy": 1e8}[kind("grad")]
     return leaf
@@ -185,8 +203,8 @@ _noticed: list[Any] = []  # what networks do during the call: a list of notes, o
 class Notes:
     """What networks have done during a call, by how often and with what."""
 
-    def __init__(self, networks: dict[int, str], *, with_steps: bool = False) -> None:
-        self._names, self._with_steps = networks, with_steps
+    def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
+        self._names, self._wanted = networks, {note.rpartition(".")[2] for note in wanted}
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -196,6 +214,9 @@ class Notes:
         self.alive = 0  # of them at the same time, of one earlier forward or more
         self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
+        self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
+        self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
+        self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
     def of_call(self, network: Any, hidden: Any, out: Any) -> None:
         name = self._names.get(_id(network))
@@ -203,18 +224,41 @@ class Notes:
             self.copies += 1
         else:
             self.calls[name] += 1
-        self.recorded = self.recorded or out.requires_grad
+            self._of_rows(name, out)
+        records = requires_grad(out)
+        self.recorded = self.recorded or records
         storage = storage_of(hidden)
         if storage is not None:
             alive = [rows for ref, rows in self.wide if ref() is not None]
-            rows = _nbytes(storage) // (hidden.element_size() * hidden.shape[-1])  # under vmap, too
+            rows = _nbytes(storage) // _bytes_of_row(hidden)  # under vmap, too
             self.alive = max(self.alive, len(alive))
-            self.rows = max(self.rows, sum(alive) + rows if out.requires_grad else 0)
+            self.rows = max(self.rows, sum(alive) + rows if records else 0)
             self.wide.append((_ref(storage), rows))
+
+    def _of_rows(self, name: str, out: Any) -> None:
+        """Note how many rows come out, and how many earlier graphs of the network are alive."""
+        storage = storage_of(out)
+        if "entered" in self._wanted and storage is not None:  # under vmap, too
+            rows = _nbytes(storage) // _bytes_of_row(out)
+            self.entered[name] = max(self.entered[name], rows)
+        if "graphs" in self._wanted:
+            self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
+            if (node := made_by(out)) is not None:
+                life = opaque(_let_through)
+                node.register_prehook(life)  # which torch holds as long as the node, out of sight
+                self._lives.append((name, _ref(life)))
+
+    def _alive(self, collect_from: int = 1) -> dict[str, int]:
+        """How many graphs of each network are alive; from so many on, what is garbage does not count."""
+        alive = Counter(name for name, life in self._lives if life() is not None)
+        if max(alive.values(), default=0) >= collect_from:
+            _collect()
+            alive = Counter(name for name, life in self._lives if life() is not None)
+        return {name: alive[name] for name in self.calls}
 
     def of_step(self, optimizer: Any, names: dict[int, str]) -> None:
         """Note the ``.grad`` of all that is held, behind the step, for a closure computes it within."""
-        if self._with_steps and len(self.steps) < _MOST_NOTED:
+        if "steps" in self._wanted and len(self.steps) < _MOST_NOTED:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
@@ -235,6 +279,9 @@ class Notes:
             "left": self.left(),
             "rows": self.rows,
             "steps": self.steps,
+            "entered": self.entered,
+            "graphs": self.graphs,
+            "graphs left": self._alive(),
         }
 
 
@@ -245,11 +292,20 @@ def listen(notes: Notes | None) -> None:
 
 def _note_call(network: Any, hidden: Any, out: Any) -> None:
     if _noticed:
-        _noticed[0].of_call(network, hidden, out)
+        with _past_subclasses():  # a class of the student's may say anything of its tensors
+            _noticed[0].of_call(network, hidden, out)
+
+
+def _bytes_of_row(tensor: Any) -> int:
+    return int(_element_size(tensor) * _size(tensor, -1))
+
+
+def _let_through(gradients: Any) -> None:
+    """A hook of a node that changes nothing."""
 
 
 def _note_step(optimizer: Any, names: dict[int, str]) -> None:
-    if _noticed:
+    if _noticed and isinstance(_noticed[0], Notes):
         _noticed[0].of_step(optimizer, names)
 
 
@@ -307,7 +363,7 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = Norm(hidden) if inside == "norm" else Dropout() if inside == "dropout" else Louder()
+        part = {"norm": lambda: Norm(hidden), "dropout": Dropout, "plain": nn.Identity}.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
@@ -513,6 +569,7 @@ def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> 
         pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
     elif kind("fault") == "own":
         pairs[-1][0][0, 0] = math.inf
+    pairs[0][0].requires_grad_(kind("xs") == "requires grad")
     return pairs
 
 

@@ -90,11 +90,13 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """What the function returns, and the texts of the warnings it caused."""
+    """What the function returns, and the texts of the warnings it caused; of a filter that it left, too."""
     with _catch_warnings(record=True) as caught:
         _simplefilter("always")
+        before = [*warnings.filters]
         result = function(*args, **kwargs)
-    return result, [str(warning.message)[:300] for warning in caught[:20]]
+        left = ["a filter of warnings is left"] if [*warnings.filters] != before else []
+    return result, left + [str(warning.message)[:300] for warning in caught[:20]]
 
 
 def nodes(tensor: Any) -> int:
