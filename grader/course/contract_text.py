@@ -282,7 +282,7 @@ def _sizes(kinds: Kinds) -> Iterator[str]:
 
 def _number(kinds: Kinds) -> str:
     """What is said of a number, and the values that may surprise."""
-    values = sorted(kinds.factors["value"])
+    values = sorted(value[0] if isinstance(value, tuple) else value for value in kinds.factors["value"])
     if not kinds.says:
         return f"a number, such as {or_list([f'{value:g}' for value in values])}"
     told = {"0": 0 in values and not re.search(r"\b0\b", kinds.says), "negative": values[0] < 0}

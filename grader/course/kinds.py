@@ -77,6 +77,7 @@ WORDS = {
     "positive": "is positive",
     "negative": "is negative",
     "far": "is far from 0",
+    "diverged": "has nan and inf",
     "vast": "has values as large as 1e12",
     "tiny": "has values as small as 1e-40",
     "small": "has small values",
@@ -320,8 +321,8 @@ def data(*shapes: str, **options: Any) -> Kinds:
     return tensor(*shapes, **{"roles": ("plain",), "layouts": ("contiguous", "gaps"), **options})
 
 
-def number(*values: float, says: str = "") -> Kinds:
-    """A number: each value is a kind, the ordinary one first."""
+def number(*values: float | tuple[float, float], says: str = "") -> Kinds:
+    """A number: each value is a kind, the ordinary one first; of two bounds it is drawn between them."""
     return Kinds("number", {"value": values}, says=says)
 
 

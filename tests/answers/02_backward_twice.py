@@ -695,6 +695,19 @@ equal(
 
 
 @wrong("q3")
+def flattened_behind_the_first_dimension(net, opt, x, y1, y2):
+    """Believes that what a net takes and gives has rows."""
+    losses = []
+    for y in (y1, y2):
+        opt.zero_grad()
+        loss = F.mse_loss(net(x).flatten(1), y.flatten(1))
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return tuple(losses)
+
+
+@wrong("q3")
 def looked_at_first(net, opt, x, y1, y2):
     """Computes the number by a forward pass of its own."""
     losses = []

@@ -27,13 +27,6 @@ LEFT = "What did you change for your own use, and did you put back what you foun
 
 
 @inside
-def positive_number(world, kind):
-    """A scale, which is another in another call."""
-    some = 0.05 + 0.05 * torch.rand(()).item()
-    return {"some": some, "1": 1.0, "large": 7 + some, "small": 1e-3 + 1e-3 * some}[kind("value")]
-
-
-@inside
 def overwritten_with_0(world, earlier):
     """The caller fills an earlier weight with 0."""
     if isinstance(earlier, torch.Tensor):
@@ -57,12 +50,7 @@ make_weight = contract(
     {
         "n": number(3, 1, 40, says="the number of rows, at least 1"),
         "m": number(5, 1, 36, says="the number of columns, at least 1"),
-        "scale": own(
-            positive_number,
-            value=["some", "1", "large", "small"],
-            words={"1": "is 1", "large": "is about 7", "small": "is about 0.001"},
-            says="a positive float",
-        ),
+        "scale": number((0.05, 0.1), 1.0, (7.0, 7.1), (1e-3, 2e-3), says="a positive float"),
     },
     dtypes=["float32"],
     turns=["first", "other"],
@@ -111,7 +99,7 @@ def loss_of_the_weight(student):
 @inside
 def image(world, kind):
     """A float64 vector that does not require grad; its .grad may hold something."""
-    length = 1 if kind("length") == "1" else 5 * world.size("N")
+    length = 1 if kind("length") == "single" else 5 * world.size("N")
     img = torch.randn(length, dtype=torch.float64)
     img = with_gaps(img) if kind("layout") == "gaps" else img
     if kind("grad") == "filled":
@@ -124,14 +112,9 @@ input_gradient = contract(
     {
         "img": own(
             image,
-            length=["N", "1"],
+            length=["N", "single"],
             layout=["contiguous", "gaps"],
             grad=["none", "filled"],
-            words={
-                "1": "has one entry",
-                "gaps": "is not contiguous",
-                "filled": "has .grad filled beforehand",
-            },
             says="(N,), float64; does not require grad",
         ),
         "model": network(
@@ -306,7 +289,6 @@ class Layers(nn.Module):
 def layers(world, kind):
     """A model with layers in layers, and with hooks of the caller's."""
     model = Layers(world.size("in"), world.size("width"), world.size("out"), kind("gives")).to(world.dtype)
-    model.train(kind("train") != "eval")
     model.body[1].train(kind("train") == "train")
     if kind("frozen") == "one frozen":
         model.body[0].bias.requires_grad_(False)
@@ -337,7 +319,7 @@ def layers(world, kind):
 def names_of_layers(world, kind):
     """Some names of layers, in the order in which they run or in another."""
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
-    return {"two": ["body.0", "body.1"], "one": ["body.0"], "many": many}[kind("which")]
+    return {"two": ["body.0", "body.1"], "single": ["body.0"], "many": many}[kind("which")]
 
 
 @inside
@@ -368,29 +350,24 @@ activation_grads = contract(
     {
         "model": own(
             layers,
-            train=["train", "part eval", "eval"],
+            train=["train", "part eval"],
             frozen=["no", "one frozen"],
             grads=["none", "filled"],
             hooks=["no", "hooked"],
             gives=["new", "a part"],
             fault=["none", "own", "stopped"],
             words={
-                "part eval": "has a part in eval mode",
-                "eval": "is in eval mode",
-                "one frozen": "has a frozen parameter",
-                "filled": "has .grad filled in its parameters",
-                "hooked": "has hooks of the caller's",
                 "a part": "has a layer that returns a part of a tensor",
                 "own": "raises an error of a class of its own",
                 "stopped": "is interrupted",
             },
             says="a module that maps (n, inputs) to (n, outputs), and draws no random numbers",
         ),
-        "x": data("n in", "1 in", says="(n, inputs)"),
+        "x": data("n in", "1 in", layouts=["contiguous"], says="(n, inputs)"),
         "names": own(
             names_of_layers,
-            which=["two", "one", "many"],
-            words={"one": "has one entry", "many": 'has many entries, one of them ""'},
+            which=["two", "single", "many"],
+            words={"many": 'has many entries, one of them ""'},
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
@@ -450,7 +427,7 @@ def losses_of_p(world, kind):
     many = [25 * n + (p - n).sin().sum() for n in (1, 3, 2, 4)]
     lists = {
         "no": many,
-        "one": many[:1],
+        "single": many[:1],
         "twice": [*many[:3], many[0]],
         "alike": [*many[:2], (p * p).sum(), (p * p.detach()).sum()],
         "constant": [*many[:3], torch.full((), 30.0)],
@@ -488,9 +465,8 @@ total_loss = contract(
         "p": tensor("k", roles=["leaf"], layouts=["contiguous"]),
         "losses": own(
             losses_of_p,
-            special=["no", "one", "twice", "alike", "constant", "0", "tiny"],
+            special=["no", "single", "twice", "alike", "constant", "0", "tiny"],
             words={
-                "one": "has one entry",
                 "twice": "has a loss twice",
                 "alike": "has two losses of one value",
                 "constant": "has a loss without a history",
@@ -571,7 +547,7 @@ def total_of_two_losses(student):
 @inside
 def losses_of_samples(world, kind):
     """A loss for each sample, computed from two parameters."""
-    samples = 1 if kind("number") == "1" else world.size("n") + 2
+    samples = 1 if kind("number") == "single" else world.size("n") + 2
     p, world.starts["losses"] = world["p"], world["p"]
     outputs = torch.randn(samples, len(p), dtype=world.dtype) @ p
     return (outputs**2 + p.sum()) * world["shift"].exp()
@@ -606,13 +582,12 @@ weighted_backward = contract(
     "weighted_backward",
     {
         "p": tensor("k", **PARAMETER),
-        "shift": tensor("", **PARAMETER),
-        "behind_w": tensor("", values=["positive"], **PARAMETER),
+        "shift": tensor("", grads=["none"], **PARAMETER),
+        "behind_w": tensor("", values=["positive"], grads=["none"], **PARAMETER),
         "losses": own(
             losses_of_samples,
-            number=["n", "1"],
+            number=["n", "single"],
             waiting=["waits"],
-            words={"1": "has one entry"},
             says="(n,), float32 or float64, computed from some parameters",
         ),
         "w": own(
@@ -623,15 +598,11 @@ weighted_backward = contract(
             grad=["none", "filled"],
             waiting=["waits"],
             words={
-                "plain": "is plain data",
-                "leaf": "is a leaf that requires grad",
                 "of p": "is computed from the parameters of the losses",
                 "large": "has large entries",
                 "the last 0": "ends with 0",
                 "0 everywhere": "is 0 everywhere",
                 "tiny": "has values as small as 1e-60 (float64)",
-                "gaps": "is not contiguous",
-                "filled": "has .grad filled beforehand",
             },
             never=[{"grad": "filled", "role": ("computed", "plain", "of p")}],
             says="(n,), the dtype of losses; of either sign, or 0",
@@ -642,8 +613,8 @@ weighted_backward = contract(
     turns=["first", "other"],
     never=[
         {"w.values": "tiny", "all.dtype": "float32"},
-        *({"w.values": ("tiny", "0 everywhere"), f"{name}.grad": "filled"} for name in ("p", "shift")),
-        {"w.values": "the last 0", "losses.number": "1"},
+        {"w.values": ("tiny", "0 everywhere"), "p.grad": "filled"},
+        {"w.values": "the last 0", "losses.number": "single"},
     ],  # a number so small that nothing of it is left in .grad is no test
     cover=["w.role", "losses.number", "call.turn"],
     gives="nothing",

@@ -23,14 +23,6 @@ from grader.inside import attempt, graph, inside, nn, torch
 
 
 @inside
-def nan_and_inf(*shape):
-    """What a diverged training leaves behind, which no arithmetic with the old values gets rid of."""
-    w = torch.randn(shape, dtype=torch.float64)
-    w.view(-1)[0], w.view(-1)[-1] = float("inf"), float("nan")
-    return w
-
-
-@inside
 def values_close_to_the_new_one(*shape):
     """An entry that is -700.3 but for its seventh digit."""
     w = torch.randn(shape, dtype=torch.float64)
@@ -46,7 +38,7 @@ reinit_ = contract(
             "m n",
             "k m n",
             "n 1",
-            values=["normal", nan_and_inf, values_close_to_the_new_one],
+            values=["normal", "diverged", values_close_to_the_new_one],
             roles=["leaf"],
             grads=["none"],
             waiting=True,
@@ -179,9 +171,6 @@ reset_layer = contract(
                 "diverged": "has nan and inf in the layer",
                 "the weight": "has a frozen weight in the layer",
                 "other parts": "has frozen parts elsewhere",
-                "part eval": "has a part in eval mode",
-                "eval": "is in eval mode",
-                "filled": "has .grad filled beforehand",
             },
             says="a module with this nn.Linear, which has a bias",
         ),
@@ -533,6 +522,7 @@ ema_update = contract(
             quiet=False,
             frozen=["all frozen"],
             train=["eval", "train"],
+            width=["several"],
             inside=["louder", "norm"],
             rows=["each"],
             gives=["new"],
@@ -544,6 +534,7 @@ ema_update = contract(
             like="teacher",
             frozen=["no", "one frozen"],
             train=["train", "part eval"],
+            grads=["none", "filled"],
             hooks=["no"],
             waiting=["none", "waits"],
             says="a module of the same architecture",
@@ -717,7 +708,7 @@ def linear(world, kind):
 @inside
 def some_batches(world, kind):
     """Pairs of inputs and targets; their rows differ."""
-    rows = {"five": (4, 2, 6, 3, 5), "one": (4,), "none": ()}[kind("number")]
+    rows = {"five": (4, 2, 6, 3, 5), "single": (4,), "empty": ()}[kind("number")]
     k, o = world.size("k"), world.size("o")
     return [(torch.randn(n, k, dtype=world.dtype), 3 + torch.randn(n, o, dtype=world.dtype)) for n in rows]
 
@@ -730,21 +721,18 @@ def factors_of_units(world, kind):
     return torch.ones_like(mask) if kind("of") == "ones" else mask
 
 
-LAYER = {"grads": ["none", "filled"], "words": {"filled": "has .grad filled beforehand"}}
-
 train_and_restart = contract(
     "train_and_restart",
     {
-        "first": own(linear, of=["first"], says="nn.Linear(k, m)", **LAYER),
-        "last": own(linear, of=["last"], says="nn.Linear(m, o)", **LAYER),
+        "first": own(linear, of=["first"], grads=["none", "filled"], says="nn.Linear(k, m)"),
+        "last": own(linear, of=["last"], grads=["none", "filled"], says="nn.Linear(m, o)"),
         "opt": optimizer(
             "first", "last", rules=["momentum", "sgd", "adam"], says="an optimizer of their parameters"
         ),
         "average": data("o m", layouts=["contiguous", "transposed", "part"], says="(o, m), changed in place"),
         "batches": own(
             some_batches,
-            number=["five", "one", "none"],
-            words={"one": "has one entry", "none": "is empty"},
+            number=["five", "single", "empty"],
             says="a list of pairs (x, y) of shapes (n, k) and (n, o)",
         ),
         "mask": own(

@@ -18,6 +18,12 @@ from grader.inside import attempt, graph, graph_at, inside, nn, note, torch
 WHOSE = "Whose memory does each of your operations write to?"
 
 
+def wrong_entries(gradient, right):
+    """The wrong entries of a gradient: the place, what was seen there, and what is right."""
+    pairs = enumerate(zip(gradient.value, right.value, strict=True))
+    return [(place, pair) for place, pair in pairs if not is_close(*pair)]
+
+
 # --- q1: collect
 
 
@@ -90,6 +96,7 @@ collect = contract(
             says="(n, k), n at least 1",
         ),
     },
+    cover=["f.of", "xs.values"],
     notes=["given"],
     result="The result is not f of every row, in the order of the rows.\n\n"
     "Print f(x) for each row, and beside it the entry of your result.",
@@ -142,20 +149,13 @@ def gates_as_far_from_0_as_1000(*shape):
 
 
 def of_the_halves(gradient, right):
-    """What a wrong gradient of h says of its two halves."""
-    width = right.shape[-1]
-    halves = {}
-    for name, is_first in (("first", True), ("second", False)):
-        halves[name] = [
-            [entry for place, entry in enumerate(side.value) if (place % width < width // 2) is is_first]
-            for side in (gradient, right)
-        ]
-    for name, part in (("second", "the gates"), ("first", "what is multiplied by the gates")):
-        if not any(halves[name][0]):
-            return f"The {name} half of h, {part}, gets 0 everywhere.\n\nIs there a way back to it?"
-    other = [name for name in halves if not is_close(*halves[name])]
-    only = f" Only the {other[0]} half is wrong." if len(other) == 1 else ""
-    return f"{only}\n\nDid autograd see every operation that made the result?".lstrip(" ")
+    """Which half of h gets a wrong gradient."""
+    half = right.shape[-1] // 2
+    wrong = {place // half % 2 for place, _ in wrong_entries(gradient, right)}
+    only = f"Only the {('first', 'second')[min(wrong)]} half of h is wrong." if len(wrong) == 1 else ""
+    return (
+        f"{only}\n\nDid autograd see every operation that made the result, and is there a way back to both?"
+    )
 
 
 glu = contract(
@@ -229,16 +229,12 @@ def start_of_the_tail(world, kind):
 
 def about_the_tail(gradient, right):
     """What a wrong gradient of h comes of: no way back, or no division."""
-    wrong = [pair for pair in zip(gradient.value, right.value, strict=True) if not is_close(*pair)]
+    wrong = [pair for _, pair in wrong_entries(gradient, right)]
     if not any(seen for seen, _ in wrong):
         return "It is 0 where it is wrong.\n\nIs there a way back to these columns?"
-    ratios = {round(seen / wanted, 3) for seen, wanted in wrong if wanted}
-    if len(ratios) == 1:
+    if len({round(seen / wanted, 3) for seen, wanted in wrong if wanted}) == 1:
         return "The columns from k on lack the factor 1 / s.\n\nDid autograd see the division?"
-    return (
-        "\n\nWhat do you divide by, does it count as a constant, and did autograd see how each column came "
-        "into the result?"
-    )
+    return "\n\nWhat do you divide by, is it a constant, and did autograd see how each column came about?"
 
 
 scale_tail = contract(
@@ -255,7 +251,7 @@ scale_tail = contract(
             words={"0": "is 0", "the last column": "is the number of the last column"},
         ),
     },
-    dtypes=["float32"],
+    cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
     result="The result is not h with its tail divided by the tail's standard deviation.\n\n"
     "Print what you divide by, and beside it h[:, k:].std(). What else happens to the columns?",
     because={"wrong": about_the_tail},
@@ -374,16 +370,12 @@ def what_is_dropped(world, kind):
 def about_the_dropped(gradient, right):
     """What a wrong gradient of the scores says: the dropped get none, or others."""
     hint = (
-        "\n\nDid autograd see how each weight came about, the dropped weights too? "
-        "And does softmax still find in backward what it has kept?"
+        "Did autograd see how each weight came about? Does softmax still find in backward what it has kept?"
     )
-    wrong = [pair for pair in zip(gradient.value, right.value, strict=True) if not is_close(*pair)]
-    if any(seen for seen, _ in wrong):
-        return hint
-    return (
-        "It is 0 where it is wrong. A dropped score has a part in the sum by which softmax divides, so it "
-        f"gets a gradient, too.{hint}"
-    )
+    if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
+        return f"\n\n{hint}"
+    told = "It is 0 where it is wrong. A dropped score has a part in the sum by which softmax divides."
+    return f"{told}\n\n{hint}"
 
 
 drop_attention = contract(

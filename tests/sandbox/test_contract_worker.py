@@ -3,7 +3,7 @@
 import pytest
 from declaring import declared, facts
 
-from grader import inputs, network, optimizer, pairs, target, tensor
+from grader import inputs, network, number, optimizer, pairs, target, tensor
 from grader.inside import inside, nn, torch
 from grader.sandbox.facts import Raised
 
@@ -277,3 +277,20 @@ def test_a_mode_that_is_left_reaches_no_other_case(zygote):
     recorded = [fact["result"].requires_grad for fact in facts(zygote, made, leaves)]
     assert recorded == [case.unusual.get("call.mode") != "off" for case in made.terms.cases]
     assert {*recorded} == {True, False}
+
+
+@inside
+def about_n(world, _):
+    """A number, and how many entries of x are none."""
+    return {"n": world["n"], "none": (~world["x"].isfinite()).sum().item()}
+
+
+def test_a_number_is_drawn_between_bounds(zygote):
+    """Of two bounds it lies between them, and is another with another seed; one number is what it is."""
+    things = {"n": number((2.0, 3.0), 1.0), "x": tensor("n k", values=["diverged"], roles=["plain"])}
+    made = declared("f", things, use=about_n, **ONCE)
+    first, again = (by_kind(found(zygote, made, seed=seed)) for seed in (1, 2))
+    assert 2 <= first[ORDINARY]["n"] <= 3
+    assert first[ORDINARY]["n"] != again[ORDINARY]["n"]
+    assert first["n.value", 1.0]["n"] == 1.0
+    assert first[ORDINARY]["none"] == 2

@@ -166,9 +166,9 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
 
 def explains(tensor: Any, text: str) -> bool:
     """Whether saved tensors behind a tensor are as torch's error says: a hook can raise its words."""
-    state, *_ = _why(text)
-    found = {state for node in behind(tensor) for _, state, *_ in states(node)}
-    return state == "unreadable" or not found.isdisjoint({state, "packed", "unreadable"})
+    said, *_ = _why(text)
+    causes = {said, "packed", "unreadable"}
+    return said == "unreadable" or any(s in causes for node in behind(tensor) for _, s, *_ in states(node))
 
 
 def _why(text: str) -> tuple[str, int | None, int | None]:

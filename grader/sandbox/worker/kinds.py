@@ -98,6 +98,13 @@ def _huge(*shape: int) -> Any:
     return _normal(*shape).sign() * (1 + _rand(shape, dtype=_double)) * 1e38
 
 
+def _diverged(*shape: int) -> Any:
+    """What a training leaves behind that has failed: no arithmetic with it gets rid of nan and inf."""
+    values = _normal(*shape)
+    values.view(-1)[:1], values.view(-1)[-1:] = math.inf, math.nan
+    return values
+
+
 VALUES: dict[str, Callable[..., Any]] = {
     "normal": _normal,
     "zeros": lambda *shape: _zeros(shape, dtype=_double),
@@ -105,6 +112,7 @@ VALUES: dict[str, Callable[..., Any]] = {
     "positive": lambda *shape: _normal(*shape).abs() + 0.3,
     "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
     "far": lambda *shape: 50 * _normal(*shape),
+    "diverged": _diverged,
     "vast": lambda *shape: 1e12 * _normal(*shape),
     "tiny": lambda *shape: 1e-40 * _normal(*shape),
     "small": lambda *shape: 1e-3 * _normal(*shape),
@@ -191,8 +199,9 @@ def _computed(start: Any, how: str, role: str) -> Any:
 
 
 def make_number(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """A number, as it was declared."""
-    return kind("value")
+    """A number, as it was declared, or drawn between two bounds."""
+    value = kind("value")
+    return value[0] + (value[1] - value[0]) * _rand(()).item() if type(value) is tuple else value
 
 
 # Networks.
@@ -363,7 +372,8 @@ class Net(nn.Module):
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         inside = kind("inside")
-        part = {"norm": lambda: Norm(hidden), "dropout": Dropout, "plain": nn.Identity}.get(inside, Louder)()
+        parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
+        part = Norm(hidden) if inside == "norm" else parts.get(inside, Louder)()
         nest = kind("nest")
         self.is_deep = nest == "deep"
         if self.is_deep:
