@@ -48,12 +48,6 @@ def note(value: Any) -> None:
         value: a tensor is remembered as it is now.
     """
 
-def watch(tensor: Tensor) -> Tensor:
-    """`watch(h)`: h itself; whether its memory is still held after the call counts for a contract with
-    `notes=["left"]`, as the activations of its networks do; with `notes=["memory"]` less than half of all
-    that is watched may be held, and what is not has to be computed again when the result goes back
-    """
-
 def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
     """`state(x)`: a module: `{"parameters": {name: snap}, "buffers": {name: snap}}`; an optimizer:
     `{"groups": [[snap]], "state": [{key: snap}]}`

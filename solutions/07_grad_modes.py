@@ -533,9 +533,7 @@ print(w._version > version)  # True, because the step is a write that autograd c
 
 # %% tags=["question q4"]
 def unfreeze(layer, opt, lr):
-    """Make all parameters of layer trainable while the training with opt goes on.
-
-    """
+    """Make all parameters of layer trainable while the training with opt goes on."""
     # BEGIN SOLUTION
     layer.requires_grad_(True)
     held = {id(p) for group in opt.param_groups for p in group["params"]}

@@ -261,7 +261,7 @@ def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str
 
 
 def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Changes of a module, or of an optimizer, which has a class and hooks only."""
+    """Changes of a module, or of an optimizer, which has no mode and no buffers."""
     if now["class"] != then["class"]:
         yield "class", f"The caller's {path} is of another class now."
     if then["kind"] == "module":
@@ -272,8 +272,7 @@ def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
             verb = "no longer has" if name in then["persistent"] else "has"
             yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
     yield from _hooks(path, then["hooks"], now["hooks"])
-    if then["kind"] == "module":
-        yield from _attributes(path, then["attributes"], now["attributes"])
+    yield from _attributes(path, then["attributes"], now["attributes"])
 
 
 def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,9 @@ _MOST_PARTS = 100  # of one case; to observe them takes a second or two
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
+_MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
+_MEMORY = "call.memory"  # where it is weighed, nothing else is looked at
+
 _OF_THE_CALL = {
     "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
     "call.turn": {
@@ -39,6 +42,7 @@ _OF_THE_CALL = {
     "call.arriving": {"huge": "with a huge gradient at the result"},
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
     "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
+    _MEMORY: {"weighed": "where what is computed is large"},
 }
 
 
@@ -136,6 +140,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     use: Function | None = None,
     instead: Function | None = None,
     notes: Sequence[str] = (),
+    large: Sequence[str] = (),
+    plain: Function | None = None,
     cover: Sequence[str] | None = None,
     seconds: float = PROBE_SECONDS,
     result: str = "What came back is wrong.",
@@ -188,13 +194,15 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             where the reference's is.
         instead: an ``@inside`` function of ``world`` that returns what people give back in the ordinary case
             by mistake, by a name that fits behind "it is".
-        notes: what networks did that counts: ``calls``, ``copies``, ``recorded``, ``alive``, ``left``,
-            ``rows``; ``alive<=1`` for at most 1, whatever the reference does;
+        notes: what networks did that counts: ``calls`` (of a copy, too), ``recorded``, ``given``;
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
             alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
-            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps;
-            ``memory`` for less than half of what `watch` was given, against a reference that keeps none of it
-            and computes it again.
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. In one more
+            case, where networks and the sizes `large` are large, the bytes that are held: ``left`` by the
+            call, at the ``peak`` of the networks' forwards, or ``peak+1`` where those of one forward more
+            do no harm; ``half`` for less than half of what `plain` leaves.
+        large: the names of the sizes that are large where memory is weighed.
+        plain: an ``@inside`` function of ``world`` that returns the same in the way that keeps all.
         cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
         result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
@@ -214,6 +222,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "all.sizes": tuple(sizes),
         "call.mode": tuple(modes),
         "call.turn": turns,
+        _MEMORY: ("free", "weighed") if large else ("free",),
         "call.arriving": tuple(arriving),
     }
     excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
@@ -245,7 +254,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         if turn.startswith("moved ")
     }
     cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
-    own = [*filter(None, (call, then, use, instead)), *(between or {}).values()]
+    own = [*filter(None, (call, then, use, instead, plain)), *(between or {}).values()]
     sources = [
         *map(ProbeSource.of, own),
         *(source for kinds in arguments.values() for source in kinds.functions),
@@ -264,6 +273,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "use": _name(use),
         "instead": _name(instead),
         "notes": list(notes),
+        "large": list(large),
+        "plain": _name(plain),
     }
     terms = Terms(
         cases,
@@ -351,8 +362,6 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], d
 
 # --- the cases
 
-_MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
-
 
 def covered(
     factors: Mapping[str, tuple[Any, ...]],
@@ -374,7 +383,7 @@ def covered(
     paired = [
         key
         for key in several
-        if key != _MODE and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
+        if key not in {_MODE, _MEMORY} and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
     ]
     if len(paired) > 1:
         rows = AllPairs(

@@ -71,6 +71,7 @@ WORDS = {
     "one row": "has one row",
     "3 dims": "has tensors of 3 dimensions",
     "shape": "has a batch of a wrong shape",
+    "interrupt": "has a batch at which KeyboardInterrupt or its like stops the network",
     "own error": "has a batch at which the network raises an error of its own",
     "normal": "has ordinary values",
     "ones": "is 1 everywhere",
@@ -198,7 +199,10 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "xs": ((frozenset({"plain"}), ""), (frozenset({"plain", "requires grad"}), "An `x` may require grad.")),
     "fault": (
         (frozenset({"none"}), ""),
-        (frozenset({"none", "shape", "own"}), "At a batch of it the network may raise an error."),
+        (
+            frozenset({"none", "shape", "own", "interrupt"}),
+            "At a batch of it the network may raise an error.",
+        ),
     ),
 }
 

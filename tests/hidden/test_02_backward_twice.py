@@ -24,7 +24,6 @@ from grader.inside import (
     inside,
     nn,
     torch,
-    watch,
 )
 
 WHOSE = "What did the caller give you, and who uses it next?"
@@ -59,22 +58,22 @@ class Scaled(nn.Module):
 
 @inside
 class Gains(nn.Module):
-    """A trunk whose result is multiplied by gains: on the way to their logarithms lies no x."""
+    """A trunk whose result is multiplied by gains: on the way to their logarithm lies no x."""
 
-    def __init__(self, trunk, dtype):
+    def __init__(self, trunk, size, dtype):
         super().__init__()
-        self.trunk, self.logs = trunk, nn.Parameter(torch.randn((), dtype=dtype))
+        self.trunk, self.size, self.log = trunk, size, nn.Parameter(torch.randn((), dtype=dtype))
 
     def forward(self, x):
-        return self.trunk(x) * watch(self.logs.exp())
+        return self.trunk(x) * self.log.expand(self.size).exp().mean()
 
 
 @inside
 def callable_around(world, kind):
     """What is handed over as the trunk: the network, or something around it."""
     trunk = world["trunk"]
-    if kind("of") == "gains":
-        return Gains(trunk, world.dtype)
+    if kind("of") in {"gains", "weighed gains"}:
+        return Gains(trunk, world.size("n") * world.size("hidden"), world.dtype)
     around = {"a function": trunk.__call__, "a number": lambda x: trunk(x).square().sum()}
     return around.get(kind("of"), trunk)
 
@@ -117,11 +116,12 @@ backward_both = contract(
         ),
         "t": own(
             callable_around,
-            of=["a module", "a function", "a number", "gains"],
+            of=["a module", "a function", "a number", "gains", "weighed gains"],
             words={
                 "a function": "comes of a function that is no module",
                 "a number": "has no dimensions",
                 "gains": "is multiplied by gains, which are computed from a parameter alone",
+                "weighed gains": "is multiplied by many gains, which are computed from a parameter alone",
             },
         ),
     },
@@ -135,6 +135,7 @@ backward_both = contract(
     gradients="none",
     use=history_of_the_gradient,
     notes=["calls", "left"],
+    large=["n"],
     owns=False,
     all_digits=True,
     result="The two numbers are not t.mean() and t.sum().",
@@ -322,7 +323,7 @@ two_updates = contract(
     cover=[],
     free=["net*:grad"],
     gradients="none",
-    notes=["calls", "copies", "steps"],
+    notes=["calls", "steps"],
     result="The losses are not those from which the two updates were computed.\n\n"
     "Of which prediction and which target is each, and at which weights?",
     becomes={
@@ -497,9 +498,9 @@ def loss_of_an_image(student):
 
 @inside
 def size_of_pieces(world, kind):
-    """micro, for a number of rows that 3 divides."""
+    """micro, for a number of rows that 5 divides."""
     n = len(world["X"])
-    sizes = {"a rest": n // 3 * 2, "no rest": n // 3, "one": 1, "more": n + 1}
+    sizes = {"a rest": n // 5 * 2, "no rest": n // 5, "one": 1, "more": n + 1}
     return sizes[kind("cuts")]
 
 
@@ -507,7 +508,7 @@ accumulate = contract(
     "accumulate",
     {
         "model": network(**(FEW | LEARN | {"gives": ["new", "a number"]}), says="a module"),
-        "X": data("3n in", "3n m in", says="a sample in each row"),
+        "X": data("5n in", "5n m in", says="a sample in each row"),
         "Y": target("X", "model", values=["far"], says="a target in the shape of model(X)"),
         "micro": own(
             size_of_pieces,
@@ -525,13 +526,14 @@ accumulate = contract(
     turns=["first", "same", "moved"],
     cover=[],
     gives="nothing",
-    notes=["rows"],
+    notes=["peak"],
+    large=["n"],
     all_digits=True,
     becomes={
         "model*:grad": "What arrived in the .grad of the model is not the gradient of the mean over the "
         "whole batch.\n\nBy what number does the mean over a micro-batch divide, and by what the mean over "
         "the batch? Which lines of yours work on .grad itself?",
-        "rows": "More than micro samples are kept for backward at the same time.\n\n"
+        "peak": "More than micro samples are kept for backward at the same time.\n\n"
         "When does autograd let go of what it saved? How many backward passes has your code done when the "
         "last micro-batch enters the model?",
     },
@@ -700,7 +702,8 @@ class Batches:
 @inside
 def loader_of(world, kind):
     """Batches of different sizes and losses, the last the smallest, as a list or in another form."""
-    rows = {"four": [6, 6, 6, 2], "one": [3]}[kind("number")]
+    n = world.size("n")
+    rows = {"four": [n + 4, n + 4, n + 4, n], "one": [n]}[kind("number")]
     before = (2,) if kind("dims") == "3 dims" else ()
     inputs, outputs = world.size("in"), world.size("out")
     pairs = [
@@ -740,11 +743,12 @@ validation_loss = contract(
     never=[{"loader.number": "one", "call.turn": "other_batches"}],
     cover=["loader.form", "loader.number"],
     gradients="none",
-    notes=["alive<=1", "left"],
+    notes=["peak+1", "left"],
+    large=["n"],
     result="The result is not the mean over the batches, as a Python float.\n\n"
     "How much does each batch count, how much the last one? And is it a number?",
     becomes={
-        "alive": "When a batch enters the model, the graphs of several earlier batches are alive."
+        "peak": "When a batch enters the model, the graphs of several earlier batches are alive."
         "\n\nWhich of your names still refers to something that was computed from an earlier batch?",
         "left": "After the call, the graph of a batch is still alive.\n\n"
         "What did you return or store, and what is its grad_fn?",

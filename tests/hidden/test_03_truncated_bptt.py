@@ -250,6 +250,8 @@ train_stateful = contract(
         ),
     },
     **OF_A_TRAINING,
+    notes=["peak+1", "left"],
+    large=["B"],
     free=USED_UP,
     parts=["the losses", "the last state"],
     result="What came back is not as it should be.\n\n"

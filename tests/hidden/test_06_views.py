@@ -241,7 +241,7 @@ scale_tail = contract(
     "scale_tail",
     {
         "h": tensor(
-            "n m", "2 m", values=[head_of_large_numbers, entries_near_1, "far"], says="(n, m), n at least 2"
+            "n 2m", "2 2m", values=[head_of_large_numbers, entries_near_1, "far"], says="(n, m), n at least 2"
         ),
         "k": own(
             start_of_the_tail,

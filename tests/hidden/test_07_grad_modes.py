@@ -18,7 +18,7 @@ from grader import (
     target,
     tensor,
 )
-from grader.inside import F, attempt, graph, inside, nn, torch, watch
+from grader.inside import F, attempt, graph, inside, nn, torch
 
 # --- q1: prompt_step
 
@@ -438,7 +438,7 @@ class Block(nn.Module):
         self.first, self.last, self.rate = nn.Linear(inputs, wide), nn.Linear(wide, outputs), rate
 
     def forward(self, x):
-        hidden = watch(torch.tanh(self.first(x)))
+        hidden = torch.tanh(self.first(x))
         return self.last(F.dropout(hidden, self.rate, self.training))
 
 
@@ -447,11 +447,12 @@ def column_of_blocks(world, kind):
     """Four blocks, each of which takes what the one before gives."""
     widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
-    blocks = nn.ModuleList(Block(*widths[place : place + 2], 4 * max(widths), rate) for place in range(4))
-    if kind("inside") == "last wider":
-        blocks[-1] = Block(*widths[3:5], 40 * max(widths), rate)
-    modes = {"train": [], "some eval": blocks[1:2], "all eval": blocks}
-    for block in modes[kind("train")]:
+    hidden = world.size("hidden")
+    blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(4))
+    if kind("inside") == "weighed, last wider":
+        blocks[-1] = Block(*widths[3:5], 3 * hidden, rate)
+    modes = {"train": [], "some eval": blocks[1:2]}
+    for block in modes.get(kind("train"), blocks):
         block.eval()
     frozen = {
         "no": [],
@@ -465,6 +466,15 @@ def column_of_blocks(world, kind):
     return blocks.to(world.dtype)
 
 
+@inside
+def plain_loop(world):
+    """What keeps all that backward needs."""
+    x = world["x"]
+    for block in world["blocks"]:
+        x = block(x)
+    return x
+
+
 forward_ckpt = contract(
     "forward_ckpt",
     {
@@ -472,15 +482,16 @@ forward_ckpt = contract(
             column_of_blocks,
             widths=["differ", "equal"],
             dropout=["no", "dropout"],
-            train=["train", "some eval", "all eval"],
+            train=["train", "some eval", "all eval", "weighed, all eval"],
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
-            inside=["alike", "last wider"],
+            inside=["alike", "weighed, last wider"],
             words={
-                "last wider": "has a last block that is much wider inside than the others",
+                "weighed, last wider": "has a last block that is much wider inside than the others",
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
+                "weighed, all eval": "is in eval mode, with much to compute",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
             },
@@ -498,7 +509,9 @@ forward_ckpt = contract(
     turns=["first", "other"],
     cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
     by="backward",
-    notes=["memory"],
+    notes=["half"],
+    large=["B"],
+    plain=plain_loop,
     free=["*:version"],
     owns=False,
     result="What comes out does not have the values of the plain loop with the same random numbers.\n\n"

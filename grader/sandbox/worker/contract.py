@@ -15,6 +15,11 @@ of the plan, is a dict, without what is as it mostly is:
 ``earlier``    whether the result of an earlier call is still what it was.
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
+``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks' forwards,
+               the first ``forward``, and what a ``plain`` function leaves. Then nothing else.
+``later``      whether after the last case all that was given and returned in any is what it was then; of the
+               first case only.
+``arrives``    whether a gradient that is sent to the leaves that were given, after the call, arrives there.
 ``used``       what a function of the check file found out by using the result.
 ``instead``    what people return by mistake, by name; of the ordinary case only.
 ``earlier gradients``  what ``gradients`` gives for the result of an earlier call with other things.
@@ -30,9 +35,9 @@ from typing import Any
 
 import torch
 
-from . import gradients, moved, probe_api, torch_objects, torch_state
+from . import gradients, memory, moved, probe_api, torch_objects, torch_state
 from .facts import Raised
-from .kinds import MAKERS, Notes, World, listen, snapped, tensors_in
+from .kinds import MAKERS, Notes, Scale, World, listen, snapped, tensors_in
 from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -41,7 +46,7 @@ _set_grad = torch._C._set_grad_enabled
 _cat, _mul = torch.cat, torch._C.TensorBase.mul
 _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
-_randn_like = torch.randn_like
+_randn_like, _ones = torch.randn_like, torch.ones
 _Module, _type, _id = torch.nn.Module, type, id
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
@@ -60,6 +65,7 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
         functions: those of the check file that the plan names.
     """
     facts: list[dict[str, Any]] = []
+    remains: list[_Remains] = []
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
         case = _Case(student, plan, functions, kinds)
@@ -68,8 +74,16 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:
             left = len(plan["cases"]) - len(facts) - 1
-            return [*facts, {"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
+            facts += [{"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
+            break
+        remains.append(case.remains)
+    is_told = any("earlier" in fact for fact in facts)  # then it is, and with the case in which it shows
+    if not is_told and any(_values([t]) != [value] for of_case in remains for t, value in of_case):
+        facts[0]["later"] = False
     return facts
+
+
+_Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, and their numbers after it
 
 
 class _LateError(BaseException):
@@ -104,10 +118,13 @@ class _Case:
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
+        self.remains: _Remains = []
 
     def observed(self, seed: int) -> dict[str, Any]:
         probe_api.reseed(seed)
         world = self._world(None)
+        if world.is_weighed:
+            return {"weighed": self._weighed(world)}
         turn = self._case["call.turn"]
         other = self._world(world) if turn == "other" else world
         waiting = self._losses(world)
@@ -149,12 +166,7 @@ class _Case:
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
-            behind = Notes({})  # what is computed again while the result goes back
-            listen(behind)
             facts |= self._of_result(result, world, storages)
-            listen(None)
-            if self._plan["notes"]:
-                facts["notes"]["again"] = len(behind.watched)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
@@ -166,8 +178,29 @@ class _Case:
                 _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
             )
             facts["earlier gradients"] = back
+        facts["arrives"] = _arrives([t for thing in world.values() for t in tensors_in(thing)])
         moved.pause()
+        left = [*_tensors(result), *(t for thing in world.values() for t in tensors_in(thing))]
+        self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+
+    def _weighed(self, world: World) -> dict[str, int]:
+        """What the process holds beyond what it held before the call, in bytes."""
+        function = getattr(self._student, self._plan["function"])
+        moved.pause()
+        self._switch()
+        memory.held_for_good()
+        listen(scale := Scale())
+        result = _called(self._call, function, world)
+        listen(None)
+        _put_modes_back()
+        weighed = scale.told(memory.held_for_good())
+        if self._plan["plain"]:
+            del result
+            before = memory.held_for_good()
+            result = self._functions[self._plan["plain"]](world)
+            weighed["plain"] = memory.held() - before
+        return weighed
 
     def _goes_back(self, *ways: str) -> bool:
         """Whether losses of what came back go back, in one of these ways."""
@@ -178,7 +211,7 @@ class _Case:
 
     def _world(self, earlier: World | None) -> World:
         """The things of the case; of the same sizes as those of an earlier world."""
-        world = World(self._case, self._functions, earlier)
+        world = World(self._case, self._functions, earlier, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
             world[name] = MAKERS[maker](world, name, world.kind(name), options)
         return world
@@ -192,7 +225,7 @@ class _Case:
             things = [thing for name, thing in world.items() if only in {"", name}]
             for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):
-                    tensor.data.mul_(0.75)
+                    tensor.data.mul_(_factors(tensor))
 
     def _losses(self, world: World) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Losses that need the present values of some arguments, and the tensors they go back to."""
@@ -246,7 +279,7 @@ def _is_ordinary(name: str, fact: Any) -> bool:
             return fact is None
         case "kept":
             return not fact["before"] and not fact["after"]
-        case "earlier" | "incoming":
+        case "earlier" | "incoming" | "arrives":
             return fact is True
         case "shared":
             return fact is False
@@ -293,6 +326,24 @@ def _has_shared_entries(tensor: Any) -> bool:
     """Whether two entries of a tensor are one number in memory."""
     pairs = zip(_stride(tensor), _shape(tensor), strict=True)
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
+
+
+def _factors(tensor: Any) -> Any:
+    """0.75 for every second entry, but neither for the first nor for the last, which may stand for all."""
+    factors = _ones(_numel(tensor), dtype=tensor.dtype)
+    (factors if len(factors) < 3 else factors[1:-1:2]).fill_(0.75)
+    return factors.view(tensor.shape)
+
+
+def _arrives(tensors: list[Any]) -> bool:
+    """Whether ones that go to each leaf that learns fill its .grad as they are; a hook may stand there."""
+    leaves = [t for t in tensors if torch_objects.is_leaf(t) and torch_objects.requires_grad(t)]
+    return gradients.reach(list({_id(t): t for t in leaves}.values()))
+
+
+def _values(tensors: list[Any]) -> list[Any]:
+    """The numbers of tensors as they are now, as far as they can be read."""
+    return [torch_objects.tensor_fields(tensor)["value"] for tensor in tensors]
 
 
 def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:

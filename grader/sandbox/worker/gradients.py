@@ -25,7 +25,7 @@ _sha256 = hashlib.sha256
 _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
-_equal = torch.equal
+_equal, _ones_like = torch.equal, torch.ones_like
 #: By what cotangents are multiplied: a gradient that is clipped on its way shows.
 _SCALES = {"ordinary": 1e3, "huge": 1e30}
 _scale = [_SCALES["ordinary"]]
@@ -128,6 +128,19 @@ def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
     finally:
         for leaf, gradient in before:
             _set_grad(leaf, gradient)
+
+
+def reach(leaves: list[Any]) -> bool:
+    """Whether ones that are sent to leaves arrive in their ``.grad``, which is overwritten."""
+    for leaf in leaves:
+        _set_grad(leaf, None)
+    sent = [_ones_like(leaf) for leaf in leaves]
+    try:
+        _run_backward(tuple(leaves), tuple(sent), True, False, (), True, accumulate_grad=True)
+    except Exception:
+        return False
+    arrived = [torch_objects.read_grad(leaf) for leaf in leaves]
+    return all(here is not None and _equal(here, _ones_like(here)) for here in arrived)
 
 
 def _cotangent(output: Any) -> Any:

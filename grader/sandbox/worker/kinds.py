@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from . import memory
 from .facts import snap
 from .spy import opaque
 from .torch_objects import made_by, read_grad, requires_grad, storage_of
@@ -28,11 +29,13 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
-_id, _ref, _collect = id, weakref.ref, gc.collect
+_id, _ref, _held, _collect = id, weakref.ref, memory.held, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
+_WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is weighed
+memory.warm_up(6 * _MANY, 4 * _WIDE)
 
 
 class World(dict[str, Any]):
@@ -41,12 +44,19 @@ class World(dict[str, Any]):
     Attributes:
         case: the kind of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
+        is_weighed: whether only memory is looked at, and some sizes are large.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
         around: the caller's memory between and before the entries of what came in, by a name of it.
     """
 
-    def __init__(self, case: dict[str, Any], functions: dict[str, Any], earlier: World | None = None) -> None:
+    def __init__(
+        self,
+        case: dict[str, Any],
+        functions: dict[str, Any],
+        earlier: World | None = None,
+        large: Collection[str] = (),
+    ) -> None:
         super().__init__()
         self.case, self.functions = case, functions
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
@@ -57,11 +67,13 @@ class World(dict[str, Any]):
         others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
         self._free = others.get(case["all.sizes"], [*order, 8, 9, 10, 11, 12])
         self._sizes: dict[str, int] = {} if earlier is None else earlier._sizes
+        self.is_weighed = any(str(kind).startswith("weighed") for kind in case.values())
+        self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.is_weighed else {}
 
     def size(self, name: str) -> int:
         """A size of its own for each name, no two of them equal unless the case says so."""
         if name not in self._sizes:
-            self._sizes[name] = self._free.pop(0)
+            self._sizes[name] = self._free.pop(0) + self._more.get(name, 0)
         return self._sizes[name]
 
     def shape(self, words: str) -> tuple[int, ...]:
@@ -218,31 +230,19 @@ class Notes:
         self.copies = 0
         self.recorded = False
         self.given: list[Any] = []
-        self.wide: list[tuple[Any, int]] = []  # weak references to storages of activations, and their rows
-        self.watched: list[Any] = []  # the same of what `watch` was given
-        self.alive = 0  # of them at the same time, of one earlier forward or more
-        self.rows = 0  # of which activations were alive at the same time, while gradients were recorded
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
         self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
         self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
-    def of_call(self, network: Any, hidden: Any, out: Any) -> None:
+    def of_call(self, network: Any, out: Any) -> None:
         name = self._names.get(_id(network))
         if name is None:
             self.copies += 1
         else:
             self.calls[name] += 1
             self._of_rows(name, out)
-        records = requires_grad(out)
-        self.recorded = self.recorded or records
-        storage = storage_of(hidden)
-        if storage is not None:
-            alive = [rows for ref, rows in self.wide if ref() is not None]
-            rows = _nbytes(storage) // _bytes_of_row(hidden)  # under vmap, too
-            self.alive = max(self.alive, len(alive))
-            self.rows = max(self.rows, sum(alive) + rows if records else 0)
-            self.wide.append((_ref(storage), rows))
+        self.recorded = self.recorded or requires_grad(out)
 
     def _of_rows(self, name: str, out: Any) -> None:
         """Note how many rows come out, and how many earlier graphs of the network are alive."""
@@ -271,22 +271,13 @@ class Notes:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
-    def left(self) -> int:
-        """How many of the activations are still alive."""
-        return sum(ref() is not None for ref in [*(ref for ref, _ in self.wide), *self.watched])
-
     def told(self) -> dict[str, Any]:
         """What is compared with the reference, once the call is over."""
-        if self.left():
-            _collect()  # what only refers to itself, as a function that names itself, is not held
         return {
             "given": self.given,
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
-            "alive": self.alive,
-            "left": self.left(),
-            "rows": self.rows,
             "steps": self.steps,
             "entered": self.entered,
             "graphs": self.graphs,
@@ -294,15 +285,33 @@ class Notes:
         }
 
 
-def listen(notes: Notes | None) -> None:
+class Scale:
+    """What networks find the process to hold while they compute, in bytes beyond what it held before."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+        self.peak = self.forward = 0
+        self.before = _held()
+
+    def of_call(self, network: Any, out: Any) -> None:
+        now = _held() - self.before
+        self.forward = self.forward or now  # of the first forward alone
+        self.peak = max(self.peak, now)
+
+    def told(self, left: int) -> dict[str, int]:
+        """What is compared with the reference, and what is left once the call is over."""
+        return {"left": left - self.before, "peak": self.peak, "forward": self.forward}
+
+
+def listen(notes: Notes | Scale | None) -> None:
     """Let networks note what they do, or no longer."""
     _noticed[:] = [] if notes is None else [notes]
 
 
-def _note_call(network: Any, hidden: Any, out: Any) -> None:
+def _note_call(network: Any, out: Any) -> None:
     if _noticed:
         with _past_subclasses():  # a class of the student's may say anything of its tensors
-            _noticed[0].of_call(network, hidden, out)
+            _noticed[0].of_call(network, out)
 
 
 def _bytes_of_row(tensor: Any) -> int:
@@ -323,15 +332,8 @@ def _note(value: Any) -> None:
         _noticed[0].given.append(snap(value))
 
 
-def _watch(tensor: Any) -> Any:
-    storage = storage_of(tensor)
-    if _noticed and storage is not None:
-        _noticed[0].watched.append(_ref(storage))
-    return tensor
-
-
 _MOST_NOTED = 100
-note_call, note, watch = opaque(_note_call), opaque(_note), opaque(_watch)
+note_call, note = opaque(_note_call), opaque(_note)
 
 
 class Louder(nn.Module):
@@ -363,6 +365,10 @@ class Norm(nn.Module):
 
 class CallerError(Exception):
     """An error of a class that is no other's."""
+
+
+class CallerInterrupt(BaseException):
+    """What stops a program and is no Exception, as Ctrl-C is none."""
 
 
 class Net(nn.Module):
@@ -407,9 +413,9 @@ class Net(nn.Module):
         return self.first, self.part, self.last
 
     def forward(self, x: Any) -> Any:
-        """Tanh between two layers; an input that begins with infinity is the caller's error."""
-        if self.gives != "rows only" and x.numel() and not _is_mapped(x) and x.flatten()[0] == math.inf:
-            raise CallerError("no numbers", x.shape[0])
+        """Tanh between two layers; an input that begins with an infinity is the caller's error."""
+        if self.gives != "rows only" and x.numel() and not _is_mapped(x) and x.flatten()[0].abs() == math.inf:
+            raise (CallerError if x.flatten()[0] > 0 else CallerInterrupt)("no numbers", x.shape[0])
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
@@ -422,7 +428,7 @@ class Net(nn.Module):
         out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
         out = out[..., 0] if self.gives == "a number" else out
         out = torch.tanh(out) if self.gives == "tanh" else out
-        note_call(self, hidden, out)
+        note_call(self, out)
         return out
 
 
@@ -577,8 +583,8 @@ def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> 
     ]
     if kind("fault") == "shape":
         pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
-    elif kind("fault") == "own":
-        pairs[-1][0][0, 0] = math.inf
+    elif kind("fault") != "none":
+        pairs[-1][0][0, 0] = math.inf if kind("fault") == "own" else -math.inf
     pairs[0][0].requires_grad_(kind("xs") == "requires grad")
     return pairs
 

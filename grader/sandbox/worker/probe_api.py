@@ -194,7 +194,7 @@ _FUNCTIONS = (
     *(snap, state, attempt, warned, spy, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
     *(gradients.gradients, gradients.vjp),
 )
-_NOTING = {"note": kinds.note, "watch": kinds.watch}  # which are of C, and have names of their own
+_NOTING = {"note": kinds.note}  # which is of C, and has a name of its own
 WORDS = {
     "torch": torch,
     "nn": nn,

@@ -7,7 +7,7 @@ many parts, and most calls change none of them. Objects have numbers that count 
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
-``optimizer``  ``class``, ``hooks``.
+``optimizer``  ``class``, ``hooks``, ``attributes``.
 ``container``  ``type`` (list, tuple, dict), ``length``, ``entries`` (numbers of the objects in it).
 ``value``      ``value``: a number, a text or None.
 ``object``     ``object``: the number of any other object, or of an object that has a path already.
@@ -115,7 +115,7 @@ class _Recorder:
     def _module(self, kind: type, held: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
         left_out: Any = held.get("_non_persistent_buffers_set")
         buffers = {name for name, _ in items_of(held.get("_buffers"))}
-        names = [name for name in held if _type(name) is str]
+        names = _attributes(held)
         entry = {
             "kind": "module",
             "class": self._number(kind),
@@ -135,7 +135,8 @@ class _Recorder:
             for _, value in items_of(held.get("state"))
         ]
         parts = [(".param_groups", held.get("param_groups")), (".state", state)]
-        return {"kind": "optimizer", "class": self._number(kind), "hooks": hooks}, parts
+        entry = {"kind": "optimizer", "class": self._number(kind), "hooks": hooks}
+        return {**entry, "attributes": _attributes(held)}, parts
 
     def _container(self, kind: type, value: Any) -> tuple[dict[str, Any], _Parts]:
         items = list(dict.values(value)) if kind is dict else list(value)
@@ -152,6 +153,18 @@ class _Recorder:
         """The numbers of the hooks in some tables; a hook with options stands in several of them."""
         hooks = [hook for table in tables for _, hook in items_of(table)]
         return sorted(self._number(hook) for hook in hooks if not isinstance(hook, bool)) if hooks else []
+
+
+def _attributes(held: dict[str, Any]) -> list[str]:
+    """The names of a class's own attributes, and of those of torch's that hold an object.
+
+    torch keeps a place for what code can put there later, and its flags are for itself.
+    """
+    return [
+        name
+        for name, value in held.items()
+        if _type(name) is str and (name[:1] != "_" or _id(_type(value)) not in _PLAIN)
+    ]
 
 
 def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:

@@ -1,0 +1,48 @@
+"""How many bytes the process holds: whatever form keeps them, the allocator has handed them out."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import gc
+
+import torch
+from torch import nn
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+
+
+class _Info(ctypes.Structure):
+    """``struct mallinfo2`` of the GNU C library."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _FIELDS.split())
+
+
+_ask = ctypes.CDLL(None).mallinfo2
+_ask.restype = _Info
+_collect = gc.collect
+
+
+def held() -> int:
+    """The bytes of all blocks that are in use, large and small; a question of a microsecond.
+
+    torch's tensors, NumPy's arrays and Python's bytes lie in such blocks.
+    """
+    info = _ask()
+    return int(info.uordblks + info.hblkhd)
+
+
+def held_for_good() -> int:
+    """The same without what only refers to itself."""
+    _collect()
+    return held()
+
+
+def warm_up(rows: int, width: int) -> None:
+    """Let torch take what it keeps for products of matrices of such sizes, and smaller ones."""
+    inputs = torch.randn(rows, 12)
+    net = nn.Sequential(nn.Linear(12, width), nn.Tanh(), nn.Dropout(), nn.Linear(width, 12))
+    for x in (inputs, inputs.double(), inputs.view(2, -1, 12)):
+        net.to(x.dtype)(x).sum().backward()
