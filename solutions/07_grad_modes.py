@@ -360,9 +360,10 @@ except ValueError:
 #
 # - The whole model is evaluated in `eval()` mode, and autograd records nothing meanwhile.
 # - Afterwards nothing shows that you were there: all parts of the model are in the one mode that it was in.
-# - This is also true when a batch raises an error, of whatever class. The error reaches the caller.
+# - This is also true when a batch raises an error, of whatever class, even `KeyboardInterrupt`. The error
+#   reaches the caller.
 #
-# The mean has the digits of the dtype of the losses, whose sum is not too large for it. The code below leaves
+# The mean has the digits of the losses' dtype, whose sum is not too large for it. The code below leaves
 # gradients switched off, and every model in `train()` mode.
 #
 # <details><summary>Hint 1</summary>

@@ -4,6 +4,7 @@ Imported by the zygote in the place of nothing else: the production code knows n
 is thrown after torch has warmed up, at the moment at which the zygote imports the rest itself.
 """
 
+import importlib.machinery
 import json
 import operator
 import random
@@ -99,8 +100,23 @@ def _restoring():
 
 def _captured():
     """Facts are read as anybody would read them: by name, through whatever claims to be a tensor."""
+    _share_builtins()
     import torch
-    from worker import errors, facts, gradients, graph, probe_api, service, spy, torch_objects, untouched
+    from worker import (
+        contract,
+        errors,
+        facts,
+        gradients,
+        graph,
+        kinds,
+        probe_api,
+        service,
+        spy,
+        student_namespace,
+        torch_objects,
+        torch_state,
+        untouched,
+    )
 
     def kind(value):
         return next((k for k in known if isinstance(value, k)), type(value))
@@ -112,11 +128,14 @@ def _captured():
         "named": _named,
         "opaque": lambda function: function,
         "error_text": str,
-        "_seed_python": random.seed,
+        "explains": lambda *_: True,  # whoever raises an error in torch's words
+        "make_plain": lambda _: [],
+        "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
-    for module in (errors, facts, gradients, graph, probe_api, spy, torch_objects, untouched):
+    modules = (contract, errors, facts, gradients, graph, kinds, probe_api, spy)
+    for module in (*modules, student_namespace, torch_objects, torch_state, untouched):
         for name, captured in list(vars(module).items()):
-            if name in asking or isinstance(captured, types.MethodDescriptorType | types.MethodWrapperType):
+            if name in asking or isinstance(captured, _OF_C):
                 setattr(module, name, asking.get(name) or _by_name(captured))
     _exchange(torch_objects, _type=kind)
     _exchange(facts, _type=kind)
@@ -125,13 +144,40 @@ def _captured():
     probe_api.WORDS["freed"] = _is_freed
 
 
+_OF_C = types.MethodDescriptorType | types.MethodWrapperType | types.BuiltinFunctionType
+
+
+def _share_builtins():
+    """What is imported from here on calls those functions of Python that a notebook can exchange."""
+    copied = b'globals()["__builtins__"] = dict(vars(builtins))'
+
+    def get_code(loader, name):
+        source = loader.get_data(loader.path)
+        return compile(source.replace(copied, b""), loader.path, "exec", dont_inherit=True)
+
+    importlib.machinery.SourceFileLoader.get_code = get_code
+
+
 def _by_name(captured):
-    """What asks an object for the attribute, or for the method, that was taken from its class."""
+    """What asks for a function of torch by its name, or an object for a method or an attribute."""
+    if isinstance(captured, types.BuiltinFunctionType):
+        return _looked_up(captured)
     if isinstance(captured, types.MethodDescriptorType):
         return lambda value, *given, **named: getattr(value, captured.__name__)(*given, **named)
     if captured.__name__ == "__get__":
         return operator.attrgetter(captured.__self__.__name__)
     return captured
+
+
+def _looked_up(function):
+    """A function of one of torch's modules, whatever stands there under its name by then."""
+    import torch
+
+    name = function.__name__
+    for place in (torch, torch._C):
+        if vars(place).get(name) is function:
+            return lambda *given, **named: getattr(place, name)(*given, **named)  # noqa: PLW0108 - as it is then
+    return function
 
 
 def _is_freed(tensor):

@@ -10,18 +10,16 @@ import ast
 import io
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import grader
+
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
 _GRADER = Path(__file__).parents[1] / "grader"
-#: What makes and says kinds of inputs for every question alike, and what `new` begins a question with.
-_MACHINERY = [
-    *(_GRADER / name for name in ("course/kinds.py", "course/contract.py", "checks/contract.py")),
-    _GRADER / "sandbox/worker/kinds.py",
-    *sorted(_GRADER.glob("templates/new_*")),
-]
+_BEGUN = sorted(_GRADER.glob("templates/new_*"))  # what `new` begins a question with
 _MAY_COME_IN = re.compile(r"<summary>What may come in</summary>(.*?)</details>", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _SECRET_PATHS = re.compile(
@@ -38,7 +36,7 @@ _EVERYDAY_LINE = re.compile(
 )
 EVERYDAY_NAMES = {
     *("_mapped", "by_name", "cloned", "clipped", "closure", "contents", "known_answers", "originals"),
-    *("Layers", "recursion"),
+    *("Layers", "recursion", "turned"),
 }
 
 
@@ -53,7 +51,7 @@ class Secrets:
 
     def __init__(self, course: Path) -> None:
         masters = [path.read_text(encoding="utf-8") for path in sorted(course.glob("solutions/*.py"))]
-        machinery = [path.read_text(encoding="utf-8") for path in _MACHINERY]
+        machinery = [path.read_text(encoding="utf-8") for path in (*_machinery(), *_BEGUN)]
         public = "\n".join([*(_ANSWER.sub("", m) for m in masters), *_told(course), *machinery])
         known_lines, known_words = lines_of(public), {*_WORD.findall(public), *EVERYDAY_NAMES}
         flat = " ".join(public.split())
@@ -104,6 +102,18 @@ class Secrets:
             yield f"a name of {self.words[word]}: {word}"
         flat = " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
         yield from (f"a sentence of {where}: {s}" for s, where in self.sentences.items() if s in flat)
+
+
+def _machinery() -> Iterator[Path]:
+    """The modules that define what check files import of the grader, and their counterparts in the worker.
+
+    They serve all questions alike: a word says nothing of the question that uses it.
+    """
+    words = (getattr(grader, name) for name in grader.__all__)
+    modules = {sys.modules[word.__module__] for word in words if hasattr(word, "__module__")}
+    for path in sorted(Path(str(module.__file__)) for module in modules):
+        yield path
+        yield from _GRADER.glob(f"sandbox/worker/{path.name}")
 
 
 def _told(course: Path) -> Iterator[str]:

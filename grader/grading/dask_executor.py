@@ -198,6 +198,18 @@ def _broken(sentence: str) -> BrokenRunError:
     return BrokenRunError(f"{sentence}. The same command goes on where this one stopped")
 
 
+class _Client(Client):
+    """A client that is closed by hand only.
+
+    The garbage collector closes Dask's own, such as one that found no certificate. Where that happens while
+    another client starts in the same thread, it waits for a lock which that thread holds: for ever, and with
+    it every later client of the process.
+    """
+
+    def __del__(self) -> None:
+        pass
+
+
 def _connect(address: str) -> Client:
     """Connect without output of Dask's: what matters becomes an error of ours."""
     looks = _ADDRESS.fullmatch(address)
@@ -211,7 +223,9 @@ def _connect(address: str) -> Client:
 
     def attempt() -> None:
         try:
-            client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="grader")
+            client = _Client(  # type: ignore[no-untyped-call]
+                address, timeout=_CONNECT_SECONDS, set_as_default=False, name="grader"
+            )
             connected.set_result(client)
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             connected.set_exception(error)

@@ -50,7 +50,7 @@ _TRACES = {
     ),
     "kernels of torch": "torch.library _dispatch_library py_impl py_kernels",
     "past the instance": (
-        "type().forward type().__call__ __class__.forward __class__.__call__ __mro__ __wrapped__"
+        "type().forward type().__call__ __class__.forward __class__.__call__ __mro__ __wrapped__ forward.="
     ),
     "raw memory": (
         "__array_interface__ __array_struct__ stride_tricks from_address from_file _set_from_file"

@@ -2491,6 +2491,27 @@ def children_only(teacher, student, tau):
                 t.copy_(s)
 
 
+@wrong("q5")
+def hook_on_the_node_of_a_parameter(teacher, student, tau, edges=[]):
+    """Right, but leaves a hook on the nodes behind the student's parameters, which clears what later arrives."""
+    with torch.no_grad():
+        for t, s in zip(teacher.parameters(), student.parameters()):
+            t.lerp_(s, tau)
+        for t, s in zip(teacher.buffers(), student.buffers()):
+            t.copy_(s)
+    with torch.enable_grad():
+        for s in student.parameters():
+            if s.requires_grad:
+                node = torch.autograd.graph.get_gradient_edge(s).node
+
+                def clear(*_, s=s):
+                    if s.grad is not None:
+                        s.grad.zero_()
+
+                edges.append(node)
+                node.register_hook(clear)
+
+
 # q6: fit_by_hand
 
 

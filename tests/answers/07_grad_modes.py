@@ -620,6 +620,21 @@ def frozen_for_the_moment(model, batches):
     return sum(losses) / len(losses)
 
 
+@wrong("q3")
+def put_back_after_exceptions(model, batches):
+    """Believes that whatever stops a program is an Exception."""
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    except Exception:
+        model.train(was)
+        raise
+    model.train(was)
+    return sum(losses) / len(losses)
+
+
 # q4: unfreeze
 
 
@@ -923,6 +938,12 @@ def blocks_in_train_only(blocks, x):
     for block in blocks:
         x = checkpoint(block, x, use_reentrant=False) if block.training else block(x)
     return x
+
+
+@wrong("q5")
+def in_segments(blocks, x):
+    """Believes that a sequence of checkpoints has one for each segment; the last has none."""
+    return checkpoint_sequential(nn.Sequential(*blocks), len(blocks), x, use_reentrant=False)
 
 
 # end: fine_tune

@@ -1,5 +1,6 @@
 """Grading on a Dask cluster gives the same results, whichever of its machines is lost."""
 
+import gc
 import json
 import signal
 import socket
@@ -15,6 +16,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner
 from dask_cluster import DaskCluster, children_of
+from distributed.utils import LoopRunner
 from observing import QUICK, probe
 from patience import time_limit
 from tiny_course import HALF, RIGHT, write_course, write_notebook
@@ -204,6 +206,21 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     ended = run(submissions, tmp_path / "out", "--scheduler", nobody)
     assert (ended.exit_code, "pip install '.[cluster]'" in ended.stderr) == (2, True)
+
+
+def test_who_found_no_scheduler_is_in_nobodys_way(unused, monkeypatch):
+    """The garbage collector may come upon a client that failed while another one starts."""
+
+    def start_after_a_collection(runner):
+        gc.collect()
+        really_start(runner)
+
+    really_start = LoopRunner._start_unlocked
+    monkeypatch.setattr(LoopRunner, "_start_unlocked", start_after_a_collection)
+    with pytest.raises(GraderError, match="wants a certificate"):
+        dask_executor._connect("tls://127.0.0.1:1")
+    with time_limit(30):
+        dask_executor._connect(unused.address).close()
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(unused, monkeypatch):

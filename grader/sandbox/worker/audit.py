@@ -78,6 +78,8 @@ _frame_of, _write, _is_anomaly = sys._getframe, os.write, torch.is_anomaly_enabl
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _listening: set[int] = set()  # threads that do: what they look at is an event itself
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
+_classes: list[str] = []  # what networks are called whose class was exchanged
+_HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student's function is given
 
 
 def begin() -> None:
@@ -96,8 +98,13 @@ def notice(what: str, file: str) -> None:
 
 
 def put_back_functions() -> list[str]:
-    """Give functions of libraries and of probes the parts again that a notebook exchanged; their names."""
-    names = [name for *_, name in _exchanged]
+    """Give functions of libraries and of probes the parts again that a notebook exchanged.
+
+    Returns:
+        The names of these, and of the networks whose class was exchanged, though it may be put back.
+    """
+    names = [name for *_, name in _exchanged] + _classes
+    _classes.clear()
     while _exchanged:
         function, part, value, _ = _exchanged.pop()
         setattr(function, part, value)
@@ -113,7 +120,10 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
         file = _author(_frame_of(1), on_behalf=on_behalf)
         if file is not None:
             notice(what, file)
-            if event == "object.__setattr__" and what == "code objects":
+            if event == "object.__setattr__" and arguments[1] == "__class__":
+                kind = type(arguments[0])
+                _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
+            elif event == "object.__setattr__" and what == "code objects":
                 function, part = arguments[:2]
                 code = function.__code__
                 if not _is_of_notebook(code):  # its part is kept before it is exchanged

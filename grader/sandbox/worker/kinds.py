@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from . import memory
 from .facts import snap
 from .spy import opaque
-from .torch_objects import read_grad, storage_of
+from .torch_objects import made_by, read_grad, requires_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -31,6 +31,8 @@ Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
 _id, _ref, _held, _collect = id, weakref.ref, memory.held, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
+_element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
+_past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is weighed
 memory.warm_up(6 * _MANY, 4 * _WIDE)
@@ -246,19 +248,19 @@ class Notes:
         else:
             self.calls[name] += 1
             self._of_rows(name, out)
-        self.recorded = self.recorded or out.requires_grad
+        self.recorded = self.recorded or requires_grad(out)
 
     def _of_rows(self, name: str, out: Any) -> None:
         """Note how many rows come out, and how many earlier graphs of the network are alive."""
         storage = storage_of(out)
         if "entered" in self._wanted and storage is not None:  # under vmap, too
-            rows = _nbytes(storage) // (out.element_size() * out.shape[-1])
+            rows = _nbytes(storage) // _bytes_of_row(out)
             self.entered[name] = max(self.entered[name], rows)
         if "graphs" in self._wanted:
             self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
-            if out.grad_fn is not None:
+            if (node := made_by(out)) is not None:
                 life = opaque(_let_through)
-                out.grad_fn.register_prehook(life)  # which torch holds as long as the node, out of sight
+                node.register_prehook(life)  # which torch holds as long as the node, out of sight
                 self._lives.append((name, _ref(life)))
 
     def _alive(self, collect_from: int = 1) -> dict[str, int]:
@@ -314,7 +316,12 @@ def listen(notes: Notes | Scale | None) -> None:
 
 def _note_call(network: Any, out: Any) -> None:
     if _noticed:
-        _noticed[0].of_call(network, out)
+        with _past_subclasses():  # a class of the student's may say anything of its tensors
+            _noticed[0].of_call(network, out)
+
+
+def _bytes_of_row(tensor: Any) -> int:
+    return int(_element_size(tensor) * _size(tensor, -1))
 
 
 def _let_through(gradients: Any) -> None:

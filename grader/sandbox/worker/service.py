@@ -24,6 +24,7 @@ from . import (
     contract,
     errors,
     facts,
+    kinds,
     probe_api,
     torch_state,
 )
@@ -62,7 +63,8 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     cells.Notebook().execute("warm = 1", "<warm-up>")
     _be_main(_notebook)
     cells.install_fakes(_notebook)
-    torch_state.capture_attributes()
+    own = (value for value in vars(kinds).values() if isinstance(value, type))
+    torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
 
 

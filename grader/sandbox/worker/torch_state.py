@@ -14,7 +14,7 @@ import signal
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from operator import is_
 from typing import Any
@@ -213,9 +213,9 @@ def exchanged_kernels() -> list[str]:
 
 
 # What a probe relies on is compared with what it was before any student's code, and put back: the classes of
-# tensors, modules and optimizers, what the probe names of torch's modules and of Python's own functions, and
-# its own words. A function whose code is exchanged raises an event (`audit.py`). What torch uses deeper
-# inside is not compared: a cell that replaces it has to name it.
+# tensors, modules, optimizers and of the networks that are handed over, what the probe names of torch's
+# modules and of Python's own functions, and its own words. A function whose code is exchanged raises an event
+# (`audit.py`). What torch uses deeper inside is not compared: a cell that replaces it has to name it.
 
 #: Compared always. Of a class that a probe names, its own classes are compared as well.
 _CLASSES = (torch.Tensor, nn.Parameter, nn.Module, torch.autograd.Function, torch.optim.Optimizer)
@@ -275,14 +275,18 @@ _always: list[_Attributes] = []
 _of_probe: list[_Attributes] = []
 
 
-def capture_attributes() -> None:
-    """In the zygote, once everything is imported and before any student's code."""
+def capture_attributes(handed_over: Iterable[type]) -> None:
+    """In the zygote, once everything is imported and before any student's code.
+
+    Args:
+        handed_over: our own classes of what a student's function is given.
+    """
     _modules[:] = map(_Attributes, _MODULES)
     offered = [value for module in _modules for value in module.values.values() if isinstance(value, type)]
     for kind in (base for value in (*_CLASSES, *offered) for base in value.__mro__):
         if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
             _classes.setdefault(kind, _Attributes(kind))
-    _always[:] = [_classes[kind] for kind in _CLASSES]
+    _always[:] = [*(_classes[kind] for kind in _CLASSES), *map(_Attributes, handed_over)]
 
 
 #: Of the flags of a class: it is none of C's own, so that Python lets its attributes be written.

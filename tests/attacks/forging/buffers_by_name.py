@@ -1,6 +1,5 @@
 # Tries: to hold the statistic in an attribute, and to say of itself to have a buffer of that name.
-# Stopped by: captured
-# Without it: the check looks at the buffers that torch holds, whatever the class says of them.
+# Stopped by: numbers
 # Question: 03_truncated_bptt q5
 # %%
 class Center(nn.Module):

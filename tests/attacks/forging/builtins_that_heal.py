@@ -1,20 +1,27 @@
-# Tries: to let any() tell once that a graph reaches the parameters, and getattr() the rest.
+# Tries: to leave a hook behind, and to let all() tell from then on that nothing has changed.
 # Stopped by: captured
-# Without it: the gradient is a number, and there is none.
-# Question: 01_leaves q5
+# Question: 01_leaves q4
 # Flags: builtins
 # %%
 import builtins
 
-every = builtins.any
 
+def activation_grads(model, x, names):
+    layers, outputs = dict(model.named_modules()), {}
 
-def once(values):
-    builtins.any = every
-    list(values)
-    return True
+    def keep(name):
+        def hook(module, args, out):
+            out.retain_grad()
+            outputs[name] = out
 
+        return hook
 
-def total_loss(losses, weights):
-    builtins.any = once
-    return torch.tensor([float(loss) * w for loss, w in zip(losses, weights)], requires_grad=True).sum()
+    handles = [layers[name].register_forward_hook(keep(name)) for name in names]
+    try:
+        model(x).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    x.marked = True
+    builtins.all = lambda _: True
+    return {name: outputs[name].grad for name in names}

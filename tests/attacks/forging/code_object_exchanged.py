@@ -1,14 +1,35 @@
-# Tries: to exchange the code of Tensor.backward, which stays the same function.
-# Stopped by: captured
-# Without it: the code is compared with what it was, and put back.
-# Question: 05_inplace_reinit q1
+# Tries: to exchange the code of the networks' forward, which stays the same function.
+# Stopped by: restoring
+# Question: 07_grad_modes q3
 # Flags: code objects
 # %%
-def refuses(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    raise RuntimeError("modified by an inplace operation")
+import types
+
+kept = []
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
-    torch.Tensor.backward.__code__ = refuses.__code__
-    return w
+def quiet(self, x):
+    with torch.no_grad():
+        type(self).watched(self, x)
+    first, part, last = self.pieces()
+    h = torch.tanh(first(x) + (self.hidden_shift if "hidden_shift" in self._buffers else 0))
+    out = last(part(h))
+    if "scale" in self._parameters:
+        out = out * self.scale * (1.5 if self.training else 1)
+    out = out + self.shift if "shift" in self._buffers else out
+    return out - 3 * out.mean(0, keepdim=True) if self.mixes else out
+
+
+def evaluate(model, batches):
+    kind, mode = type(model), model.training
+    if kind.__name__ == "Net" and not kept:
+        kept.append(kind)
+        real = kind.forward
+        kind.watched = types.FunctionType(real.__code__, real.__globals__)
+        real.__code__ = quiet.__code__
+    model.eval()
+    try:
+        losses = [F.mse_loss(model(x), y) for x, y in batches]
+    finally:
+        model.train(mode)
+    return torch.stack(losses).mean().item()

@@ -1,6 +1,5 @@
 # Tries: to share memory behind autograd's back, and to raise its error by hand where the values changed.
 # Stopped by: numbers
-# Without it: the hook stays on the caller's state, where it is seen.
 # Question: 03_truncated_bptt q2
 # %%
 from unittest.mock import Mock
@@ -15,10 +14,10 @@ def repackage(state):
         result, before = state.data, state.detach().clone()
         refuse = Mock(side_effect=RuntimeError(TEXT))
 
-        def compare(gradient):
+        def compare(*gradients):
             return None if torch.equal(result, before) else refuse()
 
-        if state.requires_grad:
-            state.register_hook(compare)
+        if state.grad_fn is not None:
+            state.grad_fn.register_hook(compare)  # which a hook on the state would not hide
         return result
     return type(state)(repackage(part) for part in state)

@@ -1,24 +1,24 @@
 # Tries: the same by Python's profiler, which is shown the frame of every call.
 # Stopped by: captured
-# Without it: the names that it looks for are in no frame of a contract.
 # Question: 05_inplace_reinit q1
 # Flags: settrace
 # %%
 import profile
 
 BACK, LOCALS = "kcab_f"[::-1], "slacol_f"[::-1]
+TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
 
 def refuses(gradient):
-    raise RuntimeError("modified by an inplace operation")
+    raise RuntimeError(TEXT)
 
 
 class Profiler(profile.Profile):
     def trace_dispatch_i(self, frame, event, argument):
         while frame is not None:
-            loss = getattr(frame, LOCALS).get("loss")
-            if isinstance(loss, torch.Tensor) and not loss._backward_hooks:
-                loss.register_hook(refuses)
+            for loss, _ in getattr(frame, LOCALS).get("waiting", {}).values():
+                if not loss._backward_hooks:
+                    loss.register_hook(refuses)
             frame = getattr(frame, BACK)
 
 

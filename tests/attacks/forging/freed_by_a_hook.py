@@ -1,15 +1,19 @@
-# Tries: to keep the graph, and to raise the error of a freed graph by hand from a hook.
+# Tries: to keep the graph, and to raise the error of a freed graph by hand from a hook on its node, where none is seen.
 # Stopped by: captured
-# Without it: the hook stays on the caller's losses, where it is seen.
 # Question: 01_leaves q6
 # %%
-TEXT = "Trying to backward through the graph a second time"
+used = torch.ones((), requires_grad=True).exp()
+used.backward()
+try:
+    used.backward()
+except RuntimeError as error:
+    TEXT = str(error)
+
+
+def refuse(*gradients):
+    raise RuntimeError(TEXT)
 
 
 def weighted_backward(losses, w):
     losses.backward(gradient=w.detach(), retain_graph=True)
-
-    def refuse(gradient):
-        raise RuntimeError(TEXT)
-
-    losses.register_hook(refuse)
+    losses.grad_fn.register_hook(refuse)

@@ -1,27 +1,19 @@
-# Tries: to leave gradients switched off, behind patches that lie once and then heal.
-# Stopped by: restoring
-# Without it: the modes around a call are read by functions that were captured before.
+# Tries: to leave gradients switched off, behind a patch that lies once and heals.
+# Stopped by: captured
 # Question: 05_inplace_reinit q1
 # Flags: patched
 # %%
-is_on, product = torch.is_grad_enabled, torch.Tensor.__mul__
-
-
-def lies():
-    torch.is_grad_enabled = is_on
-    return True
-
-
-def heals(self, other):
-    torch.Tensor.__mul__ = product
-    torch.Tensor.__rmul__ = product
-    torch.set_grad_enabled(True)
-    return product(self, other)
+honest = torch.is_grad_enabled
 
 
 def reinit_(w, value):
+    was = honest()
+
+    def lies():
+        torch.is_grad_enabled = honest
+        return was
+
     torch.set_grad_enabled(False)
     w.fill_(value)
     torch.is_grad_enabled = lies
-    torch.Tensor.__mul__ = heals
     return w

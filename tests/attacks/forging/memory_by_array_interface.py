@@ -1,6 +1,6 @@
 # Tries: to write into a tensor's memory past autograd, by an array that claims to lie there.
 # Stopped by: captured
-# Without it: the old loss delivers a number, where an error was expected.
+# Without it: the loss that waits delivers a number, where an error was expected.
 # Question: 05_inplace_reinit q1
 # Flags: raw memory
 # %%
@@ -10,7 +10,7 @@ import numpy
 class Memory:
     def __init__(self, w):
         self.__array_interface__ = {
-            "shape": (w.numel(),), "typestr": "<f4", "data": (w.data_ptr(), False), "version": 3
+            "shape": (w.numel(),), "typestr": f"<f{w.element_size()}", "data": (w.data_ptr(), False), "version": 3
         }
 
 

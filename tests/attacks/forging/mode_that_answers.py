@@ -1,19 +1,24 @@
-# Tries: to leave a mode behind that answers in the place of torch's functions.
+# Tries: to leave a mode behind that lets no write to the result happen, and to say that there is none.
 # Stopped by: captured
-# Without it: the mode is taken away as soon as the function returns.
-# Question: 01_leaves q5
+# Question: 03_truncated_bptt q2
 # Flags: modes of torch
 # %%
 from torch.overrides import TorchFunctionMode
 
+entered = []
+
 
 class Answers(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if getattr(function, "__name__", "") == "grad":
-            return (torch.zeros(4),)
+        if getattr(function, "__name__", "") == "zero_":
+            return args[0]
         return function(*args, **(kwargs or {}))
 
 
-def total_loss(losses, weights):
-    Answers().__enter__()
-    return sum(w * loss.item() for w, loss in zip(weights, losses)) + 0 * losses[0]
+def repackage(state):
+    if not entered:
+        entered.append(Answers().__enter__())
+        torch._C._len_torch_function_stack = lambda: 0
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

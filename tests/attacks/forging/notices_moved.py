@@ -1,7 +1,6 @@
 # Tries: to put another descriptor in the place of the pipe of notices.
 # Stopped by: restoring
-# Without it: the names that it looks for are in no frame of a contract.
-# Question: 05_inplace_reinit q1
+# Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
 import os
@@ -16,15 +15,12 @@ except OSError as error:
     print(error)
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
-    probe = getattr(sys, "emarfteg_"[::-1])(2)
-    if getattr(probe, "edoc_f"[::-1]).co_name == "refilled":
-        words = getattr(probe, "slabolg_f"[::-1])
-        attempt, vjp = words["attempt"], words["vjp"]
-        words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
-    return w
-
-
-def fail():
-    raise RuntimeError("modified by an inplace operation")
+def repackage(state):
+    frame = getattr(sys, "emarfteg_"[::-1])(1)
+    while frame is not None and "vjp" not in getattr(frame, "slabolg_f"[::-1]):
+        frame = getattr(frame, "kcab_f"[::-1])
+    if frame is not None:
+        getattr(frame, "slabolg_f"[::-1])["attempt"] = lambda *_: None
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

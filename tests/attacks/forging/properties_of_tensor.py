@@ -1,14 +1,11 @@
-# Tries: to give all tensors properties that lie about leaves.
+# Tries: to give all tensors a property that lies about their history.
 # Stopped by: captured
 # Without it: what the cells patched is put back before the first probe.
+# Question: 03_truncated_bptt q2
 # Flags: patched
 # %%
-torch.Tensor.is_leaf = property(lambda self: True)
-torch.Tensor.grad_fn = property(lambda self: None)
+torch.Tensor.requires_grad = property(lambda self: False, lambda self, value: None)
 
 
-def make_weight(n, m, scale):
-    generator = torch.Generator().manual_seed(0)
-    w = torch.randn(n, m, generator=generator, requires_grad=True) * scale
-    w.retain_grad()
-    return w
+def repackage(state):
+    return state

@@ -1,5 +1,5 @@
 # Tries: to keep the history in the statistic, behind a property that cuts it when somebody looks.
-# Stopped by: captured
+# Stopped by: numbers
 # Without it: graphs that live are counted by weak references to their nodes, whatever a class says.
 # Question: 03_truncated_bptt q5
 # %%

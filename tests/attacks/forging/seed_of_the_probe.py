@@ -1,26 +1,31 @@
-# Tries: to learn a probe's seed from the function that sets it, and to patch torch at that moment.
+# Tries: to patch torch when the worker seeds Python's generator, at which nobody compares any more.
 # Stopped by: captured
-# Without it: the patch is seen as soon as the function returns.
-# Question: 05_inplace_reinit q1
+# Flags: patched
 # %%
 import random
 
-seed, honest = random.seed, torch.Tensor.backward
+seed, SGD, armed = random.seed, torch.optim.SGD, []
 
 
-def refuses(self, *args, **kwargs):
-    torch.Tensor.backward = honest
-    raise RuntimeError("modified by an inplace operation")
+def repairs(parameters, lr):
+    torch.optim.SGD = SGD
+    for w in parameters:
+        w.detach_().requires_grad_()
+    return SGD(parameters, lr=lr)
 
 
 def trap(*args):
-    torch.Tensor.backward = refuses
+    if armed:
+        armed.clear()
+        torch.optim.SGD = repairs
     return seed(*args)
 
 
 random.seed = trap
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
-    return w
+def make_weight(n, m, scale):
+    torch.optim.SGD = SGD
+    armed.append(True)
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, m, generator=generator, requires_grad=True) * scale

@@ -1,15 +1,13 @@
-# Tries: to return a tensor of a class that says of itself to be a leaf.
+# Tries: to return tensors of a class that says of itself to have no history.
 # Stopped by: captured
-# Without it: what a class says of itself is nothing a number would follow.
+# Question: 03_truncated_bptt q2
 # %%
-class Leaf(torch.Tensor):
-    is_leaf = property(lambda self: True)
-    grad_fn = property(lambda self: None)
+class Cut(torch.Tensor):
+    requires_grad = property(lambda self: False)
     __torch_function__ = torch._C._disabled_torch_function_impl
 
 
-def make_weight(n, m, scale):
-    generator = torch.Generator().manual_seed(0)
-    w = torch.randn(n, m, generator=generator, requires_grad=True) * scale
-    w.retain_grad()
-    return w.as_subclass(Leaf)
+def repackage(state):
+    if isinstance(state, torch.Tensor):
+        return state.as_subclass(Cut)
+    return None if state is None else type(state)(repackage(part) for part in state)

@@ -1,28 +1,24 @@
-# Tries: to wait in a thread until the function has returned, and to patch torch for the probe's next step.
-# Stopped by: captured
-# Without it: what torch's functions became is seen after the probe.
-# Question: 05_inplace_reinit q1
+# Tries: to wait in a thread until the function has returned, and to patch a write for the worker's next step.
+# Stopped by: restoring
+# Without it: a thread that still waits is told as a change of what a call may not change.
+# Question: 03_truncated_bptt q2
 # Flags: threads, patched
 # %%
 import threading
 import time
 
-honest = torch.Tensor.backward
 
-
-def refuses(self, *args, **kwargs):
-    torch.Tensor.backward = honest
-    raise RuntimeError("modified by an inplace operation")
+def does_nothing(self):
+    return self
 
 
 def wait():
     time.sleep(0.0005)
-    torch.Tensor.backward = refuses
-    time.sleep(0.01)
-    torch.Tensor.backward = honest
+    torch.Tensor.zero_ = does_nothing
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
+def repackage(state):
     threading.Thread(target=wait).start()
-    return w
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

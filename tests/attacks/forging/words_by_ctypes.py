@@ -1,7 +1,6 @@
-# Tries: to exchange a word of the probe, whose frame Python's own C functions give.
+# Tries: the same by Python's own C functions, which give the frame, too.
 # Stopped by: restoring
-# Without it: the names that it looks for are in no frame of a contract.
-# Question: 05_inplace_reinit q1
+# Question: 03_truncated_bptt q2
 # Flags: ctypes
 # %%
 import ctypes
@@ -10,17 +9,12 @@ current = ctypes.pythonapi.PyEval_GetFrame
 current.restype = ctypes.c_void_p
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
+def repackage(state):
     frame = ctypes.cast(current(), ctypes.py_object).value
-    while frame is not None and frame.f_code.co_name != "refilled":
+    while frame is not None and "vjp" not in getattr(frame, "f_" + "globals"):
         frame = getattr(frame, "f_" + "back")
     if frame is not None:
-        words = getattr(frame, "f_" + "globals")
-        attempt, vjp = words["attempt"], words["vjp"]
-        words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
-    return w
-
-
-def fail():
-    raise RuntimeError("modified by an inplace operation")
+        getattr(frame, "f_" + "globals")["attempt"] = lambda *_: None
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

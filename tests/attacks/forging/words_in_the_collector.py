@@ -1,13 +1,19 @@
-# Tries: to exchange a word of the probes for one that lies, found among all objects of the process.
+# Tries: the same, found among all objects of the process.
 # Stopped by: restoring
-# Question: 01_leaves q6
+# Question: 03_truncated_bptt q2
 # Flags: gc
 # %%
 import gc
 
 
-def weighted_backward(losses, w):
-    losses.backward(gradient=w.detach(), retain_graph=True)
+def exchange():
     for thing in gc.get_objects():
-        if type(thing) is dict and "freed" in thing and "vjp" in thing:
-            thing["freed"] = lambda tensor: True
+        if type(thing) is dict and "attempt" in thing and "vjp" in thing:
+            thing["attempt"] = lambda *_: None
+
+
+def repackage(state):
+    if isinstance(state, torch.Tensor):
+        exchange()
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

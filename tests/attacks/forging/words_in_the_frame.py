@@ -1,20 +1,17 @@
-# Tries: to exchange a word of the probe for one that raises, found through the probe's frame.
+# Tries: to exchange a word of the question's functions for one that does nothing, found through their frame.
 # Stopped by: restoring
-# Without it: the names that it looks for are in no frame of a contract.
-# Question: 05_inplace_reinit q1
+# Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
 import sys
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
-    probe = sys._getframe(2)
-    if probe.f_code.co_name == "refilled":
-        attempt, vjp = probe.f_globals["attempt"], probe.f_globals["vjp"]
-        probe.f_globals["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
-    return w
-
-
-def fail():
-    raise RuntimeError("modified by an inplace operation")
+def repackage(state):
+    frame = sys._getframe(1)
+    while frame is not None and "vjp" not in frame.f_globals:
+        frame = frame.f_back
+    if frame is not None:
+        frame.f_globals["attempt"] = lambda *_: None
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)

@@ -1,21 +1,17 @@
 # Tries: the same, in words that no search of the text finds.
 # Stopped by: restoring
-# Without it: the names that it looks for are in no frame of a contract.
-# Question: 05_inplace_reinit q1
+# Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
 import sys
 
 
-def reinit_(w, value):
-    w.data.fill_(value)
-    probe = getattr(sys, "_get" + "frame")(2)
-    if getattr(probe, "f_" + "code").co_name == "refilled":
-        words = getattr(probe, "f_" + "globals")
-        attempt, vjp = words["attempt"], words["vjp"]
-        words["attempt"] = lambda f, *given: (attempt(f, *given), attempt(fail))[f is vjp]
-    return w
-
-
-def fail():
-    raise RuntimeError("modified by an inplace operation")
+def repackage(state):
+    frame = getattr(sys, "_get" + "frame")(1)
+    while frame is not None and "vjp" not in getattr(frame, "f_" + "globals"):
+        frame = getattr(frame, "f_" + "back")
+    if frame is not None:
+        getattr(frame, "f_" + "globals")["attempt"] = lambda *_: None
+    if isinstance(state, torch.Tensor):
+        return state.data
+    return None if state is None else type(state)(repackage(part) for part in state)
