@@ -488,7 +488,7 @@ forward_ckpt = contract(
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
-                "weighed, all eval": "is in eval mode, with much to compute",
+                "weighed, all eval": "is in eval mode and large",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
             },
