@@ -304,7 +304,6 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         question=question,
         seconds=seconds,
         alone=False,
-        oracle=None,
         arguments=dict(arguments),
         terms=terms,
         factors=factors,

@@ -217,11 +217,11 @@ class Course:
 
 
 def observe_reference(
-    zygote: Zygote, course: Course, stem: str, seed: int, *, oracle: bool = True
+    zygote: Zygote, course: Course, stem: str, seed: int, *, expected: bool = True
 ) -> Evidence:
-    """Observe the reference exactly like a submission; with `oracle`, an oracle may replace its answer."""
+    """Observe the reference like a submission; where it is `expected`, also how far its facts move."""
     cells = cells_of(course.assignment(stem).reference)
-    return observe(zygote, cells, course.rubric(stem).plan(seed, oracle=oracle), REFERENCE_LIMITS)
+    return observe(zygote, cells, course.rubric(stem).plan(seed, expected=expected), REFERENCE_LIMITS)
 
 
 def _masters(root: Path) -> tuple[str, ...]:

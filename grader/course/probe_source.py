@@ -112,14 +112,14 @@ class ProbeSource:
         """File and line of the definition, as an error begins."""
         return f"{self.path}, line {self.tree.lineno}"
 
-    def closure(self, *others: ProbeSource) -> dict[str, ProbeSource]:
-        """This definition, the others and all their dependencies by name, dependencies first.
+    def closure(self) -> dict[str, ProbeSource]:
+        """This definition and all its dependencies by name, dependencies first.
 
         Raises:
             CourseError: a definition would replace another one, or a word that another one uses.
         """
         parts: dict[str, ProbeSource] = {}
-        for helper in (*others, *self.dependencies):
+        for helper in self.dependencies:
             for name, other in helper.closure().items():
                 if parts.setdefault(name, other) != other:
                     raise CourseError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -20,15 +20,6 @@ from grader.sandbox.evidence import ProbeOutcome
 _PROBES, _PICTURES = "__probes__", "__pictures__"
 
 _SEPARATOR = "\n\n"  # between the definitions of a bundle
-#: Added to a probe of cases: it is called once for each, and an error is the fact of its case only.
-_EACH_CASE = """
-
-_one_case = {name}
-
-
-def {name}(student):
-    return {{case: attempt(_one_case, student, *given) for case, given in {cases}().items()}}
-"""
 PROBE_SECONDS = 10.0
 PICTURE_SECONDS = 2.0
 
@@ -42,9 +33,7 @@ class Probe:
         question: the id that its author gave; else the stub that the probe names decides.
         seconds: the longest it may take.
         alone: whether it gets a worker of its own.
-        oracle: an ``@inside`` function that replaces the reference's answer.
         fixed: whether its author says that its inputs are the same in every run.
-        cases: an ``@inside`` function that makes the probe's further arguments, by the name of the case.
     """
 
     name: str
@@ -52,23 +41,19 @@ class Probe:
     question: str | None
     seconds: float
     alone: bool
-    oracle: ProbeSource | None
     fixed: bool = field(default=False, kw_only=True)
-    cases: ProbeSource | None = field(default=None, kw_only=True)
 
-    def bundle(self, *, oracle: bool = False) -> str:
-        """All definitions that a worker needs to run this probe; the oracle only for the reference."""
-        text = _SEPARATOR.join(part.text for part in self.parts(oracle=oracle))
-        return text + (_EACH_CASE.format(name=self.name, cases=self.cases.name) if self.cases else "")
+    def bundle(self) -> str:
+        """All definitions that a worker needs to run this probe."""
+        return _SEPARATOR.join(part.text for part in self.parts())
 
-    def parts(self, *, oracle: bool = False) -> tuple[ProbeSource, ...]:
+    def parts(self) -> tuple[ProbeSource, ...]:
         """The definitions of a bundle, in its order."""
-        others = (self.oracle if oracle else None, self.cases)
-        return tuple(self.source.closure(*filter(None, others)).values())
+        return tuple(self.source.closure().values())
 
-    def place_in_file(self, line: int, *, oracle: bool = False) -> tuple[ProbeSource, int] | None:
+    def place_in_file(self, line: int) -> tuple[ProbeSource, int] | None:
         """The definition that a line of a bundle belongs to, and the line in its file; from 1."""
-        for part in self.parts(oracle=oracle):
+        for part in self.parts():
             lines = (part.text + _SEPARATOR).count("\n")
             if line < lines:
                 return part, part.tree.lineno + line - 1
@@ -101,16 +86,14 @@ class PictureProbe(Probe):
     reference: bool
 
 
-def probe(  # noqa: PLR0913 - what an author may say of a probe
+def probe(
     function: Callable[..., Any] | None = None,
     /,
     *,
     question: str | None = None,
     seconds: float = PROBE_SECONDS,
     alone: bool = False,
-    oracle: Callable[..., Any] | None = None,
     fixed: bool = False,
-    cases: Callable[[], Mapping[str, tuple[Any, ...]]] | None = None,
 ) -> Any:
     """Make a function a probe, and its name a pytest fixture that holds what was seen and expected.
 
@@ -122,29 +105,21 @@ def probe(  # noqa: PLR0913 - what an author may say of a probe
         question: the question it belongs to, where the stub it names does not tell.
         seconds: the longest it may take, in seconds.
         alone: run it in a worker of its own.
-        oracle: an ``@inside`` function that replaces the reference's answer when the expected facts are
-            observed.
         fixed: it draws nothing at random, and that is meant; else the doctor complains.
-        cases: an ``@inside`` function that returns a dict of tuples by name. The probe is called with
-            ``student`` and each of the tuples; its facts are the returned facts, or the raised errors, by
-            these names: ``for case in cases(probe)`` reads them.
 
     Raises:
         CourseError: the probe uses something that does not travel to the worker.
     """
 
     def decorate(f: Callable[..., Any]) -> Any:
-        if cases is None:
-            _refuse_other_arguments("probe", f)
+        _refuse_other_arguments("probe", f)
         made = Probe(
             name=f.__name__,
             source=ProbeSource.of(f),
             question=question,
             seconds=seconds,
             alone=alone,
-            oracle=None if oracle is None else ProbeSource.of(oracle),
             fixed=fixed,
-            cases=None if cases is None else ProbeSource.of(cases),
         )
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
 
@@ -187,7 +162,7 @@ def picture(
         if not caption:
             raise CourseError(f"picture {f.__name__} has no docstring: its first line is what students read")
         source = ProbeSource.of(f)
-        made = PictureProbe(f.__name__, source, question, seconds, False, None, caption, reference)
+        made = PictureProbe(f.__name__, source, question, seconds, False, caption, reference)
         f.__globals__.setdefault(_PICTURES, {})[made.name] = made
         return f
 

@@ -77,13 +77,12 @@ class Rubric:
         """The sum of the points of a question's checks."""
         return total(check.points for check in self.checks_of(question))
 
-    def plan(self, seed: int, *, only: str | None = None, oracle: bool = False) -> ProbePlan:
+    def plan(self, seed: int, *, only: str | None = None, expected: bool = False) -> ProbePlan:
         """The probes of a notebook, on the inputs of a seed.
 
         Args:
             only: the id of a question, to leave out the probes of the others.
-            oracle: True for what is expected: an oracle may replace the reference's answer, and how far its
-                facts move is observed, too.
+            expected: of the reference: how far its facts move is observed, too.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
@@ -92,24 +91,21 @@ class Rubric:
         for probe in [*self.probes.values(), *self.pictures.values()]:
             function = functions.get(questions_of[probe.name])
             if function is not None:
-                planned[function].append(self._planned(probe, function, seed, oracle=oracle))
+                planned[function].append(self._planned(probe, seed, expected=expected))
         return ProbePlan(
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in planned.items()},
             handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
-            moves=_MOVES if oracle else 0,
+            moves=_MOVES if expected else 0,
         )
 
-    def _planned(self, probe: Probe, function: str, seed: int, *, oracle: bool) -> PlannedProbe:
-        """A probe with its seed; one with an oracle runs in a worker of its own."""
-        replaced = oracle and probe.oracle is not None
+    def _planned(self, probe: Probe, seed: int, *, expected: bool) -> PlannedProbe:
         return PlannedProbe(
             name=probe.name,
-            source=probe.bundle(oracle=replaced),
+            source=probe.bundle(),
             seed=probe.seed(seed, self.stem),
-            seconds=REFERENCE_LIMITS.question if oracle else probe.seconds,  # moved, it takes much longer
-            alone=probe.alone or replaced,
-            oracle=(function, probe.oracle.name) if replaced and probe.oracle else None,
+            seconds=REFERENCE_LIMITS.question if expected else probe.seconds,  # moved, it takes much longer
+            alone=probe.alone,
             picture=isinstance(probe, PictureProbe),
         )
 
@@ -146,7 +142,7 @@ def _unwritten(rubric: Rubric, written: set[str]) -> Iterator[str]:
     yield from (check.question for check in rubric.checks if check.id not in written)
     of_question = {**rubric.asks, **rubric.shows}
     for probe in [*rubric.probes.values(), *rubric.pictures.values()]:
-        parts = (part.name for part in probe.parts(oracle=True) if part.path == str(rubric.path))
+        parts = (part.name for part in probe.parts() if part.path == str(rubric.path))
         if not written.issuperset(parts):
             yield of_question[probe.name]
 

@@ -253,8 +253,8 @@ class QuestionTrial:
         }
         # A second seed shows which inputs no seed changes.
         seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
-        with_oracles = [rubric.plan(seed, only=only, oracle=True) for seed in seeds]
-        expected = self._observe(REFERENCE, with_oracles, alone=True)  # several times
+        of_reference = [rubric.plan(seed, only=only, expected=True) for seed in seeds]
+        expected = self._observe(REFERENCE, of_reference, alone=True)  # several times
         seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 
@@ -299,9 +299,9 @@ class QuestionTrial:
             raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
 
     def _about_probes(
-        self, judged: JudgedAnswer, expected: Sequence[Evidence], without_oracles: Evidence
+        self, judged: JudgedAnswer, expected: Sequence[Evidence], observed: Evidence
     ) -> Iterator[str]:
-        """Complaints about pictures and probes, of the reference with two seeds and without its oracles."""
+        """Complaints about pictures and probes, of the reference with two seeds, and as an answer."""
         rubric = self.rubric
         for name, shown in _pictures(rubric, expected[0]).items():
             if not shown:
@@ -309,8 +309,8 @@ class QuestionTrial:
         yield from fixed_probes(rubric.probes, expected[0], expected[1])
         failed = [check for check in rubric.checks if not is_passed(check, judged.verdicts)]
         for name in dict.fromkeys(probe for check in failed for probe in check.probes):
-            caught = caught_in_probe(rubric.probes[name], expected[0], oracle=True)
-            caught = caught or caught_in_probe(rubric.probes[name], without_oracles, oracle=False)
+            caught = caught_in_probe(rubric.probes[name], expected[0])
+            caught = caught or caught_in_probe(rubric.probes[name], observed)
             if caught is not None:
                 yield caught
 

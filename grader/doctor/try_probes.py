@@ -43,7 +43,7 @@ from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
 from grader.text import did_you_mean, printable, terminal_text
 
-ORACLE, STUB = "oracle", "stub"
+STUB = "stub"
 
 #: Added to what travels of a probe: what it prints comes back beside its facts.
 _PRINTING = """
@@ -89,7 +89,7 @@ def run_probes(
     """Run probes of an assignment, by name.
 
     `answers` are names of known answers, or ``stub``. Each probe has its outcomes by notebook; first is
-    the expected one, of the oracle if there is one.
+    the reference's.
 
     Raises:
         GraderError: there is no such assignment, probe or answer; the text says which there are.
@@ -102,13 +102,10 @@ def run_probes(
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
     with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
         reference = _Notebook(REFERENCE, cells_of(course.assignment(stem).reference))
-        expected = _look(zygote, rubric, reference, wanted, seed, oracle=True)
-        with_oracle = [probe for probe in wanted if probe.oracle is not None]
-        ordinary = _look(zygote, rubric, reference, with_oracle, seed) if with_oracle else {}
+        expected = _look(zygote, rubric, reference, wanted, seed, expected=True)
         others = [(notebook.name, _look(zygote, rubric, notebook, wanted, seed)) for notebook in notebooks]
     for probe in wanted:
-        first = ORACLE if probe.name in ordinary else REFERENCE
-        sides = [(first, expected), (REFERENCE, ordinary), *others]
+        sides = [(REFERENCE, expected), *others]
         yield probe, {name: seen[probe.name] for name, seen in sides if probe.name in seen}
 
 
@@ -119,10 +116,10 @@ def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an ob
     probes: Sequence[Probe],
     seed: int,
     *,
-    oracle: bool = False,
+    expected: bool = False,
 ) -> dict[str, Seen]:
     names = {probe.name for probe in probes if notebook.question in {None, rubric.asks[probe.name]}}
-    plan = rubric.plan(seed, only=notebook.question, oracle=oracle)
+    plan = rubric.plan(seed, only=notebook.question, expected=expected)
     asked = {  # some probes only, which return what they print
         function: tuple(
             replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
@@ -217,7 +214,7 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None)
             case NoFacts(reason):
                 why = f"has no facts: {reason}"
             case ProbeRaised(error) | (Raised() as error):
-                place = place_in_probe(probe, error, oracle=notebook == ORACLE)
+                place = place_in_probe(probe, error)
                 why = f"stops: {place} raised {said_in_probe(error)}"
             case outcome:
                 facts[notebook] = outcome

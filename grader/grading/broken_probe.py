@@ -13,32 +13,17 @@ from grader.text import quoted
 
 
 def broken_probes(
-    probes: Mapping[str, Probe],
-    reference: Evidence,
-    names: Iterable[str] | None = None,
-    *,
-    oracle: bool = True,
+    probes: Mapping[str, Probe], reference: Evidence, names: Iterable[str] | None = None
 ) -> Iterator[str]:
     """A sentence for each probe (or picture) that stopped, or was stopped, on the reference.
 
     Args:
         names: of the probes of interest; all where this is None.
-        oracle: whether oracles took the place of its answers.
     """
     for name in probes if names is None else names:
         outcome = reference.outcome(name)
         if isinstance(outcome, ProbeRaised | NoFacts):
-            yield broken_probe(probes[name], outcome, oracle=oracle)
-        elif probes[name].cases is not None:
-            yield from _broken_cases(probes[name], outcome, oracle=oracle)
-
-
-def _broken_cases(probe: Probe, facts: Any, *, oracle: bool) -> Iterator[str]:
-    """A sentence about the first case in which the reference stopped."""
-    for case, fact in facts.items():
-        if isinstance(fact, Raised):
-            yield f"{broken_probe(probe, ProbeRaised(fact), oracle=oracle)} (case {case!r})"
-            return
+            yield broken_probe(probes[name], outcome)
 
 
 def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evidence) -> Iterator[str]:
@@ -52,36 +37,33 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
         yield f"{assignment.path}, line {line}: a cell of the reference stopped with {reason}"
 
 
-def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts, *, oracle: bool = True) -> str:
-    """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``.
-
-    With `oracle`, the probe's oracle, if it has one, took the place of the answer; so below.
-    """
+def broken_probe(probe: Probe, outcome: ProbeRaised | NoFacts) -> str:
+    """As in ``.../test_01_leaves.py, line 44: probe grown fails on the reference with KeyError: 'w'``."""
     if isinstance(outcome, NoFacts):
         where = probe.source.where
         return f"{where}: {_kind(probe)} {probe.name} got no facts of the reference: {outcome.reason}"
     error = outcome.error
-    return f"{place_in_probe(probe, error, oracle=oracle)} fails on the reference with {said_in_probe(error)}"
+    return f"{place_in_probe(probe, error)} fails on the reference with {said_in_probe(error)}"
 
 
-def place_in_probe(probe: Probe, error: Raised, *, oracle: bool = False) -> str:
+def place_in_probe(probe: Probe, error: Raised) -> str:
     """Where an error came through a probe, as in ``.../inside.py, line 7: sizes, called by probe grown,``.
 
     The probe raised the error, or ``attempt`` caught it there.
     """
-    position = probe.place_in_file(error.probe, oracle=oracle) if error.probe else None
+    position = probe.place_in_file(error.probe) if error.probe else None
     part, line = position or (probe.source, probe.source.tree.lineno)
     name = f"{_kind(probe)} {probe.name}"
     caller = name if part.name == probe.name else f"{part.name}, called by {name},"
     return f"{part.path}, line {line}: {caller}"
 
 
-def caught_in_probe(probe: Probe, reference: Evidence, *, oracle: bool) -> str | None:
+def caught_in_probe(probe: Probe, reference: Evidence) -> str | None:
     """Where the first error came from that ``attempt`` caught of the reference, and what it was; or None."""
     error = next(_errors_in(reference.outcome(probe.name)), None)
     if error is None:
         return None
-    line = place_in_probe(probe, error, oracle=oracle)
+    line = place_in_probe(probe, error)
     return f"{line} stopped on the reference with {said_in_probe(error)}, which attempt caught"
 
 

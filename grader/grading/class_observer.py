@@ -52,10 +52,7 @@ class ClassObserver:
             CourseError: a check fails or breaks on a reference.
         """
         for stem, seed in sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions}):
-            answers = Evidence()
-            if any(probe.oracle for probe in self._rubrics[stem].probes.values()):  # few assignments
-                answers = self._of_course("without_oracles", stem, seed, self._observe_without_oracles)
-            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed), answers)
+            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed))
 
     def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
         """Submissions, each with the seed of its inputs and its evidence.
@@ -133,7 +130,7 @@ class ClassObserver:
         self._executor.start()  # which takes a while, the first time
         self._progress.report(doing="observing the reference")
         cells = cells_of(self._course.assignment(stem).reference)
-        asked = self._rubrics[stem].plan(seed, oracle=True)
+        asked = self._rubrics[stem].plan(seed, expected=True)
         evidence = self._executor.observe(cells, asked, REFERENCE_LIMITS)
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:
@@ -147,30 +144,17 @@ class ClassObserver:
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
         return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
 
-    def _observe_without_oracles(self, stem: str, seed: int) -> Evidence:
-        """What probes with an oracle see of the reference itself."""
-        asked = self._rubrics[stem].plan(seed)
-        names = {probe.name for probe in self._rubrics[stem].probes.values() if probe.oracle}
-        probes = {f: tuple(p for p in group if p.name in names) for f, group in asked.probes.items()}
-        cells = cells_of(self._course.assignment(stem).reference)
-        return self._executor.observe(cells, replace(asked, probes=probes), REFERENCE_LIMITS)
 
-
-def _require_sound_checks(rubric: Rubric, expected: Evidence, answers: Evidence) -> None:
+def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
     """Run every check over the reference.
-
-    Args:
-        expected: what is expected of submissions.
-        answers: what the probes that have an oracle see of the reference itself.
 
     Raises:
         CourseError: a check fails or breaks on the reference; the text says where, and why.
     """
-    seen = replace(expected, probes={**expected.probes, **answers.probes})
     functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
-        error = error_of(functions[check.id], observations_of(rubric, check, seen, expected))
+        error = error_of(functions[check.id], observations_of(rubric, check, expected, expected))
         if error is not None:
             unsound.setdefault(str(cause_of(error, rubric.path.parent)), check.id)
     if unsound:

@@ -129,9 +129,9 @@ class EvidenceStore:
         asked = [vars(self.limits), self._questions(stem, seed, False)]
         return _sha256([asked, list(self.environment), self.protection.name])
 
-    def _hash_of_questions(self, stem: str, seed: int, oracle: bool) -> str:
-        cells = self.course.assignment(stem).reference if oracle else ()
-        return _sha256([cells, asdict(self.rubrics[stem].plan(seed, oracle=oracle))])
+    def _hash_of_questions(self, stem: str, seed: int, expected: bool) -> str:
+        cells = self.course.assignment(stem).reference if expected else ()
+        return _sha256([cells, asdict(self.rubrics[stem].plan(seed, expected=expected))])
 
 
 def _sha256(parts: list[Any]) -> str:

@@ -174,8 +174,7 @@ class ResultsStore:
         """What was observed before of the course's own notebooks; it tells the expected values.
 
         Args:
-            kind: ``reference``, ``stubs`` (the notebook as it is handed out) or ``without_oracles`` (the
-                reference itself, where oracles answer in its place).
+            kind: ``reference`` or ``stubs`` (the notebook as it is handed out).
             fingerprint: of the reference.
         """
         stored = _read_evidence(self._expected_path(kind, stem, fingerprint))

@@ -220,7 +220,6 @@ class ProbeRun:
             "name": probe.name,
             "code": _compiled(probe.source),
             "seed": probe.seed,
-            "oracle": probe.oracle,
             "moved": probe.moved,
         }
         answer = self._notebook.ask(worker, "probe", request, seconds, Answer.parse)

@@ -16,7 +16,7 @@ class TimeLimits:
 
 @dataclass(frozen=True)
 class PlannedProbe:
-    """One probe as it is sent; ``oracle`` is (name of the question's function, name of the oracle).
+    """One probe as it is sent.
 
     Where ``moved`` is not 0, all results are moved by random numbers of this seed (``worker/moved.py``).
     A ``picture`` is asked when all probes have answered; if it fails, nothing but the picture is missing.
@@ -27,7 +27,6 @@ class PlannedProbe:
     seed: int
     seconds: float
     alone: bool = False
-    oracle: tuple[str, str] | None = None
     picture: bool = False
     moved: int = 0
 

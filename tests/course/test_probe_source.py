@@ -420,31 +420,6 @@ def test_the_attributes_of_a_probe_are_those_of_its_helpers_too(load):
     assert probes_defined(module)["seen"].attributes == {"train", "grad"}
 
 
-def test_an_oracle_travels_with_its_probe_to_the_reference_only(load):
-    """An oracle and its helpers are in the reference's bundle, and no submission's process sees them."""
-    module = load(
-        "@inside\ndef half(x):\n    return x.part\n"
-        "@inside\ndef plain(x):\n    return half(x)\n"
-        "@probe(oracle=plain)\ndef seen(student):\n    return student.answer\n"
-    )
-    probe = probes_defined(module)["seen"]
-    assert probe.oracle.name == "plain"
-    assert probe.attributes == {"answer"}
-    assert run(probe.bundle(oracle=True), "plain", SimpleNamespace(part=5)) == 5
-    assert run(probe.bundle(oracle=True), "seen", SimpleNamespace(answer=6)) == 6
-    assert run(probe.bundle(), "seen", SimpleNamespace(answer=6)) == 6
-    assert "plain" not in probe.bundle()
-    assert "half" not in probe.bundle()
-
-
-def test_an_oracle_obeys_the_rule(refused):
-    """An oracle that names what does not travel is refused, although nothing else marks it."""
-    text = refused(
-        "def plain(x):\n    return LIMIT\n@probe(oracle=plain)\ndef seen(student):\n    return student.f\n"
-    )
-    assert ": plain uses LIMIT" in text
-
-
 def test_what_an_author_says_of_a_probe_is_kept(load):
     """Question, time and solitude are as the author said, and have defaults where nothing was said."""
     module = load(
@@ -454,7 +429,6 @@ def test_what_an_author_says_of_a_probe_is_kept(load):
     one, two = probes_defined(module).values()
     assert (one.name, one.question, one.seconds, one.alone) == ("one", "q2", 5, True)
     assert (two.name, two.question, two.seconds, two.alone) == ("two", None, PROBE_SECONDS, False)
-    assert two.oracle is None
 
 
 def test_probes_are_kept_apart_by_file(load):

@@ -37,7 +37,7 @@ MANY = range(200)
 
 def observe_expected(zygote, seed):
     """The reference's evidence of the question."""
-    plan = COURSE.rubric("06_views").plan(seed, only="q5", oracle=True)
+    plan = COURSE.rubric("06_views").plan(seed, only="q5", expected=True)
     cells = cells_of(COURSE.assignment("06_views").reference)
     return observe(zygote, cells, plan.without_pictures(), REFERENCE_LIMITS)
 

@@ -22,12 +22,7 @@ from grader.inside import inside, torch
 GOOD = (
     HEADER
     + '''
-@inside
-def answer(x):
-    return -x
-
-
-@probe(seconds=3, oracle=answer)
+@probe(seconds=3)
 def doubled(student):
     return student.double(torch.ones(2))
 
@@ -123,27 +118,20 @@ def test_everything_is_read(course, tmp_path):
 
 
 def test_a_questionnaire_asks_all_probes_of_all_questions(course):
-    """A notebook is asked for every function and every probe of it, with the run's seed and no oracle."""
+    """A notebook is asked for every function and every probe of it, with the run's seed."""
     rubric = course(GOOD)
     asked = rubric.plan(5)
     assert asked.stubs == {"double": QUESTIONS[0].stub, "leaf": QUESTIONS[1].stub}
     assert [probe.name for probe in asked.probes["double"]] == ["doubled", "gradient"]
     assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
     first, second = asked.probes["double"]
-    assert (first.seconds, first.alone, first.oracle) == (3, False, None)
-    assert (second.seconds, second.alone, second.oracle) == (10, False, None)
+    assert (first.seconds, first.alone) == (3, False)
+    assert (second.seconds, second.alone) == (10, False)
     assert asked.probes["leaf"][0].alone is True
     assert "def doubled(student):" in first.source
     assert first.seed == rubric.probes["doubled"].seed(5, "01_tiny")
     assert first.seed != second.seed
     assert first.seed != rubric.plan(6).probes["double"][0].seed
-
-
-def test_the_reference_is_asked_through_its_oracle(course):
-    """For the reference an oracle takes the answer's place, in a worker of its own."""
-    first, second = course(GOOD).plan(5, oracle=True).probes["double"]
-    assert (first.oracle, first.alone) == (("double", "answer"), True)
-    assert (second.oracle, second.alone) == (None, False)
 
 
 def test_one_question_can_be_asked_alone(course):
@@ -169,7 +157,7 @@ BROKEN = {
         ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
         "probe made belongs to q3, which the assignment has not",
     ),
-    "a check of no points": (("@points(1)", "@points(0)"), "line 43: @points(0): a check is worth a number"),
+    "a check of no points": (("@points(1)", "@points(0)"), "line 38: @points(0): a check is worth a number"),
     "a question without a check": (
         ('@probe(question="q2", alone=True)', '@probe(question="q1", alone=True)'),
         "question q2 (leaf) has no check",

@@ -259,7 +259,6 @@ PROBE = "@probe(fixed=True)\ndef made(student):\n    return student.leaf(3)\n"
 DOUBLED = "return student.double(torch.randn(3))"
 OTHER_SIZE = "    x = torch.randn(5)\n    y = student.leaf(6)\n    return x + y\n"
 ADDING = "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n"
-ORACLE = "@inside\ndef zeros(n):\n    x = torch.zeros(n)\n    return x.requires_grd_()\n\n\n"
 PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n\n\n'
 
 #: The same for what is found out only by running the reference, the stub and the answers.
@@ -289,11 +288,6 @@ TRIED = {
         ("checks", PROBE, ADDING + PROBE.replace("student.leaf(3)", "added(student.leaf(6))")),
         ("checks", TORCH, f"{TORCH}, inside"),
         "checks, line 16: added, called by probe made, fails on the reference with RuntimeError: The size",
-    ),
-    "an error in an oracle": (
-        ("checks", PROBE, ORACLE + PROBE.replace("fixed=True", "fixed=True, oracle=zeros")),
-        ("checks", TORCH, f"{TORCH}, inside"),
-        "checks, line 16: zeros, called by probe made, fails on the reference with AttributeError: 'Tensor'",
     ),
     "an answer that does not run": (
         ("master", "    return 2 * x", "    return 2 * y"),

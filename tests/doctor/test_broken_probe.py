@@ -48,13 +48,6 @@ def of_another_size(x):
 
 
 @inside
-def careless(x):
-    if x is None:
-        return None
-    return x.no_such_method()  # oracle
-
-
-@inside
 class Module(nn.Module):
     """A module."""
 
@@ -84,11 +77,6 @@ def neighbour(student):
     return far_away(student.double(torch.randn(4)))
 
 
-@probe(oracle=careless)
-def replaced(student):
-    return student.double(torch.randn(4))
-
-
 @probe
 def called_back(student):
     return student.double(Module()(torch.randn(4)))
@@ -109,7 +97,7 @@ def caught(student):
     return {"x": attempt(lambda: student.double(torch.randn(4)).backward(1, 2, 3, 4, 5, 6))}  # caught
 
 
-def test_all(own, helped, neighbour, replaced, called_back, answered, wrongly_called, caught):
+def test_all(own, helped, neighbour, called_back, answered, wrongly_called, caught):
     """All of them."""
     assert own.seen, "No."
 '''
@@ -146,10 +134,6 @@ BROKEN = {
     "helped": (
         "# helper",
         "of_another_size, called by probe helped, fails on the reference with RuntimeError: ",
-    ),
-    "replaced": (
-        "# oracle",
-        "careless, called by probe replaced, fails on the reference with AttributeError: 'Tensor' object",
     ),
     "called_back": (
         "# class",
@@ -194,10 +178,10 @@ def test_what_was_caught_has_its_line_too(course, reference):
 def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
     """An error deep in the facts is told with its line; a probe whose facts hold none, not at all."""
     probes = course.rubric("01_tiny").probes
-    told = caught_in_probe(probes["caught"], reference, oracle=True)
+    told = caught_in_probe(probes["caught"], reference)
     assert told.startswith(line_of(course, "# caught") + "probe caught stopped on the reference with ")
     quiet = replace(reference, probes={"caught": answer(facts={"value": ["int", 1], "tensors": []})})
-    assert caught_in_probe(probes["caught"], quiet, oracle=True) is None
+    assert caught_in_probe(probes["caught"], quiet) is None
 
 
 def test_probes_that_have_facts_are_not_told(course, reference):
@@ -207,16 +191,7 @@ def test_probes_that_have_facts_are_not_told(course, reference):
         sentence.partition("probe ")[2].split()[0].strip(",")
         for sentence in broken_probes(rubric.probes, reference)
     ]
-    assert told == ["own", "helped", "neighbour", "replaced", "called_back", "answered", "wrongly_called"]
-
-
-def test_without_an_oracle_the_lines_are_those_of_the_shorter_bundle(course, zygote):
-    """Asked of the reference itself, a probe with an oracle travels without it, and has other lines."""
-    evidence = observe_reference(zygote, course, "01_tiny", 1, oracle=False)
-    probes = course.rubric("01_tiny").probes
-    assert list(broken_probes(probes, evidence, ["replaced"], oracle=False)) == []
-    (told,) = broken_probes(probes, evidence, ["helped"], oracle=False)
-    assert told.startswith(line_of(course, "# helper"))
+    assert told == ["own", "helped", "neighbour", "called_back", "answered", "wrongly_called"]
 
 
 def test_a_probe_without_facts_is_told_with_its_definition(course):
@@ -229,12 +204,10 @@ def test_a_probe_without_facts_is_told_with_its_definition(course):
 def test_every_place_of_a_bundle_is_found(course):
     """Each statement of what travels is found in its file again, whatever bundle it is part of."""
     for probe in course.rubric("01_tiny").probes.values():
-        for oracle in (False, True):
-            bundle = probe.bundle(oracle=oracle)
-            for number, line in enumerate(bundle.splitlines(), start=1):
-                if line.strip() in {"", ")"}:  # in the place of a docstring, too
-                    continue
-                part, written = probe.place_in_file(number, oracle=oracle)
-                there = Path(part.path).read_text(encoding="utf-8").splitlines()[written - 1]
-                words = line.split("(")[0].split("{")[0].strip()
-                assert words in there, (probe.name, line, there)
+        for number, line in enumerate(probe.bundle().splitlines(), start=1):
+            if line.strip() in {"", ")"}:  # in the place of a docstring, too
+                continue
+            part, written = probe.place_in_file(number)
+            there = Path(part.path).read_text(encoding="utf-8").splitlines()[written - 1]
+            words = line.split("(")[0].split("{")[0].strip()
+            assert words in there, (probe.name, line, there)

@@ -48,7 +48,7 @@ def test_no_seed_fails_a_reference(stem, zygote):
     failed = []
     for seed in range(1, 41):
         expected = observe_reference(zygote, course, stem, seed)
-        seen = observe_reference(zygote, course, stem, seed, oracle=False)
+        seen = observe_reference(zygote, course, stem, seed, expected=False)
         verdicts = judge(course.rubric(stem), seen, expected)
         failed += [(seed, check) for check, verdict in verdicts.items() if verdict.outcome != "passed"]
     assert failed == []

@@ -137,19 +137,6 @@ def test_an_answer_that_raises_is_told_with_the_line_of_the_probe(root):
     assert "doubled    result   <float32 (3,) " in told
 
 
-def test_an_oracle_stands_beside_the_reference(root):
-    """Where an oracle answers in the place of the reference, both are shown."""
-    edit(root, CHECKS, "import torch", "import inside, torch")
-    edit(
-        root,
-        CHECKS,
-        "@probe\ndef doubled",
-        "@inside\ndef thrice(x):\n    return 3 * x\n\n\n@probe(oracle=thrice)\ndef doubled",
-    )
-    edit(root, CHECKS, "torch.randn(3)", "torch.ones(3)")
-    assert "oracle <float32 (3,) 3 3 3> reference <float32 (3,) 2 2 2> differs" in words(tried("doubled"))
-
-
 def test_a_seed_decides_the_inputs(root):
     """The same seed shows the same facts, another one others."""
     assert (

@@ -12,7 +12,7 @@ from grader.sandbox.decoding import NO_ANSWER
 from grader.sandbox.evidence import Evidence, Failure, NoFacts, ProbeRaised, no_facts
 from grader.sandbox.facts import Other, Tensor, is_cut_off
 from grader.sandbox.observer import ProbeRun
-from grader.sandbox.plan import PlannedProbe, TimeLimits
+from grader.sandbox.plan import TimeLimits
 
 SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 
@@ -830,14 +830,6 @@ def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
     probes = [probe("alone", "student.f(True)", alone=True), probe("one", "student.f(False)")]
     seen = look(zygote, cells, f=probes)
     assert ("ended the Python process" in seen["alone"].reason, seen["one"], isolations) == (True, 1, [])
-
-
-def test_an_oracle_stands_in_for_the_answer(zygote):
-    """The probe is the same, and calls another function under the answer's name; other names stay."""
-    oracle = probe("asked", "student.f(torch.ones(2)) + student.one()", oracle=("f", "plain"))
-    oracle = PlannedProbe(**{**vars(oracle), "source": f"def plain(x):\n    return 5 * x\n\n{oracle.source}"})
-    seen = look(zygote, ["def f(x):\n    return x\ndef one():\n    return 1"], f=oracle)
-    assert seen["asked"].value == (6.0, 6.0)
 
 
 def test_a_name_that_is_missing_says_so(zygote):

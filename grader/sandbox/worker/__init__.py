@@ -18,11 +18,10 @@ answered by ``{"id", "ok"}``:
             "cells": {name: number or null}, "patched": [...]}
             says which names the notebook defined, the cells that gave them their values, and what it patched
             in torch (now restored).
-``probe``   {"name", "code", "seed", "oracle", "moved"} -> {"raised": null or an error, "facts": {"value",
-            "tensors"}, "changed": [...], "patched": [...], "none": [...]}
+``probe``   {"name", "code", "seed", "moved"} -> {"raised": null or an error, "facts": {"value", "tensors"},
+            "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
-            in base64; ``oracle`` is null or [question's name, oracle's name]; ``moved`` is 0 or the seed of
-            the numbers by which results are moved.
+            in base64; ``moved`` is 0 or the seed of the numbers by which results are moved.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only probes of pictures follow.
 

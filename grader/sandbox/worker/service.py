@@ -169,7 +169,7 @@ class Service:
         cells = {name: self._notebook.bindings.cell_of(name) for name in stubs}
         return {"names": names, "cells": cells, "patched": patched}
 
-    def _probe(self, name: str, code: str, seed: int, oracle: list[str] | None, moved: int) -> Any:
+    def _probe(self, name: str, code: str, seed: int, moved: int) -> Any:
         """Run a probe in the modes and with the random numbers that every submission gets."""
         torch_state.restore_modes()
         probe_api.begin_probe(seed)
@@ -178,9 +178,8 @@ class Service:
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
         patched: list[str] = []
-        oracles = {} if oracle is None else {oracle[0]: words[oracle[1]]}
         values: dict[str, bool] = {}
-        student = StudentNamespace(self._notebook.names, oracles, patched, values)
+        student = StudentNamespace(self._notebook.names, patched, values)
         if moved:
             with Moved(moved) as movement:
                 value, raised = _call(words[name], Beginning(student, movement))

@@ -78,18 +78,15 @@ class StudentNamespace:
     By the name of each called function, `values` gets whether it ever returned anything but None.
     """
 
-    def __init__(
-        self, names: dict[str, Any], replaced: dict[str, Any], patched: list[str], values: dict[str, bool]
-    ) -> None:
+    def __init__(self, names: dict[str, Any], patched: list[str], values: dict[str, bool]) -> None:
         self.__names = names
-        self.__replaced = replaced
         self.__patched = patched
         self.__values = values
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.__names and name not in self.__replaced:
+        if name not in self.__names:
             raise NameError(f"{name} is not defined in this notebook")
-        value = self.__replaced.get(name, self.__names.get(name))
+        value = self.__names[name]
         if isinstance(value, type) or not callable(value):
             return value
         return WatchedFunction(name, value, self.__patched, self.__values)
