@@ -16,8 +16,8 @@
 #
 # - What belongs to the caller stays as it is, where a task does not say that it changes: values, `.grad`,
 #   `requires_grad`, modes, hooks. That holds for tensors, networks and optimizers.
-# - Tensors and parameters are all float32, or all are float64. A tensor that you return has the same dtype, and
-#   memory of its own.
+# - Tensors and parameters are all float32, or all are float64. A tensor that you return has the same dtype, is
+#   right to its digits, and has memory of its own.
 # - Gradients arrive at whatever requires grad, where a task does not say that it gets none.
 # - Networks draw no random numbers and keep no running statistics. So you may call them as often as you like.
 # - A call leaves the gradient mode as it was, under `no_grad()`, too.

@@ -34,6 +34,7 @@ WORDS = {
     "heavy": "has a .grad of large numbers",
     "deep": "has blocks in blocks",
     "own": "has a parameter of its own and asks for its own mode",
+    "bare": "has parameters and no modules",
     "part eval": "has a part in eval mode",
     "eval": "is in eval mode",
     "part train": "is in eval mode and has a part in train mode",
@@ -130,6 +131,10 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "nest": (
         (frozenset({"flat"}), ""),
         (frozenset({"flat", "deep"}), "have nested layers"),
+        (
+            frozenset({"flat", "deep", "own", "bare"}),
+            "have nested layers; have parameters of its own, or these alone",
+        ),
         (frozenset({"flat", "own"}), "have parameters of its own"),
         (frozenset({"flat", "deep", "own"}), "have nested layers; have parameters of its own"),
     ),
@@ -332,7 +337,7 @@ def number(*values: float | tuple[float, float], says: str = "") -> Kinds:
 
 #: The factors of a network and their kinds.
 NETWORK: dict[str, tuple[str, ...]] = {
-    "nest": ("flat", "deep", "own"),
+    "nest": ("flat", "deep", "own", "bare"),
     "train": ("train", "part eval", "eval", "part train"),
     "frozen": ("no", "one frozen", "all frozen"),
     "tied": ("no", "tied"),
@@ -350,6 +355,13 @@ NETWORK: dict[str, tuple[str, ...]] = {
 _ALONE = ("tied", "buffers", "width", "gives", "hooks")
 
 
+#: What a network without modules cannot have.
+_NEEDS_MODULES: dict[str, tuple[str, ...]] = {
+    "train": ("part eval", "part train"),
+    "tied": ("tied",),
+    "inside": ("norm", "dropout", "plain"),
+    "hooks": ("hooked",),
+}
 #: Of a network's factors, those that two networks of one architecture share.
 _ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
 
@@ -380,6 +392,8 @@ def network(  # noqa: PLR0913 - what a network may be
     mine |= {name: tuple(kinds) for name, kinds in factors.items()}
     never: list[Never] = [{"inside": ("norm", "dropout"), "train": ("train", "part train")}] if quiet else []
     never.append({"frozen": ("no",), "grads": ("frozen filled",)})
+    if not like:
+        never += [{"nest": ("bare",), factor: kinds} for factor, kinds in _NEEDS_MODULES.items()]
     options = {"inputs": inputs, "outputs": outputs, "like": like}
     alone = tuple(name for name in _ALONE if name in mine)
     return Kinds("module", mine, options, {}, tuple(never), (), says, alone)

@@ -390,6 +390,7 @@ def two_iterations(made, world):
     if life == "one of two":
         made(world["other"], 2 * world["weight"])(image)
     module(image)
+    module.train(life != "in eval mode")
     module.loss.backward()
     if life == "again":
         overwrite(world["target"])
@@ -425,8 +426,9 @@ ContentLoss = contract(
         "weight": number(1.5, 1.0, -0.3, says="a float"),
         "module": own(
             as_the_case_says,
-            life=["used twice", "late", "again", "behind", "one of two"],
+            life=["used twice", "late", "again", "behind", "one of two", "in eval mode"],
             words={
+                "in eval mode": "is in eval mode",
                 "late": "is first used after target was overwritten",
                 "again": "is used again after target was overwritten",
                 "behind": "stands before a layer that overwrites what forward returned",

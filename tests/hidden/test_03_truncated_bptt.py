@@ -124,9 +124,9 @@ def first_state(world, kind):
 
 @inside
 def frozen_with_a_gradient(world, _):
-    """How many parameters that may not learn have something in .grad."""
+    """What stands in .grad of the parameters that may not learn."""
     parameters = [p for name in ("cell", "readout") for p in world[name].parameters()]
-    return sum(p.grad is not None and not p.requires_grad for p in parameters)
+    return [p.grad for p in parameters if not p.requires_grad]
 
 
 CELL = own(
@@ -134,7 +134,6 @@ CELL = own(
     train=["train", "eval"],
     frozen=["no", "one frozen"],
     grads=["none", "filled"],
-    never=[{"frozen": "one frozen", "grads": "filled"}],
     says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is no view",
 )
 OF_A_READOUT = {
@@ -190,7 +189,7 @@ BATCHES = own(
 STILL = [{"batches.targets": "met", "opt.rule": ("sgd", "adam")}]
 #: What an optimizer has used up may be cleared after the last step.
 USED_UP = ["cell.*:grad", "readout.*:grad"]
-FROZEN = "A frozen parameter has something in .grad after your call, and had nothing before."
+FROZEN = "A frozen parameter has something else in .grad after your call than it had before."
 
 OF_A_TRAINING = {
     "dtypes": ["float32"],
@@ -498,7 +497,7 @@ tbptt = contract(
         {"xs.shape": ("1 B I", "5 1 I"), "k.value": (1, 4, 5, 100)},
         {"xs.shape": "13 B I", "k.value": (1, 4, 5)},
     ],
-    cover=["xs.shape", "k.value"],
+    cover=["xs.shape", "k.value", "xs.layout"],
     gradients="none",
     result="The total is not the sum of the losses of all steps, as a float.\n\n"
     "Which losses are in the total? What about the steps that are left at the end?",

@@ -545,7 +545,7 @@ ema_update = contract(
     },
     free=["teacher*:storage", *(f"teacher*{name}:identity" for name in BUFFERS)],
     turns=["first", "other", "same"],
-    cover=["tau.value", "student.waiting"],
+    cover=["tau.value", "student.waiting", "teacher.buffers"],
     gradients="none",
     use=places_in_common,
     result="Your function returned something; it was to return nothing.",

@@ -43,6 +43,8 @@ class OfARow(nn.Module):
         note(x)
         if self.kind == "a network":
             return self.layers(self.w * x).sum() / 100
+        if self.kind == "an entry":
+            return x[0]
         if self.kind == "a constant" or (self.kind == "numbers" and x[0] <= 0):
             return self.constant
         return (self.w * x).sum().sin() + (x * x).sum()
@@ -78,13 +80,14 @@ collect = contract(
     {
         "f": own(
             function_of_a_row,
-            of=["a formula", "a network", "numbers", "a constant"],
+            of=["a formula", "a network", "numbers", "a constant", "an entry"],
             says="a function of a tensor of shape (k,) that returns a tensor without dimensions",
             tells="",
             words={
                 "a network": "is a network with a frozen parameter",
                 "numbers": "decides by the numbers of a row",
                 "a constant": "returns a constant",
+                "an entry": "returns an entry of the row",
             },
         ),
         "xs": tensor(
@@ -96,7 +99,7 @@ collect = contract(
             says="(n, k), n at least 1",
         ),
     },
-    cover=["f.of", "xs.values"],
+    cover=["f.of", "xs.values", "xs.shape"],
     notes=["given"],
     result="The result is not f of every row, in the order of the rows.\n\n"
     "Print f(x) for each row, and beside it the entry of your result.",
@@ -378,6 +381,12 @@ def about_the_dropped(gradient, right):
     return f"{told}\n\n{hint}"
 
 
+@inside
+def other_places(world, _):
+    """Other scores are dropped the next time, in the same memory."""
+    world["drop"].logical_not_()
+
+
 drop_attention = contract(
     "drop_attention",
     {
@@ -393,6 +402,7 @@ drop_attention = contract(
         ),
     },
     sizes=["differ", "large"],
+    between={"in a second call, after drop has changed": other_places},
     result="The weights are not the softmax of all scores, with 0 where drop is true.\n\n"
     "Print scores.softmax(-1) before the call, and beside it your result. Which entries differ?",
     because={

@@ -72,7 +72,7 @@ prompt_step = contract(
     },
     given=["backbone", "prompt", "x", "y", "lr"],
     modes=["on"],
-    turns=["first", "other", "same"],
+    turns=["first", "other", "same", "moved backbone"],
     between={"in a second step, with another lr": with_another_rate},
     cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     gives="nothing",

@@ -20,7 +20,7 @@ from grader.inside import attempt, gradients, graph, inside, nn, torch
 
 # --- q1: Square
 
-SHAPES = ("n m", "n", "1", "")
+SHAPES = ("n m", "n", "1", "", "0 n")
 
 
 @inside
@@ -265,7 +265,7 @@ penalty = contract(
     call=of_vectors_or_images,
     modes=["on"],
     turns=["first", "other", "moved"],
-    cover=["all.dtype", "D.numbers"],
+    cover=["all.dtype", "D.numbers", "x.shape", "x.layout"],
     result="The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each.\n\n"
     "What do you differentiate, over which dimensions are norm and mean taken, and what counts below 1?",
     because={

@@ -163,9 +163,9 @@ def laid_out(tensor: Any, how: str) -> Any:
         like = tensor.transpose(0, -1).contiguous().transpose(0, -1)
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
-        strides = [2 * stride for stride in tensor.contiguous().stride()]
-        room, apart = _zeros(2 * tensor.numel(), dtype=tensor.dtype), torch.empty(0, dtype=tensor.dtype)
-        return apart.set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
+        room, apart = _zeros(*tensor.shape[:-1], 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
+        strides = [*room.stride()[:-1], 2]  # rows are apart, too: no two dimensions can become one
+        return apart.clone().set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
@@ -377,6 +377,13 @@ class CallerInterrupt(BaseException):
     """What stops a program and is no Exception, as Ctrl-C is none."""
 
 
+#: The errors of the caller's, by the number with which an input begins.
+_ERRORS: dict[float, type[BaseException]] = {
+    math.inf: CallerError,
+    -math.inf: CallerInterrupt,
+}
+
+
 class Net(nn.Module):
     """A network of any kind, from (..., inputs) to (..., outputs)."""
 
@@ -387,8 +394,12 @@ class Net(nn.Module):
         parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
         part = Norm(hidden) if inside == "norm" else parts.get(inside, Louder)()
         nest = kind("nest")
-        self.is_deep = nest == "deep"
-        if self.is_deep:
+        self.is_deep, self.is_bare = nest == "deep", nest == "bare"
+        if self.is_bare:  # it has no modules
+            self.weight, self.bias, self.last_weight, self.last_bias = (
+                p for layer in (first, last) for p in (layer.weight, layer.bias)
+            )
+        elif self.is_deep:
             self.low, self.high = (
                 nn.Sequential(nn.Sequential(first, part)),
                 nn.ModuleList([nn.ModuleList([last])]),
@@ -414,14 +425,22 @@ class Net(nn.Module):
 
     def pieces(self) -> tuple[Any, Any, Any]:
         """The first layer, what depends on the mode, and the last layer."""
+        if self.is_bare:
+            return (
+                lambda x: F.linear(x, self.weight, self.bias),
+                lambda h: 2 * h if self.training else h,
+                lambda h: F.linear(h, self.last_weight, self.last_bias),
+            )
         if self.is_deep:
             return (*self.low[0], self.high[0][0])  # type: ignore[index,misc]
         return self.first, self.part, self.last
 
     def forward(self, x: Any) -> Any:
-        """Tanh between two layers; an input that begins with an infinity is the caller's error."""
-        if self.gives != "rows only" and x.numel() and not _is_mapped(x) and x.flatten()[0].abs() == math.inf:
-            raise (CallerError if x.flatten()[0] > 0 else CallerInterrupt)("no numbers", x.shape[0])
+        """Tanh between two layers; how an input begins may be the caller's error."""
+        if self.gives != "rows only" and x.numel() and not _is_mapped(x):
+            error = _ERRORS.get(x.flatten()[0].item())
+            if error is not None:
+                raise error("no numbers", x.shape[0])
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
@@ -464,7 +483,7 @@ def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     net = Net(width, world.size("hidden"), outputs, built)
     if world.dtype is _double:
         net.to(_double)
-    part, mode = net.pieces()[1], kind("train")
+    part, mode = net if net.is_bare else net.pieces()[1], kind("train")
     if mode in {"eval", "part train"}:
         net.eval()
     if mode in {"part eval", "part train"}:
