@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.checks.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
-from grader.checks.observation import is_kept
 from grader.checks.untouched import changed_parts
 from grader.sandbox.facts import Other, Raised, Tensor
 
@@ -66,8 +65,8 @@ def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def only_changes(fact: Any) -> Any:
-    """A fact in which the records of ``untouched`` are replaced by the sentences about what changed."""
-    if is_kept(fact):
+    """A fact in which the records of what a call changed are replaced by sentences about that."""
+    if isinstance(fact, dict) and fact.keys() == {"before", "after"}:
         changed = changed_parts(fact)
         written = {
             path: now["tensor"]

@@ -174,7 +174,7 @@ def leads_to_us(*starts):
         seen.add(id(thing))
         if type(thing).__name__ == "_Ledger":
             return True
-        if type(thing) is dict and ({"inputs", "output", "nodes"} <= thing.keys() or "begin_probe" in thing):
+        if type(thing) is dict and ({"entered", "left"} <= thing.keys() or "begin_probe" in thing):
             return True
         found = [getattr(thing, name, None) for name in NAMES] + weakref.getweakrefs(thing)
         found += thing if type(thing) in (list, tuple) else ()
@@ -183,17 +183,6 @@ def leads_to_us(*starts):
         waiting += [one for one in found if type(one) not in plain]
     return False
 """
-
-
-def test_nothing_leads_from_a_spied_module_to_its_records(zygote):
-    """What stands for the forward shows neither records nor names of ours, nor does a watched node."""
-    student = "def f(cell, x):\n    y = cell(x)\n    return leads_to_us(cell.__dict__['forward'], y.grad_fn)"
-    body = """
-        cell = nn.Linear(2, 3)
-        calls = spy(cell, gradients=True)
-        return student.f(cell, torch.ones(1, 2)), len(calls)
-    """
-    assert told(zygote, CRAWL + student, body) == (False, 1)
 
 
 def test_nothing_leads_from_a_module_to_the_graph_at_its_call(zygote):
@@ -229,35 +218,3 @@ def test_nothing_leads_from_a_saved_tensor_to_the_ledger(zygote):
     """What counts the bytes that are saved cannot be reached through the hooks it is told by."""
     found = told(zygote, CRAWL + LEDGER, "return saved(student.f, torch.ones(8, requires_grad=True))")
     assert (found["value"], found["bytes"] > 0) == (False, True)
-
-
-def gradients_seen(zygote, body):
-    """For each call of a spied cell, the gradient that arrived at its output."""
-    watched = """
-        cell = nn.Linear(2, 2, bias=False)
-        with torch.no_grad():
-            cell.weight.fill_(1.0)
-        calls = spy(cell, gradients=True)
-        student.f(cell, torch.ones(1, 2))
-        return [call["gradient"] for call in calls]
-    """
-    found = told(zygote, f"def f(cell, x):\n    {body}", watched)
-    return [None if gradient is None else gradient.value for gradient in found]
-
-
-@pytest.mark.parametrize(
-    ("body", "arrived"),
-    [
-        ("(3 * cell(x)).sum().backward()", [(3.0, 3.0)]),
-        ("cell(cell(x)).sum().backward()", [(2.0, 2.0), (1.0, 1.0)]),
-        ("cell(x); type(cell).forward(cell, x).sum().backward()", [None]),
-        ("(cell(x).detach() + cell(x)).sum().backward()", [None, (1.0, 1.0)]),
-        ("(0 * cell(x)).sum().backward()", [(0.0, 0.0)]),
-        ("y = cell(x).sum(); y.backward(retain_graph=True); y.backward()", [(2.0, 2.0)]),
-        ("with torch.no_grad(): cell(x)", [None]),
-        ("cell(x).add_(1).mul_(2).sum().backward()", [(2.0, 2.0)]),
-    ],
-)
-def test_a_call_counts_by_the_gradient_that_reaches_it(zygote, body, arrived):
-    """A spy tells the gradient that arrived at each output; none arrives at a decoy no loss depends on."""
-    assert gradients_seen(zygote, body) == arrived

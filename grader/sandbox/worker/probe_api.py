@@ -21,10 +21,8 @@ from torch.nn import functional
 
 from . import errors, gradients, kinds, torch_objects
 from .facts import Raised, key_text, snap
-from .gradients import Updates
 from .graph import behind, graph, leaf_of, states
-from .spy import graph_at, opaque, spy
-from .untouched import Untouched
+from .watching import graph_at, opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -191,7 +189,7 @@ def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
 
 
 _FUNCTIONS = (
-    *(snap, state, attempt, warned, spy, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
+    *(snap, state, attempt, warned, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
     *(gradients.gradients, gradients.vjp),
 )
 _NOTING = {"note": kinds.note}  # which is of C, and has a name of its own
@@ -200,8 +198,6 @@ WORDS = {
     "nn": nn,
     "F": functional,
     "math": math,
-    "untouched": Untouched,
-    "updates": Updates,
     **{function.__name__: function for function in _FUNCTIONS},
     **_NOTING,
 }
