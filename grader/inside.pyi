@@ -100,23 +100,6 @@ def alive() -> int:
     Does not see: memory that is held without a graph.
     """
 
-def nodes(tensor: Any) -> int:
-    """`nodes(t)`, `reaches(t, leaf)`, `freed(t)`: the autograd graph of `t`: its size, whether it ends in
-    `leaf`, whether its saved tensors are gone
-
-    Returns:
-        How many nodes a backward from the tensor can reach, leaves included; 0 for what has no history.
-    """
-
-def reaches(tensor: Any, leaf: Any) -> bool:
-    """Whether a backward from the tensor would arrive at this very leaf; its gradient may still be 0."""
-
-def freed(tensor: Any) -> bool:
-    """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
-
-    Does not see: a graph of which no node saves anything, as that of a sum.
-    """
-
 def graph(**named: Any) -> dict[str, Any]:
     """`graph(**named)`: the autograd graph behind named tensors, for a `@picture`; a module stands for its
     parameters (`cell.weight_hh`), a list or a tuple for its items (`state[0]`)
@@ -160,18 +143,6 @@ def graph_at(
         A function, for the end of a `@picture`: it gives None where the module was not called so often.
     """
 
-def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """`saved(f, *args)`: `{"value", "bytes", "peak"}`: what `f` saved for backward, in all and at the same
-    time
-
-    Returns:
-        The function's own result; the bytes of all distinct storages saved while it ran; and the most of them
-        that were held at the same time.
-
-    Does not see: what a checkpoint computes again in backward, and what a hook of the student's own packs, as
-    `save_on_cpu` does; and torch does not compare versions of what is saved meanwhile.
-    """
-
 def gradients(
     output: Tensor | Callable[[], Any] | None,
     others: Mapping[str, Any] | None = None,
@@ -213,9 +184,6 @@ def vjp(output: Tensor, *inputs: Tensor) -> list[Tensor | None]:
     Raises:
         RuntimeError: as torch.autograd.grad does, so it goes through `attempt`.
     """
-
-def reseed(number: int) -> None:
-    """`reseed(n)`: torch's, numpy's and Python's generators start again"""
 
 def inside(definition: Definition) -> Definition:
     """Mark a helper function or class that travels with the probes which use it.

@@ -260,6 +260,16 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     assert "'after'" not in told, "the sentence says all: no values were written"
 
 
+def test_a_probe_may_call_its_facts_before_and_after(root):
+    """Where these are no records of changes, they are shown as they are."""
+    both = "{'before': torch.ones(2), 'after': {'y': student.double(torch.ones(2))}}"
+    edit(root, CHECKS, "student.double(torch.randn(3))", both)
+    assert [words(line) for line in tried("doubled").splitlines()] == [
+        "doubled before <float32 (2,) 1 1>",
+        "doubled after['y'] <float32 (2,) 2 2>",
+    ]
+
+
 PICTURE = """
 @picture
 def drawn(student):

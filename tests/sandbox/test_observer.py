@@ -686,7 +686,7 @@ def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
     """A chunk of what was overwritten has values, and no node; nothing that reads it raises."""
     seen = value_of(zygote, f"{REFUSED}\nleft")
     assert (seen.grad_fn, seen.is_leaf, seen.requires_grad) == ("(refused)", False, True)
-    body = f"{REFUSED}\nreturn nodes(left), graph(left=left)['tensors'][0]['made_by']"
+    body = f"{REFUSED}\ndrawn = graph(left=left)\nreturn drawn['total'], drawn['tensors'][0]['made_by']"
     assert look(zygote, "def f(): return 1", f=body)["f"] == (0, None)
 
 
