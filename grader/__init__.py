@@ -24,7 +24,6 @@ if signals.is_the_command():  # before everything else is imported, so that Ctrl
     signals.arm()
 
 if TYPE_CHECKING:
-    from grader.checks.cases import assert_updates, cases, chunks, steps
     from grader.checks.check import points, raised
     from grader.checks.comparison import assert_close, assert_returned, assert_runs, is_close
     from grader.checks.contract import (
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     )
     from grader.checks.difference import how_it_differs
     from grader.checks.gradients import assert_gradients
-    from grader.checks.untouched import assert_changed, assert_untouched, blaming_changes
     from grader.course.contract import contract
     from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
     from grader.course.probes import picture, probe
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = [
     "__version__",
     "assert_backward",
-    "assert_changed",
     "assert_close",
     "assert_every_case",
     "assert_gradients",
@@ -54,12 +51,7 @@ __all__ = [
     "assert_ordinary",
     "assert_returned",
     "assert_runs",
-    "assert_untouched",
-    "assert_updates",
     "assert_values",
-    "blaming_changes",
-    "cases",
-    "chunks",
     "contract",
     "data",
     "how_it_differs",
@@ -75,7 +67,6 @@ __all__ = [
     "points",
     "probe",
     "raised",
-    "steps",
     "target",
     "tensor",
     "xray",
@@ -103,8 +94,6 @@ _HOMES = {
     **dict.fromkeys(
         ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.checks.comparison"
     ),
-    **dict.fromkeys(("assert_updates", "cases", "chunks", "steps"), "grader.checks.cases"),
-    **dict.fromkeys(("assert_changed", "assert_untouched", "blaming_changes"), "grader.checks.untouched"),
     **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
     "assert_gradients": "grader.checks.gradients",
     "how_it_differs": "grader.checks.difference",

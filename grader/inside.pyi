@@ -7,7 +7,6 @@ A paragraph that begins with a usage (``snap(t)``: ...) is a row of the table in
 
 import math as math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar
 
 import torch as torch
@@ -37,7 +36,7 @@ def snap(tensor: Any) -> Any:
         name of ``grad_fn``, version, identity, memory, and a snap of ``.grad``. Within torch.func it looks
         through the wrappers: the elements are those of the content, and what vmap maps over comes first.
 
-    Does not see: hooks and attributes (`untouched` does), and the elements of sparse and meta tensors.
+    Does not see: hooks and attributes, and the elements of sparse and meta tensors.
     """
 
 def note(value: Any) -> None:
@@ -84,35 +83,6 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
     Does not see: warnings that torch's C++ gives once a process, if they were given before.
     """
 
-def spy(module: nn.Module, *, gradients: bool = False, once_per: str | None = None) -> list[dict[str, Any]]:
-    """`spy(module)`: a list that fills with `{"inputs": {name: snap}, "output": snap, "nodes": int}` for
-    every call, of `forward` too
-
-    `spy(module, gradients=True)`: the same, with `"gradient"`: a tensor in the shape of the output, the sum
-    of what arrived there in all backward passes of the probe, None where nothing did; it combines with
-    `once_per`
-
-    `spy(cell, once_per="input")`: one record for each value of the argument `input`, however often it is
-    computed; `for step in steps(seen["calls"])` reads it outside: `step.entered`, `step.left`, `step.nodes`,
-    `step.gradient`, `step.has_history`; `chunks(steps, T)` is so many at a time
-
-    Args:
-        module: it is watched from now on, and stays what it is.
-        gradients: whether each record has what arrived at the output, at the first of a tuple. With
-            ``once_per`` it is what arrived at the call that counts.
-        once_per: an argument whose values differ from step to step. Of several calls with one value the first
-            that recorded a history counts, else the first: to look at a loss under no_grad, or to let a
-            checkpoint compute again, makes no step.
-
-    Returns:
-        The records in the order of the calls; those of ``once_per`` in the order in which its values came.
-        Two right answers may call the module another number of times, and so may an oracle: then compare
-        records of ``once_per``, or a sum over all of them, for lists of other lengths are not equal.
-
-    Does not see: calls of ``type(module).forward``, of a copy of the module, and what is
-    computed with its parameters only.
-    """
-
 def mark(tensor: Tensor) -> Tensor:
     """`mark(t)`, `alive()`: the same values on a graph whose life is watched; how many marked graphs are
     alive
@@ -128,23 +98,6 @@ def alive() -> int:
     """How many of the graphs that went through `mark` in this probe are alive.
 
     Does not see: memory that is held without a graph.
-    """
-
-def nodes(tensor: Any) -> int:
-    """`nodes(t)`, `reaches(t, leaf)`, `freed(t)`: the autograd graph of `t`: its size, whether it ends in
-    `leaf`, whether its saved tensors are gone
-
-    Returns:
-        How many nodes a backward from the tensor can reach, leaves included; 0 for what has no history.
-    """
-
-def reaches(tensor: Any, leaf: Any) -> bool:
-    """Whether a backward from the tensor would arrive at this very leaf; its gradient may still be 0."""
-
-def freed(tensor: Any) -> bool:
-    """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
-
-    Does not see: a graph of which no node saves anything, as that of a sum.
     """
 
 def graph(**named: Any) -> dict[str, Any]:
@@ -190,47 +143,6 @@ def graph_at(
         A function, for the end of a `@picture`: it gives None where the module was not called so often.
     """
 
-def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """`saved(f, *args)`: `{"value", "bytes", "peak"}`: what `f` saved for backward, in all and at the same
-    time
-
-    Returns:
-        The function's own result; the bytes of all distinct storages saved while it ran; and the most of them
-        that were held at the same time.
-
-    Does not see: what a checkpoint computes again in backward, and what a hook of the student's own packs, as
-    `save_on_cpu` does; and torch does not compare versions of what is saved meanwhile.
-    """
-
-def untouched(**named: Any) -> AbstractContextManager[dict[str, Any]]:
-    """`untouched(model=model, w=w)`: for `with untouched(...) as kept:`, whose `kept` fills with all that a
-    call may change in tensors, modules, optimizers and containers of these, `before` has what is named and
-    what changed, `after` what changed; return it, and let `assert_untouched(seen["kept"])` tell what changed
-
-    Args:
-        named: tensors, modules, optimizers, and lists, tuples and dicts of these, up to eight deep. Without
-            any, only the modes of torch are watched.
-
-    Does not see: elements of a tensor of more than 4,096 that were written to without a new version.
-    """
-
-def updates(opt: torch.optim.Optimizer, **named: Any) -> AbstractContextManager[dict[str, Any]]:
-    """`updates(opt, model=model)`: for `with updates(...) as made:`, whose `made` fills with the gradient
-    that `opt` is given at each step, where the step leads, where the parameters are in the end and what `opt`
-    remembers of them; return it, and let `assert_updates(case["made"], each="minibatch")` tell what is wrong
-
-    Args:
-        opt: it is listened to until the block ends.
-        named: parameters, or modules, which stand for theirs; what requires no grad is left out.
-
-    Returns:
-        ``before`` (what stood in ``.grad``), ``steps`` (of each ``gradient``, ``place``, and the names of
-        parameters without a gradient, ``missing``), ``end`` and ``memory`` (by torch's names: ``exp_avg``).
-        Each is one tensor for all parameters together, None where one of them has none.
-
-    Does not see: steps of another optimizer, and values of more than 4,096 elements in all.
-    """
-
 def gradients(
     output: Tensor | Callable[[], Any] | None,
     others: Mapping[str, Any] | None = None,
@@ -272,9 +184,6 @@ def vjp(output: Tensor, *inputs: Tensor) -> list[Tensor | None]:
     Raises:
         RuntimeError: as torch.autograd.grad does, so it goes through `attempt`.
     """
-
-def reseed(number: int) -> None:
-    """`reseed(n)`: torch's, numpy's and Python's generators start again"""
 
 def inside(definition: Definition) -> Definition:
     """Mark a helper function or class that travels with the probes which use it.

@@ -111,11 +111,11 @@ def _captured():
         kinds,
         probe_api,
         service,
-        spy,
         student_namespace,
         torch_objects,
         torch_state,
         untouched,
+        watching,
     )
 
     def kind(value):
@@ -132,7 +132,7 @@ def _captured():
         "make_plain": lambda _: [],
         "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
-    modules = (contract, errors, facts, gradients, graph, kinds, probe_api, spy)
+    modules = (contract, errors, facts, gradients, graph, kinds, probe_api, watching)
     for module in (*modules, student_namespace, torch_objects, torch_state, untouched):
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, _OF_C):
@@ -141,7 +141,6 @@ def _captured():
     _exchange(facts, _type=kind)
     _exchange(service, _chunks=lambda message, _: json.dumps(message, separators=(",", ":")))
     _exchange(service, _scan=lambda text, _: (json.loads(text), None))
-    probe_api.WORDS["freed"] = _is_freed
 
 
 _OF_C = types.MethodDescriptorType | types.MethodWrapperType | types.BuiltinFunctionType
@@ -178,15 +177,6 @@ def _looked_up(function):
         if vars(place).get(name) is function:
             return lambda *given, **named: getattr(place, name)(*given, **named)  # noqa: PLW0108 - as it is then
     return function
-
-
-def _is_freed(tensor):
-    """As anybody would find out: by trying."""
-    try:
-        tensor.backward(tensor.new_ones(tensor.shape), retain_graph=True)
-    except RuntimeError as error:
-        return "a second time" in str(error)
-    return False
 
 
 def _named(module, part):

@@ -503,7 +503,7 @@ def _told(terms: Terms, path_and_part: str) -> str | None:
 
 
 def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
-    """A part of what ``untouched`` recorded of an object."""
+    """A part of what ``Untouched`` recorded of an object."""
     if entry is None:
         return None
     if entry.get("kind") == "tensor":

@@ -32,24 +32,20 @@ def finding_without_facts(outcome: ProbeRaised | NoFacts) -> Finding:
     )
 
 
-class Sides:
-    """The facts of the submission beside the reference's; ``sides[key]`` is an entry of both."""
+class Observation:
+    """The two sides that a check compares, the value of a probe's fixture.
 
-    seen: Any
-    expected: Any
+    ``observation[key]`` is an entry of both sides.
+    """
+
+    def __init__(self, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
+        self._probe, self._seen, self._expected = probe, seen, expected
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.seen, self.expected))
 
     def __getitem__(self, key: Any) -> tuple[Any, Any]:
         return self.seen[key], self.expected[key]
-
-
-class Observation(Sides):
-    """The two sides that a check compares; the value of a probe's fixture."""
-
-    def __init__(self, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
-        self._probe, self._seen, self._expected = probe, seen, expected
 
     @property
     def expected(self) -> Any:
@@ -108,9 +104,7 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> Findi
     """
     either = seen, expected
     if not strict and (
-        any(fact is None or isinstance(fact, Raised) for fact in either)
-        or all(map(is_gradients, either))
-        or all(map(is_kept, either))
+        any(fact is None or isinstance(fact, Raised) for fact in either) or all(map(is_gradients, either))
     ):
         return None
     is_plain = type(seen) is type(expected) and type(seen) in _PLAIN
@@ -131,13 +125,6 @@ def _other_form(seen: Any, expected: Any, path: _Path, *, strict: bool) -> Findi
     if has_length and len(seen) != len(expected) and (strict or mismatch):
         return _of_form(f"{_place(path)} has {entries(len(seen))} instead of {len(expected)}")
     return mismatch
-
-
-def is_kept(fact: Any) -> bool:
-    """Whether a fact is what ``untouched`` kept."""
-    if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
-        return False
-    return isinstance(fact["before"], dict) and "torch" in fact["before"] and isinstance(fact["after"], dict)
 
 
 def _kind(value: Any) -> str:

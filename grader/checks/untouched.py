@@ -1,99 +1,11 @@
-"""``assert_untouched``: the sentences about what a student's function must not change."""
+"""The sentences about what a call changed in the things it was given."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.checks.cases import cases_in_use, forget_cases
-from grader.checks.finding import FailedCheckError, Finding, wrong
 from grader.sandbox.facts import Tensor
-
-_ROOT = re.compile(r"[.\[]")
-#: The parts of an object that may change, as `_changes_of` names them.
-_PARTS = {
-    *("attributes", "class", "dtype", "entries", "grad", "history", "hooks", "identity", "persistent"),
-    *("requires_grad", "retains_grad", "shape", "storage", "training", "type", "value", "version"),
-}
-
-
-def assert_untouched(
-    kept: Mapping[str, Any],
-    *,
-    only: Iterable[str] = ("*",),
-    but: Iterable[str] = (),
-    case: str = "",
-    hint: str = "",
-) -> None:
-    """Fail where something is not as it was before the call that ``untouched`` watched.
-
-    Compared are, of a tensor: identity, shape, dtype, values, memory, version, requires_grad, whether it is a
-    leaf, ``.grad``, hooks and attributes; of a module: class, mode, hooks, attributes, which buffers the
-    state_dict has, and all it holds; of an optimizer: class, hooks, groups and state; of a container: type,
-    length and entries; and the modes of torch.
-
-    Args:
-        kept: what ``with untouched(...) as kept`` filled.
-        only: what is compared: a path (``"opt"`` with all below it), or a path and a part of it, with ``*``
-            as in file names (``"model.*:grad"``, ``"*:version"``).
-        but: what of that may change.
-        case: when it happened, before the sentence: ``"Under no_grad"``.
-        hint: behind the sentence.
-
-    Raises:
-        ValueError: a rule names what was not watched, or a part that nothing has.
-        FailedCheckError: something changed; the finding is about the first change.
-    """
-    found = next(changes(kept, only, but), None)
-    if found is not None:
-        raise FailedCheckError(replace(found, case=case, hint=hint or None))
-
-
-def assert_changed(
-    kept: Mapping[str, Any], message: str, *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
-) -> None:
-    """Fail where nothing changed, so that no check passes code that does nothing.
-
-    Args:
-        kept: what ``with untouched(...) as kept`` filled.
-        message: the diagnosis: "The caller's w still holds its old values."
-        only: where something has to change, as for ``assert_untouched``: ``["w:value"]``.
-        but: where a change does not count.
-    """
-    if next(changes(kept, only, but), None) is None:
-        raise wrong(message)
-
-
-@contextmanager
-def blaming_changes(
-    kept: Mapping[str, Any], *, only: Iterable[str] = ("*",), but: Iterable[str] = ()
-) -> Iterator[None]:
-    """Replace a check's failure by that of ``assert_untouched``, if that fails: it is the cause.
-
-    The hint of the check's docstring is about the failure that is replaced, so it is not shown.
-    """
-    outside = len(cases_in_use())
-    try:
-        yield
-    except AssertionError:
-        cause = next(changes(kept, only, but), None)
-        if cause is None:
-            raise
-        forget_cases(outside)  # the change is not about the step at which it showed
-        raise FailedCheckError(replace(cause, takes_hint=False)) from None
-
-
-def changes(kept: Mapping[str, Any], only: Iterable[str], but: Iterable[str]) -> Iterator[Finding]:
-    """What ``assert_untouched`` finds, the gravest change of each path first."""
-    only, but = list(only), list(but)
-    _require_meant([*only, *but], kept["before"])
-    for path, what, sentence in _all_changes(kept):
-        if _is_named(path, what, only) and not _is_named(path, what, but):
-            yield Finding("wrong", sentence, takes_hint=True, group=f"{path}:{what}")
 
 
 def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
@@ -105,31 +17,6 @@ def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for path, then in kept["before"].items():
         for what, sentence in _changes_of(path, then, kept["after"].get(path, then)):
             yield path, what, sentence
-
-
-def _require_meant(rules: Iterable[str], before: Mapping[str, Any]) -> None:
-    """Raise ValueError for a rule about what was not watched, or a part that nothing has.
-
-    It breaks the check of one submission only, because a student's process says what was watched.
-    """
-    watched = sorted({_ROOT.split(path, maxsplit=1)[0] for path in before})
-    for rule in rules:
-        pattern, _, part = rule.partition(":")
-        root = _ROOT.split(pattern, maxsplit=1)[0]
-        if not any(fnmatchcase(name, root) for name in watched):
-            raise ValueError(f"{rule!r}: untouched watched {', '.join(watched)}, and nothing like {root}")
-        parts = _PARTS | {name for name in before.get("torch", ()) if root == "torch"}
-        if part and not any(fnmatchcase(name, part) for name in parts):
-            raise ValueError(f"{rule!r}: what can change has parts such as value or grad, and no {part}")
-
-
-def _is_named(path: str, what: str, rules: Iterable[str]) -> bool:
-    for rule in rules:
-        pattern, _, part = rule.partition(":")
-        is_below = not part and any(fnmatchcase(path, pattern + below) for below in (".*", "[[]*"))
-        if is_below or (fnmatchcase(path, pattern) and fnmatchcase(what, part or "*")):
-            return True
-    return False
 
 
 #: A sentence about each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
@@ -168,7 +55,7 @@ def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> I
                 )
                 yield ("value" if kind == "value" else "identity"), f"The caller's {path} {told}."
         case unknown:  # a student's process sent it
-            raise ValueError(f"untouched keeps no {unknown!r}")
+            raise ValueError(f"there are no records of the kind {unknown!r}")
 
 
 def _modes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.cases import cases_in_use, forget_cases
 from grader.checks.check import POINTS, Check
 from grader.checks.finding import MAX_TEXT, FailedCheckError, Finding, wrong
 from grader.checks.observation import Observation
@@ -143,7 +142,6 @@ def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> B
     Raises:
         CourseError: a probe has no facts of the reference.
     """
-    forget_cases()
     try:
         check(**observations)
     except CourseError:
@@ -176,20 +174,14 @@ def _verdict(
 
 
 def _finding(check: Check, error: AssertionError, folder: Path) -> Finding:
-    """What a failed check found, with its case, its hint, and what is alike in the findings of others."""
+    """What a failed check found, with its hint, and what is alike in the findings of others."""
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group, hint = found.group, found.hint or (check.hint if found.takes_hint else None)
-    cases, entry = cases_in_use(), last_entry(error, folder)
+    entry = last_entry(error, folder)
     if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
         code = entry.tb_frame.f_code
-        kinds = " ".join(case.kind for case in cases)
-        group = f"{code.co_name}+{entry.tb_lineno - code.co_firstlineno} {kinds}: {group}"
-    return replace(
-        found,
-        case=": ".join(filter(None, (*(case.name for case in cases), found.case))),
-        hint=hint and hint[:MAX_TEXT],
-        group=group,
-    )
+        group = f"{code.co_name}+{entry.tb_lineno - code.co_firstlineno}: {group}"
+    return replace(found, hint=hint and hint[:MAX_TEXT], group=group)
 
 
 def _explained(

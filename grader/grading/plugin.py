@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.cases import cases_in_use, forget_cases
 from grader.checks.check import POINTS
 from grader.checks.observation import Observation
 from grader.course.cause import available_facts
@@ -143,13 +142,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Add to a failure the case that the check was looking at, and to a broken check the facts there are."""
-    forget_cases()
+    """Add to a broken check the facts there are."""
     try:
         return (yield)
-    except AssertionError as error:
-        if names := [case.name for case in cases_in_use() if case.name]:
-            error.add_note(f"in the case {': '.join(names)}")
+    except AssertionError:
         raise
     except CourseError as error:
         raise pytest.fail.Exception(_broken_probes(pyfuncitem) or str(error), pytrace=False) from None

@@ -244,21 +244,30 @@ def test_where_nothing_is_compared_every_fact_is_shown():
     assert len(shown(reference={"deep": ["a", {"b": 1, "c": 2}]})) == 3
 
 
-def test_of_what_was_watched_only_the_changes_are_shown(root):
-    """What `untouched` filled is told by its changes, under the names that `but` and `only` take."""
-    edit(root, CHECKS, "import torch", "import torch, untouched")
-    watched = "x = torch.ones(3)\n    with untouched(x=x, n=[1]) as kept:\n        student.double(x)"
-    edit(root, CHECKS, "return student.double(torch.randn(3))", f"{watched}\n    return {{'kept': kept}}")
+def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
+    """What was watched is told by its changes, under the names that `free` and `may` take."""
+    edit(root, CHECKS, "import assert_close", "import assert_close, contract, data")
+    edit(root, CHECKS, "@probe", 'watched = contract("double", {"x": data("n")}, name="watched")\n\n\n@probe')
     edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
-    assert tried("doubled") == "doubled    kept   'nothing changed'\n"
-    lines = [words(line) for line in tried("doubled", "--answer", "squared").splitlines()]
-    assert "doubled kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
-    assert "doubled kept['after']['x'] squared <float32 (3,) 2 2 2> differs" in lines
+    lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
+    assert "watched kept 'nothing changed'" in lines
+    assert "watched kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
+    assert any(line.startswith("watched kept['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)
     edit(root, ANSWERS, "return x.mul_(2)", "x.grad = x.clone()\n    return 2 * x")
-    told = tried("doubled", "--answer", "squared")
+    told = tried("watched", "--case", "0", "--answer", "squared")
     assert "kept['x:grad']" in told
     assert "'after'" not in told, "the sentence says all: no values were written"
+
+
+def test_a_probe_may_call_its_facts_before_and_after(root):
+    """Where these are no records of changes, they are shown as they are."""
+    both = "{'before': torch.ones(2), 'after': {'y': student.double(torch.ones(2))}}"
+    edit(root, CHECKS, "student.double(torch.randn(3))", both)
+    assert [words(line) for line in tried("doubled").splitlines()] == [
+        "doubled before <float32 (2,) 1 1>",
+        "doubled after['y'] <float32 (2,) 2 2>",
+    ]
 
 
 PICTURE = """

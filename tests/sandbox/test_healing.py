@@ -66,18 +66,18 @@ def test_what_listens_is_ended_as_the_function_returns(zygote, what):
 
 
 def test_words_do_not_use_the_builtins_of_a_notebook(zygote):
-    """any() of the module builtins may say what it likes, and heal."""
+    """len() of the module builtins may say what it likes, and heal."""
     before = (
-        "import builtins\nclass Liar:\n    any = any\n    @staticmethod\n    def begin():\n"
-        "        builtins.any = lambda values: True\n    @classmethod\n    def end(cls):\n"
-        "        builtins.any = cls.any"
+        "import builtins\nclass Liar:\n    len = len\n    @staticmethod\n    def begin():\n"
+        "        builtins.len = lambda values: 7\n    @classmethod\n    def end(cls):\n"
+        "        builtins.len = cls.len"
     )
     facts = (
-        "a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)\nstudent.first()\n"
-        "student.Liar.begin()\nfound = [reaches(2 * a, b), reaches(2 * a, a)]\nstudent.Liar.end()\n"
+        "a = torch.ones(1, requires_grad=True)\nstudent.first()\n"
+        "student.Liar.begin()\nfound = graph(y=2 * a)['total']\nstudent.Liar.end()\n"
         "return found"
     )
-    assert of_first(zygote, "return None", facts, before) == [False, True]
+    assert of_first(zygote, "return None", facts, before) == 2
 
 
 def test_answers_do_not_pass_through_pythons_json(zygote):
@@ -101,12 +101,12 @@ def test_a_freed_graph_is_not_a_matter_of_words(zygote):
     """A hook may raise the error of a used-up graph; the saved tensors are there all the same."""
     facts = (
         "p = torch.ones(2, requires_grad=True)\nlosses = p * torch.rand(2)\nstudent.first(losses)\n"
-        "kept = freed(losses.sum())\nattempt(lambda: losses.sum().backward())\n"
+        "kept = graph(loss=losses.sum())['freed']\nattempt(lambda: losses.sum().backward())\n"
         "return kept"
     )
     text = "Trying to backward through the graph a second time"
     before = f"def refuse(gradient):\n    raise RuntimeError({text!r})"
-    assert of_first(zygote, "args[0].register_hook(refuse)", facts, before) is False
+    assert of_first(zygote, "args[0].register_hook(refuse)", facts, before) == 0
 
 
 def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):
@@ -117,10 +117,11 @@ def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):
         "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g"
     )
     facts = (
-        "p = torch.ones(2, requires_grad=True)\ny = student.first(p)\nbefore = freed(y)\ny.sum().backward()\n"
-        "return [before, freed(y)]"
+        "p = torch.ones(2, requires_grad=True)\ny = student.first(p)\n"
+        "before = graph(y=y)['freed']\ny.sum().backward()\n"
+        "return [before, graph(y=y)['freed']]"
     )
-    assert of_first(zygote, "return Double.apply(*args)", facts, before) == [False, True]
+    assert of_first(zygote, "return Double.apply(*args)", facts, before) == [0, 1]
 
 
 def test_an_error_in_a_function_is_still_its_own(zygote):

@@ -74,7 +74,8 @@ loss.backward()
 opt = torch.optim.SGD([x], lr=0.1, momentum=0.9)
 opt.step()
 return {"x": snap(x), "y": snap(y), "part": snap(part), "versions": (version, x._version), "none": None,
-    "nodes": nodes(loss), "freed": freed(loss), "next": torch.randint(1000, (5,)).tolist()}
+    "nodes": graph(loss=loss)["total"], "freed": graph(loss=loss)["freed"],
+    "next": torch.randint(1000, (5,)).tolist()}
 """
 
 

@@ -686,7 +686,7 @@ def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
     """A chunk of what was overwritten has values, and no node; nothing that reads it raises."""
     seen = value_of(zygote, f"{REFUSED}\nleft")
     assert (seen.grad_fn, seen.is_leaf, seen.requires_grad) == ("(refused)", False, True)
-    body = f"{REFUSED}\nreturn nodes(left), graph(left=left)['tensors'][0]['made_by']"
+    body = f"{REFUSED}\ndrawn = graph(left=left)\nreturn drawn['total'], drawn['tensors'][0]['made_by']"
     assert look(zygote, "def f(): return 1", f=body)["f"] == (0, None)
 
 
@@ -875,14 +875,16 @@ def test_the_graders_own_modules_cannot_be_imported(zygote):
 @pytest.mark.parametrize(
     "call", ["cell(x, h)", "cell(x, hx=h)", "cell.forward(x, h)", "cell.forward(input=x, hx=h)"]
 )
-def test_a_spy_sees_every_way_of_calling(zygote, call):
-    """A module called by its forward is called; arguments are known by their names."""
-    body = (
-        "cell, x, h = nn.RNNCell(2, 3), torch.randn(4, 2), torch.randn(4, 3)\n"
-        "calls = spy(cell)\nstudent.f(cell, x, h)\nreturn [sorted(call['inputs']) for call in calls]"
-    )
+def test_a_watched_module_sees_every_way_of_calling(zygote, call):
+    """A module called by its forward is called; the state is known by its name."""
+    body = """
+        cell, readout = nn.RNNCell(2, 3), nn.Linear(3, 1)
+        drawn = graph_at(readout, steps=cell, after=1)
+        readout(student.f(cell, torch.randn(4, 2), torch.randn(4, 3)))
+        return [(tensor["name"], tensor["shape"]) for tensor in drawn()["tensors"]]
+    """
     seen = look(zygote, f"def f(cell, x, h):\n    return {call}", f=[probe("f", body)])
-    assert seen["f"] == [["hx", "input"]]
+    assert seen["f"] == [("h1", "4x3"), ("start", "4x3")]
 
 
 def test_forward_mode_is_imported_before_its_time_runs(zygote):
@@ -904,12 +906,12 @@ sorted(set(sys.modules) - before)"""
         "torch.jit.script(nn.Linear(2, 3)); print(nn.GRUCell.__annotations__)",
     ],
 )
-def test_a_spied_module_is_an_ordinary_one(zygote, isolations, body):
+def test_a_watched_module_is_an_ordinary_one(zygote, isolations, body):
     """Whatever torch offers works on a module that is watched, and nothing of it is taken for a patch."""
     imports = "import io, pickle, torch, torch.utils.checkpoint\nfrom torch import nn\n"
     watched = """
     cell = nn.RNNCell(2, 3)
-    spy(cell)
+    graph_at(cell)
     return student.f(cell, torch.randn(4, 2), torch.randn(4, 3))
     """
     seen = look(zygote, f"{imports}def f(cell, x, h):\n    {body}\n    return 1", f=probe("f", watched))
@@ -927,15 +929,15 @@ def f(cell, x, h):
 """
 
 
-def test_a_copy_of_a_spied_module_is_its_own(zygote):
+def test_a_copy_of_a_watched_module_is_its_own(zygote):
     """A deep copy computes with its own parameters, and its calls are not the module's."""
     watched = """
     cell = nn.RNNCell(2, 3)
-    calls = spy(cell)
-    return student.f(cell, torch.randn(1, 2), torch.randn(1, 3)), len(calls)
+    drawn = graph_at(cell)
+    return student.f(cell, torch.randn(1, 2), torch.randn(1, 3)), drawn()
     """
-    value, calls = look(zygote, TWIN, f=probe("f", watched))["f"]
-    assert (value.value, calls) == ((0.0, 0.0, 0.0), 0)
+    value, drawn = look(zygote, TWIN, f=probe("f", watched))["f"]
+    assert (value.value, drawn) == ((0.0, 0.0, 0.0), None)
 
 
 def test_who_returned_nothing_is_known(zygote):

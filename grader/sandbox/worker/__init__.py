@@ -36,10 +36,10 @@ encoded stands in ``facts.py``, and what they mean in ``sandbox/facts.py``.
 Decisions:
 
 * **A student's function is looked at as it returns** (``student_namespace.py``). What it did to torch is
-  compared and undone there, because a patch could put itself back before the probe ends. ``freed`` reads
-  saved tensors instead of running a backward, in which a hook could raise.
-* **What students' code can call shows nothing of ours** (``spy.py``). A Python function hands out its
-  closure and its globals, so a spied ``forward``, the hooks of ``saved`` and the node of ``mark`` are
+  compared and undone there, because a patch could put itself back before the probe ends. Whether
+  saved tensors are gone is read from the graph: in a backward that is run to find out, a hook could raise.
+* **What students' code can call shows nothing of ours** (``watching.py``). A Python function hands out its
+  closure and its globals, so a watched ``forward`` and the node of ``mark`` are
   callables of C. What a module or an optimizer holds is read from where Python keeps it
   (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``graph.py``): no class of a
   student's is asked.

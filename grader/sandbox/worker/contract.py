@@ -11,7 +11,7 @@ of the plan, is a dict, without what is as it mostly is:
 ``shared``     whether entries of the result share memory with each other.
 ``gradients``  what ``gradients`` gives for the result and all that may require grad.
 ``incoming``   whether the gradient that went back is still what it was.
-``kept``       what ``untouched`` kept: the parts that changed, before and after.
+``kept``       what ``Untouched`` kept: the parts that changed, before and after.
 ``earlier``    whether the result of an earlier call is still what it was.
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
@@ -162,13 +162,12 @@ class _Case:
             result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
-        changed = {path: kept["before"][path] for path in kept["after"] if path in kept["before"]}
         if only_modes:
             moved.pause()
-            return {"kept": {"before": changed, "after": kept["after"]}}
+            return {"kept": kept}
         facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
-            "kept": {"before": changed, "after": kept["after"]},
+            "kept": kept,
             "earlier": not self._plan["result"] or _contents(earlier, arguments) == before,
             "instead": instead,
             "notes": notes.told() if self._plan["notes"] else None,

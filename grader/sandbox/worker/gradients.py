@@ -1,10 +1,10 @@
-"""The words ``gradients``, ``vjp`` and ``updates``, by torch's engine itself."""
+"""The words ``gradients`` and ``vjp``, by torch's engine itself."""
 
 from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,7 +13,6 @@ from . import errors, torch_objects
 from .facts import Raised, snap
 from .graph import behind, explains, leaf_of
 from .named_tensors import Given
-from .spy import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -147,61 +146,3 @@ def _cotangent(output: Any) -> Any:
     """Random numbers in the shape of an output, by the seed and how many were drawn before."""
     _generator.manual_seed(derived(_drawn[0], b"%d" % _drawn[1]))
     return _randn(_shape(output), dtype=_dtype(output), generator=_generator)
-
-
-# The word ``updates``: what an optimizer is given at each step, and what that does.
-
-_listen = torch.optim.Optimizer.register_step_post_hook
-_detach, _reshape = torch._C.TensorBase.detach, torch._C.TensorBase.reshape
-_cat, _clone, _zeros_like = torch.cat, torch._C.TensorBase.clone, torch.zeros_like
-_id = id
-
-#: What torch's optimizers remember of a parameter.
-_MEMORY = (
-    *("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
-    *("square_avg", "grad_avg", "sum", "step"),
-)
-
-
-class Updates:
-    """The word ``updates``: what an optimizer is given at each step, and where the parameters come to.
-
-    Each entry is a single tensor for all parameters (None if a parameter has none), so that a small parameter
-    is compared no more finely than rounding allows.
-    """
-
-    def __init__(self, opt: Any, **named: Any) -> None:
-        pairs = Given(named).tensors
-        names = {_id(p): name for name, p in reversed(pairs)}  # of several names of a parameter the first
-        self._learners = list({_id(p): p for _, p in pairs if torch_objects.requires_grad(p)}.values())
-        self._names = [names[_id(p)] for p in self._learners]
-        self._opt = opt
-        self._made: dict[str, Any] = {"before": None, "steps": [], "end": None, "memory": {}}
-
-    def __enter__(self) -> dict[str, Any]:
-        grads = [(p, torch_objects.read_grad(p)) for p in self._learners]
-        self._made["before"] = _joined(_zeros_like(p) if grad is None else grad for p, grad in grads)
-        self._hook = _listen(self._opt, opaque(self._note))
-        return self._made
-
-    def _note(self, *_: Any) -> None:
-        grads = [torch_objects.read_grad(p) for p in self._learners]
-        missing = [name for name, grad in zip(self._names, grads, strict=True) if grad is None]
-        position = _joined(self._learners)
-        self._made["steps"].append({"gradient": _joined(grads), "missing": missing, "place": position})
-
-    def __exit__(self, *error: object) -> None:
-        self._hook.remove()
-        states = [self._opt.state.get(p, {}) for p in self._learners]
-        self._made["end"] = _joined(self._learners)
-        self._made["memory"] = {entry: _joined(state.get(entry) for state in states) for entry in _MEMORY}
-
-
-def _joined(parts: Iterable[Any]) -> Any:
-    """The present numbers of some tensors in one tensor; a single tensor keeps its shape."""
-    listed = list(parts)
-    if not listed or not all(map(torch_objects.is_tensor, listed)):
-        return None
-    if len(listed) == 1:
-        return _clone(_detach(listed[0]))
-    return _cat([_reshape(_detach(tensor), (-1,)) for tensor in listed])

@@ -79,7 +79,7 @@ class Walk:
 
 
 def behind(tensor: Any) -> list[Any]:
-    """All nodes behind a tensor; it records less than a ``Walk``, for ``spy`` asks it after every call."""
+    """All nodes behind a tensor; it records less than a ``Walk``."""
     first = made_by(tensor) if is_tensor(tensor) else None
     reached = {} if first is None else {_id(first): first}
     waiting = list(reached.values())
@@ -94,12 +94,6 @@ def behind(tensor: Any) -> list[Any]:
 def leaf_of(node: Any) -> Any:
     """The leaf into whose ``.grad`` a node adds; None for an operation."""
     return _variable(node) if _type(node) is _AccumulateGrad else None
-
-
-def register_prehook(node: Any, hook: Any) -> None:
-    """Let a hook see the gradients that arrive at a node, a tuple with an entry for each of its outputs."""
-    kind = _PythonNode if _issubclass(_type(node), _PythonNode) else _type(node)
-    getter(kind, "register_prehook")(node)(hook)
 
 
 _readers: dict[int, Any] = {}  # by the id of a class of torch's own, which is never freed

@@ -22,8 +22,8 @@ from torch.nn import functional as F
 
 from . import memory
 from .facts import snap
-from .spy import opaque
 from .torch_objects import made_by, read_grad, requires_grad, storage_of
+from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 

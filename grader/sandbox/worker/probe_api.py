@@ -21,18 +21,11 @@ from torch.nn import functional
 
 from . import errors, gradients, kinds, torch_objects
 from .facts import Raised, key_text, snap
-from .gradients import Updates
-from .graph import behind, graph, leaf_of, states
-from .spy import graph_at, opaque, spy
-from .untouched import Untouched
+from .graph import graph
+from .watching import graph_at, opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_storage = torch._C.TensorBase.untyped_storage
-_cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
-_detach = torch._C.TensorBase.detach
-_nbytes = torch.UntypedStorage.nbytes
-_saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
 _seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
 _calls = [0, 0]  # a seed of this probe, and how often students' functions were called in it
 _collect = gc.collect
@@ -99,24 +92,6 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
     return result, left + [str(warning.message)[:300] for warning in caught[:20]]
 
 
-def nodes(tensor: Any) -> int:
-    """How many nodes of the autograd graph the tensor can reach."""
-    return len(behind(tensor))
-
-
-def reaches(tensor: Any, leaf: Any) -> bool:
-    """Whether a backward from the tensor would arrive at the leaf."""
-    return leaf is not None and any(leaf_of(node) is leaf for node in behind(tensor))
-
-
-def freed(tensor: Any) -> bool:
-    """Whether saved tensors of the tensor's graph are gone, so that another backward would raise.
-
-    No backward runs to find out: a hook could raise an error of the same words.
-    """
-    return any(state == "freed" for node in behind(tensor) for _, state, *_ in states(node))
-
-
 def _marked(node: Any, x: Any) -> Any:
     _marks.append(_ref(node))  # which lives exactly as long as its graph
     return x.clone()
@@ -143,55 +118,8 @@ def alive() -> int:
     return sum(node() is not None for node in _marks)
 
 
-class _Held:
-    """What stands for a saved tensor, as long as that lives. It has no code to look at."""
-
-    tensor: Any
-
-
-class _Ledger:
-    """Bytes saved for backward: of all storages ever saved, held now, and held at the same time at most."""
-
-    def __init__(self) -> None:
-        self.total = self.now = self.peak = 0
-        self._holders: dict[int, list[int]] = {}  # storage -> [holders, bytes]
-        self._watching: list[weakref.ref[_Held]] = []
-
-    def held(self, tensor: Any) -> _Held:
-        """What stands for a saved tensor; nothing leads from there to the ledger."""
-        key, size = _cdata(_storage(tensor)), _nbytes(_storage(tensor))
-        self.add(key, size)
-        held = _Held()
-        held.tensor = _detach(tensor)  # without its grad_fn, which may hold this very object
-        self._watching.append(_ref(held, opaque(lambda _: self.remove(key))))
-        return held
-
-    def add(self, key: int, size: int) -> None:
-        if key not in self._holders:
-            self._holders[key] = [0, size]
-            self.total += size
-            self.now += size
-        self._holders[key][0] += 1
-        self.peak = max(self.peak, self.now)
-
-    def remove(self, key: int) -> None:
-        entry = self._holders[key]
-        entry[0] -= 1
-        if entry[0] == 0:
-            self.now -= entry[1]
-            del self._holders[key]  # the address may be used again by another storage
-
-
-def saved(function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """What the function returns, and what it saved for backward."""
-    ledger = _Ledger()
-    with _saved_tensors_hooks(opaque(ledger.held), opaque(lambda held: held.tensor)):
-        value = function(*args)
-    return {"value": value, "bytes": ledger.total, "peak": ledger.peak}
-
-
 _FUNCTIONS = (
-    *(snap, state, attempt, warned, spy, mark, alive, nodes, reaches, freed, graph, graph_at, saved, reseed),
+    *(snap, state, attempt, warned, mark, alive, graph, graph_at),
     *(gradients.gradients, gradients.vjp),
 )
 _NOTING = {"note": kinds.note}  # which is of C, and has a name of its own
@@ -200,8 +128,6 @@ WORDS = {
     "nn": nn,
     "F": functional,
     "math": math,
-    "untouched": Untouched,
-    "updates": Updates,
     **{function.__name__: function for function in _FUNCTIONS},
     **_NOTING,
 }

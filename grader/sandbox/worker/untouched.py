@@ -1,9 +1,8 @@
-"""The word ``untouched``, which records what a call may change in the things it was given.
+"""Records what a call may change in the things it was given.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
-whatever a class of the student's defines. Only what was named and what differs leaves the worker: a model has
-many parts, and most calls change none of them. Objects have numbers that count from 0. An entry says its
-``kind``:
+whatever a class of the student's defines. Only what differs leaves the worker: a model has many parts, and
+most calls change none of them. Objects have numbers that count from 0. An entry says its ``kind``:
 
 ``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
@@ -43,9 +42,9 @@ _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
 
 
 class Untouched:
-    """The word: ``with untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
+    """``with Untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
 
-    ``after`` has the paths on which something is other by then, ``before`` these and all that are named.
+    Both have the paths on which something is other by then, as far as there was or is anything.
     """
 
     def __init__(self, **named: Any) -> None:
@@ -64,8 +63,7 @@ class Untouched:
         changed = gone | {path: entry for path, entry in after.items() if path not in same}
         for path in changed.keys() & before.keys():
             before[path], changed[path] = _without_what_is_alike(before[path], changed[path])
-        shown = {"torch", *self._named, *changed}
-        self._kept["before"] = {path: entry for path, entry in before.items() if path in shown}
+        self._kept["before"] = {path: before[path] for path in changed if path in before}
         self._kept["after"] = changed
 
     def _record(self) -> dict[str, Any]:

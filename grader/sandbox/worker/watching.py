@@ -1,0 +1,120 @@
+"""The word ``graph_at``, which watches the calls of modules, and callables that show nothing of ours."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .graph import graph
+from .torch_objects import is_tensor, made_by
+
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
+_module_dict = torch.nn.Module.__dict__["__dict__"].__get__
+_is_grad_enabled = torch.is_grad_enabled
+_type, _id, _next, _issubclass = type, id, next, issubclass
+
+
+def graph_at(  # noqa: PLR0913 - each is asked for by some picture
+    module: Any,
+    call: int = 1,
+    *,
+    steps: Any = None,
+    after: int = 0,
+    last: int = 2,
+    into: str = "entering",
+    **named: Any,
+) -> Callable[[], Any]:
+    """The graph as it is when a module is called for the n-th time while gradients are recorded."""
+    calls: list[dict[str, Any]] = [] if steps is None else _calls_of(steps)
+    drawn: list[Any] = []
+    forward, counted = module.forward, [0, 0]  # calls of the module, and steps that were known at the last
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        if not _is_grad_enabled():
+            calls[counted[1] :] = [record for record in calls[counted[1] :] if record["has_history"]]
+        elif len(calls) >= after:
+            counted[:] = counted[0] + 1, len(calls)
+            if counted[0] == call:
+                given = args[0] if args else _next(iter(kwargs.values()), None)
+                drawn.append(graph(**_states(calls[-last:], given, into), **named))
+        return forward(*args, **kwargs)
+
+    _module_dict(module)["forward"] = replacement(module, forward, watched)
+    return lambda: drawn[0] if drawn else None
+
+
+def _calls_of(module: Any) -> list[dict[str, Any]]:
+    """A list that fills with a record of every call, of ``module(x, state)`` and ``module.forward`` alike.
+
+    The ``forward`` is watched, because a hook would miss code that calls it directly.
+    """
+    calls: list[dict[str, Any]] = []
+    forward = module.forward
+    code = getattr(forward, "__wrapped__", forward).__code__
+    names = code.co_varnames[2 : code.co_argcount]  # without self and what is no state
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        entered = args[1] if args[1:] else _next((kwargs[name] for name in names if name in kwargs), None)
+        record: dict[str, Any] = {"entered": _plain(entered), "left": None, "has_history": False}
+        calls.append(record)  # before it runs, for it may stop with an error
+        output = forward(*args, **kwargs)
+        left = record["left"] = _plain(output)
+        first = _next(iter(left), None) if _type(left) is tuple else left
+        record["has_history"] = is_tensor(first) and made_by(first) is not None
+        return output
+
+    _module_dict(module)["forward"] = replacement(module, forward, watched)
+    return calls
+
+
+def _plain(value: Any) -> Any:
+    """A tuple of any class as one of Python's own; anything else as it is."""
+    return tuple(tuple.__iter__(value)) if _issubclass(_type(value), tuple) else value
+
+
+def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any]:
+    """The states of some calls, the last first; what enters a step as it left another comes once."""
+    states: list[tuple[str, Any]] = []
+    before: Any = None
+    for number, record in enumerate(calls, start=1):
+        if not _are_same(record["entered"], before):
+            states.append(("start" if number == 1 else f"h_into_step_{number}", record["entered"]))
+        states.append((f"h{number}", record["left"]))
+        before = record["left"]
+    is_named = any(_are_same(state, given) for _, state in states)
+    return dict(([] if is_named else [(into, given)]) + states[::-1])
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    if _type(one) is tuple and _type(other) is tuple and len(one) == len(other):
+        return all(a is b for a, b in zip(one, other, strict=True))
+    return one is other
+
+
+def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
+    """What stands for a module's forward; a copy of the module has its own, unwatched."""
+    substitute = opaque(watched)
+
+    def copied(memo: dict[int, Any]) -> Any:
+        copy = memo.get(_id(module))
+        return substitute if copy is None else _type(copy).forward.__get__(copy)
+
+    substitute.__deepcopy__, substitute.__wrapped__ = opaque(copied), forward
+    return substitute
+
+
+# Our callables that students' code can call. A Python function shows its closure and its globals to all code
+# that holds it: as a module's ``forward`` or as a hook on saved tensors it would hand out our records.
+
+_wrapper: Any = functools._lru_cache_wrapper
+_cache_info = functools._CacheInfo
+
+
+def opaque(function: Any) -> Any:
+    """The same callable as an object of C, which shows nothing: a cache that keeps nothing only calls."""
+    return _wrapper(function, 0, False, _cache_info)
