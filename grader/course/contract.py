@@ -39,7 +39,10 @@ _OF_THE_CALL = {
         "same": "in a second call, with the same things",
         "moved": "in a second call, after its values have moved",
     },
-    "call.arriving": {"huge": "with a huge gradient at the result"},
+    "call.arriving": {
+        "huge": "with a huge gradient at the result",
+        "of a mean": "with the gradient of a mean at the result",
+    },
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
     "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
     _MEMORY: {"weighed": "where what is computed is large"},

@@ -38,7 +38,7 @@ def four_steps(world, w):
     """What arrives at the weight in four steps of SGD, and where they lead."""
     optimizer, found = torch.optim.SGD([w], lr=0.1), {}
     for step in range(1, 5):
-        (50 * w).sum().backward()
+        (w * torch.arange(50.0, 50 + w.numel()).view(w.shape)).sum().backward()
         found[f"w.grad in step {step}"] = snap(w.grad)
         optimizer.step()
         w.grad = None

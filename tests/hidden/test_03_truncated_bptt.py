@@ -393,7 +393,7 @@ reset = contract(
     {
         "state": own(
             state_with_losses,
-            form=["(h, c)", "a tensor", "a list of pairs", "a leaf", "plain data"],
+            form=[form for form in FORMS if form not in {"None", "an empty list", "an empty tuple"}],
             words=OF_FORMS,
         )
     },

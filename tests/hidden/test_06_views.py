@@ -254,6 +254,7 @@ scale_tail = contract(
             words={"0": "is 0", "the last column": "is the number of the last column"},
         ),
     },
+    arriving=["ordinary", "of a mean"],
     cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
     result="The result is not h with its tail divided by the tail's standard deviation.\n\n"
     "Print what you divide by, and beside it h[:, k:].std(). What else happens to the columns?",

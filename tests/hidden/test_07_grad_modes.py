@@ -162,7 +162,7 @@ cache_features = contract(
         "places": own(places),
     },
     given=["backbone", "xs"],
-    turns=["first", "other", "same"],
+    turns=["first", "other", "same", "moved xs"],
     between={
         "in a second call, after a weight has changed": a_weight_has_changed,
         "in a second call, after a buffer has changed": a_buffer_has_changed,
@@ -315,7 +315,12 @@ def of_each_parameter(world, result):
     named = [(f"{one}.{n}", p) for one in ("others", "layer") for n, p in world[one].named_parameters()]
     held = {n: [group for group in opt.param_groups for q in group["params"] if q is p] for n, p in named}
     first = {**opt.param_groups[0], "params": 0, "lr": 0}
+    memory = {name: dict(opt.state.get(p, {})) for name, p in named}
+    for _, p in named:
+        p.grad = torch.ones_like(p)
+    opt.step()
     return {
+        "after a step": {name: p.detach().clone() for name, p in named},
         "held": {name: len(groups) for name, groups in held.items()},
         "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
         "options": {
@@ -323,7 +328,7 @@ def of_each_parameter(world, result):
             for name, groups in held.items()
         },
         "those of all": {key: value for key, value in first.items() if isinstance(value, float | tuple)},
-        "memory": {name: dict(opt.state.get(p, {})) for name, p in named},
+        "memory": memory,
     }
 
 
@@ -382,6 +387,7 @@ unfreeze = contract(
     used={
         "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"
         "Compare the ids of the layer's parameters with those in opt.param_groups.",
+        "after a step": "A step of opt does not lead where it should.",
         "rates": "A parameter does not have the learning rate in opt that it should have.",
         "options": "A parameter has other options in opt than all others.",
         "those of all": "The options of opt are others than they were.",

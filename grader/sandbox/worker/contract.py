@@ -353,7 +353,7 @@ def _factors(tensor: Any) -> Any:
 
 
 def _arrives(tensors: list[Any]) -> bool:
-    """Whether ones that go to each leaf that learns fill its .grad as they are; a hook may stand there."""
+    """Whether what goes to each leaf that learns fills its .grad as it is; a hook may stand there."""
     leaves = [t for t in tensors if torch_objects.is_leaf(t) and torch_objects.requires_grad(t)]
     return gradients.reach(list({_id(t): t for t in leaves}.values()))
 

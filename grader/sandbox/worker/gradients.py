@@ -26,7 +26,7 @@ _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
 #: By what cotangents are multiplied: a gradient that is clipped on its way shows.
-_SCALES = {"ordinary": 1e3, "huge": 1e30}
+_SCALES = {"ordinary": 1e3, "huge": 1e30, "of a mean": 0.0}  # where all entries are equal, and small
 _scale = [_SCALES["ordinary"]]
 
 
@@ -92,6 +92,8 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
     cotangent = _mul(_cotangent(output), _scale[0])
+    if not _scale[0]:
+        cotangent = _ones_like(output) / max(1, torch_objects.numel(output))
     handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
@@ -130,16 +132,17 @@ def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
 
 
 def reach(leaves: list[Any]) -> bool:
-    """Whether ones that are sent to leaves arrive in their ``.grad``, which is overwritten."""
+    """Whether random numbers that are sent to leaves arrive in their ``.grad``, which is overwritten."""
     for leaf in leaves:
         _set_grad(leaf, None)
-    sent = [_ones_like(leaf) for leaf in leaves]
+    sent = [_cotangent(leaf) for leaf in leaves]
+    handed = tuple(_mul(gradient, 1) for gradient in sent)
     try:
-        _run_backward(tuple(leaves), tuple(sent), True, False, (), True, accumulate_grad=True)
+        _run_backward(tuple(leaves), handed, True, False, (), True, accumulate_grad=True)
     except Exception:
         return False
     arrived = [torch_objects.read_grad(leaf) for leaf in leaves]
-    return all(here is not None and _equal(here, _ones_like(here)) for here in arrived)
+    return all(here is not None and _equal(here, gone) for here, gone in zip(arrived, sent, strict=True))
 
 
 def _cotangent(output: Any) -> Any:

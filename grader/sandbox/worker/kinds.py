@@ -179,9 +179,8 @@ def laid_out(tensor: Any, how: str) -> Any:
 def _around(tensor: Any, how: str) -> Any:
     """The memory that `laid_out` leaves before a part, or in the gaps."""
     storage = tensor.untyped_storage()
-    start, every = (0, 1) if how == "part" else (1, 2)
-    room = 3 if how == "part" else storage.nbytes() // tensor.element_size() // 2
-    return torch.empty(0, dtype=tensor.dtype).set_(storage, start, (room,), (every,))
+    places: tuple[Any, ...] = (0, (3,), (1,)) if how == "part" else (1, tensor.shape, tensor.stride())
+    return torch.empty(0, dtype=tensor.dtype).set_(storage, *places)
 
 
 def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
@@ -338,8 +337,13 @@ def _note(value: Any) -> None:
         _noticed[0].given.append(snap(value))
 
 
+def _note_begun(inner: Any) -> None:
+    if _noticed and isinstance(_noticed[0], Notes):
+        _noticed[0].recorded = _noticed[0].recorded or requires_grad(inner)
+
+
 _MOST_NOTED = 100
-note_call, note = opaque(_note_call), opaque(_note)
+note_begun, note_call, note = opaque(_note_begun), opaque(_note_call), opaque(_note)
 
 
 class Louder(nn.Module):
@@ -443,6 +447,7 @@ class Net(nn.Module):
                 raise error("no numbers", x.shape[0])
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
+        note_begun(h)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
         out = last(part(hidden))
         out = out.half() if self.gives == "half" else out
