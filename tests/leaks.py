@@ -119,9 +119,23 @@ def _machinery() -> Iterator[Path]:
 def _told(course: Path) -> Iterator[str]:
     """What a contract says to students: what each argument is, and the blocks that `build` makes of it."""
     for path in sorted(course.glob("tests/hidden/*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "says" and isinstance(node.value, ast.Constant):
-                yield str(node.value.value)
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        named = {
+            target.id: part.value
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+            for part in ast.walk(node.value)
+            if isinstance(part, ast.Constant)
+        }
+        for node in nodes:
+            if isinstance(node, ast.keyword) and node.arg in {"says", "tells"}:
+                for part in ast.walk(node.value):
+                    if isinstance(part, ast.Constant):
+                        yield str(part.value)
+                    elif isinstance(part, ast.Name) and part.id in named:
+                        yield str(named[part.id])
     for path in sorted(course.glob("assignments/*.ipynb")):
         for text in _strings(json.loads(path.read_text(encoding="utf-8"))):
             yield from _MAY_COME_IN.findall(text)

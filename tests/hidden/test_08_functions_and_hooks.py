@@ -20,7 +20,7 @@ from grader.inside import attempt, gradients, graph, inside, nn, torch
 
 # --- q1: Square
 
-SHAPES = ("n m", "n", "1", "", "0 n")
+SHAPES = ("n m", "n", "1", "")
 
 
 @inside
@@ -369,7 +369,7 @@ clip_grad_hook = contract(
     {
         "t": own(
             computed_tensor,
-            shape=SHAPES,
+            shape=(*SHAPES, "0 n"),
             of=["alone", "two", "hooked"],
             words={"two": "is one of two results of an operation", "hooked": "has a hook of the caller's"},
             says="a computed tensor that requires grad, of any shape, float32 or float64",
