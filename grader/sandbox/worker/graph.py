@@ -119,6 +119,7 @@ _hook_of = torch._C._autograd.SavedTensor.__dict__["unpack_hook"].fget
 _data_of = torch._C._autograd.SavedTensor.__dict__["data"].fget
 _class_dict = type.__dict__["__dict__"].__get__
 _search = re.compile(r"at version (\d+); expected version (\d+)").search
+_OVERWRITTEN = "needed for gradient computation"
 _FREED, _DETACHED = "backward through the graph a second time", "detached in-place"
 _SAVED, _RAW = "_saved_", "_raw_saved_"
 
@@ -162,7 +163,9 @@ def explains(tensor: Any, text: str) -> bool:
     """Whether saved tensors behind a tensor are as torch's error says: a hook can raise its words."""
     said, *_ = _why(text)
     causes = {said, "packed", "unreadable"}
-    return said == "unreadable" or any(s in causes for node in behind(tensor) for _, s, *_ in states(node))
+    if said == "unreadable":  # what torch says of a tensor that was overwritten has versions in it
+        return _OVERWRITTEN not in text
+    return any(s in causes for node in behind(tensor) for _, s, *_ in states(node))
 
 
 def _why(text: str) -> tuple[str, int | None, int | None]:
