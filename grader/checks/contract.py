@@ -25,6 +25,7 @@ from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 from grader.text import capital
 
+MEMORY = "call.memory"  # the factor of the case in which memory is weighed, and nothing else is looked at
 ORDINARY_CASE = "Ordinary inputs"
 ORDINARY = "With ordinary inputs it is right."
 #: What the worker leaves out of a case, because it is so in most.
@@ -42,7 +43,6 @@ ORDINARY_FACTS: dict[str, Any] = {
     "incoming": True,
 }
 _WAITING = "waiting:"  # before the rung, in an explanation of a gradient of a loss that waited
-_MEMORY = {"call.memory"}
 #: Of what networks do, that of which less is right, too.
 _AMOUNTS = {"entered", "graphs", "graphs left"}
 #: Of what is held, how many forwards more than the reference do no harm.
@@ -196,7 +196,7 @@ def part_of(
 def assert_ordinary(contracted: ContractObservation) -> None:
     """Fail unless all is right with ordinary inputs, and with those that differ by their size alone."""
     for case, sides in zip(contracted.terms.cases, contracted.sides, strict=True):
-        if case.unusual.keys() <= _MEMORY:
+        if case.unusual.keys() <= {MEMORY}:
             _require(*sides, _ASPECTS)
 
 
@@ -360,11 +360,7 @@ def _returned(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> Iter
         )
     if terms.itself:
         yield from _another_object(seen["objects"], right["objects"])
-    for path_and_part, sentence in changed_parts(right["kept"]).items():
-        _assert_becomes(terms, path_and_part, sentence, seen, right)
-    for path_and_part, sentence in changed_parts(seen["kept"]).items():
-        if path_and_part not in changed_parts(right["kept"]) and _is_named(path_and_part, terms.moves):
-            _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
+    _assert_changes(terms, seen, right)
     if "used" in right:
         _assert_used(terms, seen.get("used"), right["used"])
     for name in (each for each in notes if each != "steps"):
@@ -464,21 +460,36 @@ def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str,
     assert_gradients(mine, its, of=name, because=why, none_is_zero=none_is_zero, all_digits=all_digits)
 
 
+def _assert_changes(terms: Terms, seen: dict[str, Any], right: dict[str, Any]) -> None:
+    """Fail where what has to change stays or becomes something else, or what counts moves and should not."""
+    mine, its = changed_parts(seen["kept"]), changed_parts(right["kept"])
+    for path_and_part, sentence in its.items():
+        part = path_and_part.rpartition(":")[2]
+        if part not in _TRACES and not _is_named(path_and_part, terms.free):
+            if path_and_part in mine:
+                _assert_becomes(terms, path_and_part, sentence, seen, right)
+            else:
+                _assert_may_stay(terms, path_and_part)
+    for path_and_part, sentence in mine.items():
+        if path_and_part not in its and _is_named(path_and_part, terms.moves):
+            _assert_moved_nowhere(terms, path_and_part, sentence, seen["kept"])
+
+
+def _assert_may_stay(terms: Terms, path_and_part: str) -> None:
+    """Fail where a part that the reference changes has to."""
+    path, _, part = path_and_part.rpartition(":")
+    if not _is_named(path_and_part, terms.may):
+        told = _told(terms, path_and_part) or f"{path} should change, and stays as it is ({part})."
+        raise wrong(told, group=f"{path_and_part} stays")
+
+
 def _assert_becomes(
     terms: Terms, path_and_part: str, sentence: str, seen: dict[str, Any], right: dict[str, Any]
 ) -> None:
-    """Fail where a part that the reference changes did not become what it should."""
+    """Fail where a part that the reference changes became something else than it should."""
     path, _, part = path_and_part.rpartition(":")
-    if part in _TRACES or _is_named(path_and_part, terms.free):
-        return
-    changed = path_and_part in changed_parts(seen["kept"])
-    if not changed and _is_named(path_and_part, terms.may):
-        return
     told = _told(terms, path_and_part)
     mine, its = (_part_of(side["kept"]["after"].get(path), part) for side in (seen, right))
-    if not changed:
-        told = told or f"{path} should change, and stays as it is ({part})."
-        raise wrong(told, group=f"{path_and_part} stays")
     if isinstance(its, Tensor):
         told = told or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
         assert_close(mine, its, told, all_digits=terms.all_digits)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pytest
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
-from grader.checks.contract import Case, ContractObservation, Terms
+from grader.checks.contract import MEMORY, Case, ContractObservation, Terms
 from grader.course.kinds import Kinds, Never
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
@@ -30,7 +30,6 @@ Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
 _MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
-_MEMORY = "call.memory"  # where it is weighed, nothing else is looked at
 
 _OF_THE_CALL = {
     "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
@@ -45,7 +44,7 @@ _OF_THE_CALL = {
     },
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
     "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
-    _MEMORY: {"weighed": "where what is computed is large"},
+    MEMORY: {"weighed": "where what is computed is large"},
 }
 
 
@@ -180,8 +179,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             of the argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
-        arriving: how large the gradient is that goes back: ``ordinary``, and ``huge`` where its size must not
-            matter.
+        arriving: what gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a
+            mean`` where its size must not matter.
         never: combinations that the task excludes: kinds by ``argument.factor``.
         free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
         may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
@@ -225,7 +224,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         "all.sizes": tuple(sizes),
         "call.mode": tuple(modes),
         "call.turn": turns,
-        _MEMORY: ("free", "weighed") if large else ("free",),
+        MEMORY: ("free", "weighed") if large else ("free",),
         "call.arriving": tuple(arriving),
     }
     excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
@@ -385,7 +384,7 @@ def covered(
     paired = [
         key
         for key in several
-        if key not in {_MODE, _MEMORY} and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
+        if key not in {_MODE, MEMORY} and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
     ]
     if len(paired) > 1:
         rows = AllPairs(

@@ -131,12 +131,12 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "nest": (
         (frozenset({"flat"}), ""),
         (frozenset({"flat", "deep"}), "have nested layers"),
-        (
-            frozenset({"flat", "deep", "own", "bare"}),
-            "have nested layers; have parameters of its own, or these alone",
-        ),
         (frozenset({"flat", "own"}), "have parameters of its own"),
         (frozenset({"flat", "deep", "own"}), "have nested layers; have parameters of its own"),
+        (
+            frozenset({"flat", "deep", "own", "bare"}),
+            "have nested layers; have no modules; have parameters of its own",
+        ),
     ),
     "train": (
         (frozenset({"train"}), "It is in train mode."),
@@ -434,7 +434,7 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     xs: Sequence[str] = ("plain",),
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the last may be the caller's error: ``shape`` or ``own``.
+    """A list of batches (x, y) for a network; the last may be the caller's error.
 
     The first x may be a leaf that ``requires grad``.
     """

@@ -94,8 +94,8 @@ ARGUMENTS = {
             "a network that maps `(n, in)` to `(n, out)`. Each part of it may be in train mode or in eval"
             " mode. Some of its parameters may be frozen, or all. Batch norm and dropout in it are in eval"
             " mode. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
-            " hold something. It may have nested layers, parameters of its own, a parameter that two layers"
-            " share, buffers, batch norm, dropout or hooks of the caller's, or return a view."
+            " hold something. It may have nested layers, no modules, parameters of its own, a parameter that"
+            " two layers share, buffers, batch norm, dropout or hooks of the caller's, or return a view."
         ),
     ),
     "a plain network": (

@@ -185,9 +185,10 @@ class _Case:
                 _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
             )
             facts["earlier gradients"] = back
-        facts["arrives"] = _arrives([t for thing in world.values() for t in tensors_in(thing)])
+        given = [t for thing in world.values() for t in tensors_in(thing)]
+        facts["arrives"] = _arrives(given)
         moved.pause()
-        left = [*_tensors(result), *(t for thing in world.values() for t in tensors_in(thing))]
+        left = [*_tensors(result), *given]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
@@ -202,7 +203,7 @@ class _Case:
         result = _called(self._call, function, world)
         listen(None)
         _put_modes_back()
-        weighed = scale.told(memory.held_for_good())
+        weighed = scale.weighed(memory.held_for_good())
         if self._plan["plain"]:
             del result
             before = memory.held_for_good()

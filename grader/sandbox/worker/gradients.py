@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -25,9 +25,13 @@ _callable = callable
 _drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
-#: By what cotangents are multiplied: a gradient that is clipped on its way shows.
-_SCALES = {"ordinary": 1e3, "huge": 1e30, "of a mean": 0.0}  # where all entries are equal, and small
-_scale = [_SCALES["ordinary"]]
+#: What goes back, by its kind: of random numbers large ones, so that a gradient that is clipped shows.
+_COTANGENTS: dict[str, Callable[[Any], Any]] = {
+    "ordinary": lambda numbers: _mul(numbers, 1e3),
+    "huge": lambda numbers: _mul(numbers, 1e30),
+    "of a mean": lambda numbers: _ones_like(numbers) / max(1, torch_objects.numel(numbers)),
+}
+_kind = ["ordinary"]
 
 
 class UnexplainedError(Exception):
@@ -40,12 +44,12 @@ class UnexplainedError(Exception):
 def begin_probe(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
-    _overwritten[:], _scale[:] = [False], [_SCALES["ordinary"]]
+    _overwritten[:], _kind[:] = [False], ["ordinary"]
 
 
-def begin_case(number: int, size: str) -> None:
+def begin_case(number: int, arriving: str) -> None:
     """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
-    _scale[:] = [_SCALES[size]]
+    _kind[:] = [arriving]
     _drawn[1] = 1000 * number
     _overwritten[:] = [False]
 
@@ -91,9 +95,7 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
     if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
-    cotangent = _mul(_cotangent(output), _scale[0])
-    if not _scale[0]:
-        cotangent = _ones_like(output) / max(1, torch_objects.numel(output))
+    cotangent = _COTANGENTS[_kind[0]](_cotangent(output))
     handed = _mul(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:

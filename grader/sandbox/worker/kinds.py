@@ -290,11 +290,11 @@ class Notes:
         }
 
 
-class Scale:
+class Scale(Notes):
     """What networks find the process to hold while they compute, in bytes beyond what it held before."""
 
     def __init__(self) -> None:
-        self.given: list[Any] = []
+        super().__init__({})
         self.peak = self.forward = 0
         self.before = _held()
 
@@ -303,12 +303,12 @@ class Scale:
         self.forward = self.forward or now  # of the first forward alone
         self.peak = max(self.peak, now)
 
-    def told(self, left: int) -> dict[str, int]:
+    def weighed(self, left: int) -> dict[str, int]:
         """What is compared with the reference, and what is left once the call is over."""
         return {"left": left - self.before, "peak": self.peak, "forward": self.forward}
 
 
-def listen(notes: Notes | Scale | None) -> None:
+def listen(notes: Notes | None) -> None:
     """Let networks note what they do, or no longer."""
     _noticed[:] = [] if notes is None else [notes]
 
@@ -328,7 +328,7 @@ def _let_through(gradients: Any) -> None:
 
 
 def _note_step(optimizer: Any, names: dict[int, str]) -> None:
-    if _noticed and isinstance(_noticed[0], Notes):
+    if _noticed:
         _noticed[0].of_step(optimizer, names)
 
 
@@ -338,7 +338,7 @@ def _note(value: Any) -> None:
 
 
 def _note_begun(inner: Any) -> None:
-    if _noticed and isinstance(_noticed[0], Notes):
+    if _noticed:
         _noticed[0].recorded = _noticed[0].recorded or requires_grad(inner)
 
 
