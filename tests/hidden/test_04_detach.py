@@ -390,7 +390,7 @@ ste_round = contract(
         )
     },
     arriving=["ordinary", "huge"],
-    cover=["x.values", "x.role", "all.dtype"],
+    cover=["x.values", "x.role", "all.dtype", "call.turn"],
     all_digits=True,
     result="The value is not that of x.round().",
     because={
