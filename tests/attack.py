@@ -91,7 +91,7 @@ class Attack:
         if inside is None or inside:
             return f"not stopped: {'; '.join(inside or ['the run did not end'])}"
         if outside and self.otherwise:
-            return "gets through, though its file says that something else stops it"
+            return f"gets through, though its file says that something else stops it: {'; '.join(outside)}"
         if outside == [] and not self.otherwise:
             return "is stopped without its layer too, and nobody says why"
         return None

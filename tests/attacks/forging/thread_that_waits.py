@@ -1,6 +1,6 @@
 # Tries: to wait in a thread until the function has returned, and to patch a write for the worker's next step.
 # Stopped by: restoring
-# Without it: a thread that still waits is told as a change of what a call may not change.
+# Without it: not tried, for the machine decides whether its thread still waits, which is told, or harms q5.
 # Question: 03_truncated_bptt q2
 # Flags: threads, patched
 # %%
@@ -13,7 +13,7 @@ def does_nothing(self):
 
 
 def wait():
-    time.sleep(0.05)  # longer than the function takes, also on a busy machine
+    time.sleep(0.0005)
     torch.Tensor.zero_ = does_nothing
 
 
