@@ -391,7 +391,9 @@ def network(  # noqa: PLR0913 - what a network may be
         quiet = False
     mine |= {name: tuple(kinds) for name, kinds in factors.items()}
     never: list[Never] = [{"inside": ("norm", "dropout"), "train": ("train", "part train")}] if quiet else []
-    never.append({"frozen": ("no",), "grads": ("frozen filled",)})
+    if "filled" in mine["grads"] and len(mine["frozen"]) > 1:
+        mine["grads"] = (*mine["grads"], "frozen filled")
+        never.append({"frozen": ("no",), "grads": ("frozen filled",)})
     if not like:
         never += [{"nest": ("bare",), factor: kinds} for factor, kinds in _NEEDS_MODULES.items()]
     options = {"inputs": inputs, "outputs": outputs, "like": like}

@@ -697,7 +697,7 @@ train_with_temperature = contract(
             width=["several"],
             inside=["louder", "norm"],
             rows=["each"],
-            grads=["none", "filled", "frozen filled"],
+            grads=["none", "filled"],
             says="maps (n, features) to (n, classes)",
         ),
         "y": own(

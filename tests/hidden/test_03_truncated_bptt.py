@@ -124,9 +124,9 @@ def first_state(world, kind):
 
 @inside
 def frozen_with_a_gradient(world, _):
-    """What stands in .grad of the parameters that may not learn."""
-    parameters = [p for name in ("cell", "readout") for p in world[name].parameters()]
-    return [p.grad for p in parameters if not p.requires_grad]
+    """What came into .grad of the parameters that may not learn; what stood there may be cleared."""
+    empty = [name for name in ("cell", "readout") if world.case[f"{name}.grads"] == "none"]
+    return [p.grad for name in empty for p in world[name].parameters() if not p.requires_grad]
 
 
 CELL = own(
@@ -189,7 +189,7 @@ BATCHES = own(
 STILL = [{"batches.targets": "met", "opt.rule": ("sgd", "adam")}]
 #: What an optimizer has used up may be cleared after the last step.
 USED_UP = ["cell.*:grad", "readout.*:grad"]
-FROZEN = "A frozen parameter has something else in .grad after your call than it had before."
+FROZEN = "A frozen parameter has got a gradient in your call."
 
 OF_A_TRAINING = {
     "dtypes": ["float32"],
@@ -478,7 +478,7 @@ tbptt = contract(
         "readout": network(
             "H",
             "O",
-            **(OF_A_READOUT | {"grads": ["none", "filled", "frozen filled"]}),
+            **OF_A_READOUT,
             says="maps (..., H) to (..., O), each row for itself",
         ),
         "xs": data("5 B I", "1 B I", "13 B I", "5 1 I", says="the inputs, (T, B, I)"),

@@ -262,17 +262,27 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 @inside
 def arrivals(world, kind):
-    """What goes back into each parameter of G from here on, whoever calls its layers."""
-    found = {name: [torch.zeros_like(p)] for name, p in world["G"].named_parameters()}
+    """What goes back into each parameter of G from here on, whoever calls its layers, without what oG uses."""
+    found = {name: [] for name, _ in world["G"].named_parameters()}
     for name, parameter in world["G"].named_parameters():
         parameter.register_hook(found[name].append)
+
+    def used(*_):
+        for name, parameter in world["G"].named_parameters():
+            if found[name] and parameter.grad is not None:
+                found[name].append(-parameter.grad)
+
+    world["oG"].register_step_post_hook(used)
     return lambda: found
 
 
 @inside
 def arrived(world, _):
-    """All that went back into G; behind a 1, so that what is 0 but for rounding counts as 0."""
-    return {name: 1 + sum(all_of_it).detach() for name, all_of_it in world["arrivals"]().items()}
+    """What went back into G in vain; behind a 1, so that what is 0 but for rounding counts as 0."""
+    found = world["arrivals"]()
+    return {
+        name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in world["G"].named_parameters()
+    }
 
 
 gan_step = contract(

@@ -222,11 +222,18 @@ def a_number(world, result):
     return {"is a float": is_float, "mean": torch.tensor(result, dtype=world.dtype) if is_float else 0.0}
 
 
+@inside
+def near_93(*shape):
+    """What a model gives that is far from 0 and learned well: the square of a difference needs care."""
+    return 93 + 1e-3 * torch.randn(shape, dtype=torch.float64)
+
+
 evaluate = contract(
     "evaluate",
     {
         "model": network(
             train=["train", "eval"],
+            numbers=["small", "high"],
             quiet=False,
             tied=["no"],
             gives=["new"],
@@ -237,6 +244,7 @@ evaluate = contract(
             of="model",
             lists=["differ", "single", "alike", "one row"],
             faults=["none", "shape", "own", "interrupt"],
+            values=["normal", "far", near_93],
             xs=["plain", "requires grad"],
             says="a list of pairs (x, y), at least one",
         ),
@@ -244,6 +252,7 @@ evaluate = contract(
     dtypes=["float64", "float32"],
     turns=["first"],
     cover=["model.train", "batches.fault"],
+    never=[{"batches.values": "near_93", "model.numbers": "small"}],
     free=["model.*:version"],
     gives="nothing",
     use=a_number,

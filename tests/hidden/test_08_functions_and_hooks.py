@@ -454,7 +454,11 @@ grad_reverse = contract(
     "grad_reverse",
     {
         "x": tensor(
-            *SHAPES, values=["normal", "zeros"], roles=["computed", "leaf"], waiting=True, says="of any shape"
+            *SHAPES,
+            values=["normal", "zeros", "huge"],
+            roles=["computed", "leaf"],
+            waiting=True,
+            says="of any shape",
         ),
         "lam": own(
             one_number_or_two,

@@ -163,8 +163,9 @@ def laid_out(tensor: Any, how: str) -> Any:
         like = tensor.transpose(0, -1).contiguous().transpose(0, -1)
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
-        room, apart = _zeros(*tensor.shape[:-1], 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
-        strides = [*room.stride()[:-1], 2]  # rows are apart, too: no two dimensions can become one
+        between = [size + 1 for size in tensor.shape[:-1]]  # no two dimensions can become one
+        room, apart = _zeros(*between, 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
+        strides = [*room.stride()[:-1], 2]
         return apart.clone().set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
