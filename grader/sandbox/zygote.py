@@ -88,7 +88,8 @@ class Zygote:
         }
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
-                [sys.executable, "-I", "-B", "-c", _BOOT, str(theirs.fileno())],
+                # As -I is, but for the variables of `_environment`.
+                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -230,6 +231,7 @@ def _environment() -> dict[str, str]:
         "MKL_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",
+        "PYTHONMALLOC": "malloc",  # memory is weighed by what malloc has handed out, small objects too
     }
 
 

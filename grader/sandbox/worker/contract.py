@@ -17,8 +17,8 @@ of the plan, is a dict, without what is as it mostly is:
 ``notes``      what networks did during the call.
 ``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks' forwards,
                the first ``forward``, and what a ``plain`` function leaves. Then nothing else.
-``later``      whether after the last case all that was given and returned in any is what it was then; of the
-               first case only.
+``later``      whether after the last case all that was given and returned in any is what it was then, and
+               what was given still requires grad, and has its ``.grad``; of the first case only.
 ``arrives``    whether a gradient that is sent to the leaves that were given, after the call, arrives there.
 ``used``       what a function of the check file found out by using the result.
 ``instead``    what people return by mistake, by name; of the ordinary case only.
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import builtins
 import signal
+import types
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -39,6 +40,7 @@ from . import gradients, memory, moved, probe_api, torch_objects, torch_state
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .untouched import Untouched
+from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -47,6 +49,7 @@ _cat, _mul = torch.cat, torch._C.TensorBase.mul
 _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like, _ones = torch.randn_like, torch.ones
+_FUNCTIONS = {types.FunctionType, types.MethodType}
 _Module, _type, _id = torch.nn.Module, type, id
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
@@ -66,6 +69,7 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     """
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
+    leaves: list[_Leaf] = []
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
@@ -79,13 +83,16 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
             facts += [{"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
             break
         remains.append(case.remains)
+        leaves += case.leaves
     is_told = any("earlier" in fact for fact in facts)  # then it is, and with the case in which it shows
-    if not is_told and any(_values([t]) != [value] for of_case in remains for t, value in of_case):
+    are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
+    if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
         facts[0]["later"] = False
     return facts
 
 
 _Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, and their numbers after it
+_Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad, and what its .grad is
 
 
 class _LateError(BaseException):
@@ -127,6 +134,7 @@ class _Case:
         own = functions.get(plan["call"])
         self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
         self.remains: _Remains = []
+        self.leaves: list[_Leaf] = []
 
     def observed(self, seed: int) -> dict[str, Any]:
         probe_api.reseed(seed)
@@ -189,6 +197,7 @@ class _Case:
         facts["arrives"] = _arrives(given)
         moved.pause()
         left = [*_tensors(result), *given]
+        self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
@@ -222,7 +231,7 @@ class _Case:
         """The things of the case; another time others of the same sizes."""
         world = World(self._case, self._functions, self._sizes, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
-            world[name] = MAKERS[maker](world, name, world.kind(name), options)
+            world[name] = _hidden(MAKERS[maker](world, name, world.kind(name), options))
         return world
 
     def _between(self, turn: str, world: World, earlier: Any) -> None:
@@ -351,6 +360,18 @@ def _factors(tensor: Any) -> Any:
     factors = _ones(_numel(tensor), dtype=tensor.dtype)
     (factors if len(factors) < 3 else factors[1:-1:2]).fill_(0.75)
     return factors.view(tensor.shape)
+
+
+def _hidden(thing: Any) -> Any:
+    """A function, and those in a list, as what does not show how it computes."""
+    if _type(thing) in _FUNCTIONS:
+        return opaque(thing)
+    has_functions = _type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
+    return _type(thing)(map(_hidden, thing)) if has_functions else thing
+
+
+def _leaf(tensor: Any) -> _Leaf:
+    return tensor, torch_objects.requires_grad(tensor), _id(torch_objects.read_grad(tensor))
 
 
 def _arrives(tensors: list[Any]) -> bool:

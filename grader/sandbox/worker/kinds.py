@@ -142,16 +142,16 @@ VALUES: dict[str, Callable[..., Any]] = {
 # Tensors.
 
 
-class _LaidOut(torch.autograd.Function):
-    """A computed tensor of a given layout."""
+class _WithGaps(torch.autograd.Function):
+    """What no operation gives that is no view: a computed tensor that is not dense."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, how: str) -> Any:
-        return laid_out(x, how)
+    def forward(ctx: Any, x: Any) -> Any:
+        return laid_out(x, "gaps")
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        return g, None
+        return g
 
 
 def laid_out(tensor: Any, how: str) -> Any:
@@ -192,7 +192,9 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
     if role not in {"plain", "leaf"}:
-        start = world.starts[name] = plain.clone(memory_format=torch.contiguous_format).requires_grad_()
+        is_alike = how == "transposed"  # an operation keeps such a layout of what goes in
+        start = laid_out(plain, how) if is_alike else plain.clone(memory_format=torch.contiguous_format)
+        world.starts[name] = start.requires_grad_()
         return _computed(start, how, role)
     plain = laid_out(plain, how)
     if how == "part" or (how == "gaps" and plain.dim()):
@@ -213,7 +215,7 @@ def _computed(start: Any, how: str, role: str) -> Any:
         return (1 * start[:1]).expand(start.shape)
     if how == "part":
         return torch.cat([_zeros(3, dtype=start.dtype), start.flatten()])[3:].view(start.shape)
-    return _LaidOut.apply(start, how)  # type: ignore[no-untyped-call]
+    return _WithGaps.apply(start) if how == "gaps" else 1 * start  # type: ignore[no-untyped-call]
 
 
 def make_number(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
