@@ -272,7 +272,8 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
 #
-# - `f` cuts nothing off, draws no random numbers, and makes a new `mid` in each call. You may write to `mid`.
+# - `f` cuts nothing off, computes nothing that `out` does not need, draws no random numbers, and makes a new `mid` in
+#   each call. You may write to `mid`.
 # - `mid` is not expanded and shares no memory with `x`. It may be a view, or have views, and need not require grad.
 # - What you leave in `.grad`, of any leaf, is up to you.
 #

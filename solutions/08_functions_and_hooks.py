@@ -127,8 +127,8 @@ y.sum().backward()
 #
 # - The gradient is that of `x * x`. Autograd can differentiate it again (`create_graph=True`), with respect to `x`
 #   and to the gradient that came in.
-# - If `x` is overwritten in place before backward, backward raises a `RuntimeError`, as it does for `x * x`: for every
-#   write that `x._version` counts.
+# - If `x` is overwritten in place before backward, autograd stops it with its own `RuntimeError`, as for `x * x`: for
+#   every write that `x._version` counts.
 # - If the *result* is overwritten, backward works all the same.
 #
 # For example, `x = [-1., 2.]` gives `[1., 4.]`, and the gradient of the sum is `[-2., 4.]`.

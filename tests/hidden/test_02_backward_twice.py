@@ -249,8 +249,8 @@ task_grad_norms = contract(
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
             says="a list of scalar tensors",
-            tells="A loss may stand in it twice. A gradient may be 0, very small or very large, but its square "
-            "still fits its dtype.",
+            tells="A loss may stand in it twice. A gradient may be 0, very small or very large, but its "
+            "square still fits its dtype.",
         ),
     },
     given=["losses", "params"],

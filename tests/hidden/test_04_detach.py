@@ -262,7 +262,7 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 @inside
 def arrivals(world, kind):
-    """What goes back into each parameter of G from here on, whoever calls its layers, without what oG uses."""
+    """What goes back into each parameter of G from here on, without what oG uses."""
     found = {name: [] for name, _ in world["G"].named_parameters()}
     for name, parameter in world["G"].named_parameters():
         parameter.register_hook(found[name].append)
@@ -482,6 +482,7 @@ td_loss = contract(
             train=["train", "part eval"],
             frozen=["no", "one frozen"],
             rows=["each", "together"],
+            numbers=["small", "high"],
             says="maps (n, features) to (n, actions)",
             **VALUES,
         ),
@@ -504,10 +505,15 @@ td_loss = contract(
         "a": own(actions_taken, says="(n,), int64"),
         "r": data("*s", values=["normal", "far"], layouts=["contiguous"], says="(n,)"),
         "s2": data("=s", layouts=["contiguous"], says="(n, features)"),
-        "gamma": number(0.9, 0.0, says="a float"),
+        "gamma": number(0.9, 0.0, 1.0, says="a float"),
     },
     given=["q", "q_target", "s", "a", "r", "s2", "gamma"],
     turns=["first", "other", "moved"],
+    never=[  # the difference of large numbers: its square needs care
+        {"q.numbers": "high", "gamma.value": (0.9, 0.0)},
+        {"q.numbers": "high", "all.dtype": "float64"},
+        {"q.numbers": "high", "the target network.relation": ("its own", "shared")},
+    ],
     cover=["q.rows", "q.frozen", "the*"],
     all_digits=True,
     of="the loss",

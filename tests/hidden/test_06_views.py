@@ -35,6 +35,7 @@ class OfARow(nn.Module):
         super().__init__()
         self.kind, self.w = kind, nn.Parameter(torch.randn(width))
         self.register_buffer("constant", torch.tensor(40.0))
+        self.learned = nn.Parameter(torch.randn(()))
         if kind == "a network":
             self.layers = nn.Sequential(nn.Linear(width, 3), nn.Tanh(), nn.Linear(3, 1))
             self.layers[0].bias.requires_grad_(False)
@@ -47,6 +48,8 @@ class OfARow(nn.Module):
             return x[0]
         if self.kind == "a constant" or (self.kind == "numbers" and x[0] <= 0):
             return self.constant
+        if self.kind == "a parameter":
+            return self.learned
         return (self.w * x).sum().sin() + (x * x).sum()
 
 
@@ -80,7 +83,7 @@ collect = contract(
     {
         "f": own(
             function_of_a_row,
-            of=["a formula", "a network", "numbers", "a constant", "an entry"],
+            of=["a formula", "a network", "numbers", "a constant", "an entry", "a parameter"],
             says="a function of a tensor of shape (k,) that returns a tensor without dimensions",
             tells="",
             words={
@@ -88,6 +91,7 @@ collect = contract(
                 "numbers": "decides by the numbers of a row",
                 "a constant": "returns a constant",
                 "an entry": "returns an entry of the row",
+                "a parameter": "returns a parameter itself",
             },
         ),
         "xs": tensor(
@@ -224,6 +228,14 @@ def entries_near_1(*shape):
 
 
 @inside
+def tail_of_deviation_1(*shape):
+    """A last column of 1, 2, 3, which stays as it is: its deviation is 1."""
+    h = torch.randn(shape, dtype=torch.float64)
+    h[:, -1] = torch.arange(1, 1 + len(h))
+    return h
+
+
+@inside
 def start_of_the_tail(world, kind):
     """k, which depends on the number of columns."""
     columns = world["h"].shape[1]
@@ -244,7 +256,11 @@ scale_tail = contract(
     "scale_tail",
     {
         "h": tensor(
-            "n 2m", "2 2m", values=[head_of_large_numbers, entries_near_1, "far"], says="(n, m), n at least 2"
+            "n 2m",
+            "2 2m",
+            "3 2m",
+            values=[head_of_large_numbers, entries_near_1, "far", tail_of_deviation_1],
+            says="(n, m), n at least 2",
         ),
         "k": own(
             start_of_the_tail,
@@ -255,6 +271,10 @@ scale_tail = contract(
         ),
     },
     arriving=["ordinary", "of a mean"],
+    never=[
+        {"h.values": "tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
+        {"h.values": "tail_of_deviation_1", "k.at": ("in the middle", "0")},
+    ],
     cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
     result="The result is not h with its tail divided by the tail's standard deviation.\n\n"
     "Print what you divide by, and beside it h[:, k:].std(). What else happens to the columns?",

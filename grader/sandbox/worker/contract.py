@@ -50,6 +50,8 @@ _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like, _ones = torch.randn_like, torch.ones
 _FUNCTIONS = {types.FunctionType, types.MethodType}
+_OTHER = {"other", "other data"}  # turns in which another result goes back once more
+_MACHINES = (torch.nn.Module, torch.optim.Optimizer)
 _Module, _type, _id = torch.nn.Module, type, id
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
@@ -142,7 +144,9 @@ class _Case:
         if world.is_weighed:
             return {"weighed": self._weighed(world)}
         turn = self._case["call.turn"]
-        other = self._world() if turn == "other" else world
+        other = self._world() if turn in _OTHER else world
+        if turn == "other data":
+            other |= {name: thing for name, thing in world.items() if isinstance(thing, _MACHINES)}
         waiting = self._losses(world)
         storages = {
             torch_objects.memory_key(t, torch_objects.storage_of(t)): name
@@ -188,7 +192,7 @@ class _Case:
             }
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
-        if turn == "other" and facts["raised"] is None and self._goes_back("all"):
+        if turn in _OTHER and facts["raised"] is None and self._goes_back("all"):
             back = gradients.gradients(
                 _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
             )
