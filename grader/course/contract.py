@@ -127,7 +127,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     given: Sequence[str] | None = None,
     call: Function | None = None,
     dtypes: Sequence[str] = ("float32", "float64"),
-    sizes: Sequence[str] = ("differ",),
+    sizes: Sequence[str] = ("differ", "large"),
     modes: Sequence[str] = ("on", "off"),
     turns: Sequence[str] = ("first", "other", "same", "moved"),
     between: Mapping[str, Function] | None = None,
@@ -172,7 +172,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         call: an ``@inside`` function of ``(function, world)`` that calls it another way.
         dtypes: of all floating-point tensors.
         sizes: ``differ``, and ``equal`` where all sizes may be the same number, and ``large`` where two of
-            them give thousands of entries; that is tried alone.
+            them give two thousand entries, for what is right on small tensors only; that is tried alone.
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``

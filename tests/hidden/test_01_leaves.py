@@ -250,6 +250,8 @@ def test_no_warning(all_grads):
     assert found, "No gradient came back. This check counts once some do."
     leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
     for case in all_grads.seen:
+        if case["notes"] is None:
+            continue  # it took too long, which another check tells
         for text in case["notes"]["given"]:
             assert "a filter" not in text, "Your function leaves a filter: the caller's next warning is lost."
             told = leaf if "not a leaf" in text else text.strip().partition(". ")[0]

@@ -422,7 +422,6 @@ drop_attention = contract(
             words={"a whole row": "is true for a whole row", "nowhere": "is true nowhere"},
         ),
     },
-    sizes=["differ", "large"],
     between={"in a second call, after drop has changed": other_places},
     result="The weights are not the softmax of all scores, with 0 where drop is true.\n\n"
     "Print scores.softmax(-1) before the call, and beside it your result. Which entries differ?",

@@ -67,7 +67,7 @@ class World(dict[str, Any]):
         self.around: dict[str, Any] = {}
         self._sizes: dict[str, int] = {} if sizes is None else sizes
         order = (_ORDER + 2 * torch.randint(2, ())).tolist()
-        others = {"equal": order[:1] * 20, "large": [62, 65, *order]}  # as many entries as facts may show
+        others = {"equal": order[:1] * 20, "large": [44, 46, *order]}  # as many entries, doubled, as facts show
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
         self.is_weighed = is_weighed(case)
