@@ -525,7 +525,8 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 
 def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Finding]:
     """What networks did otherwise than they should, each of all networks or, as ``model.calls``, of one."""
-    whose, _, name = note.rpartition(".")
+    whose, _, amount = note.rpartition(".")
+    name, _, more = amount.partition("+")
     for fact in ("calls", "copies") if name == "calls" else (name,):
         mine: Any = seen.get(fact)
         its: Any = right.get(fact)
@@ -533,7 +534,9 @@ def _noted(terms: Terms, note: str, seen: Mapping[str, Any], right: Mapping[str,
             mine, its = _entry(mine, whose), _entry(its, whose)
         if fact == "given":
             yield from _of_given(mine, its)
-        elif mine != its and not (fact in _AMOUNTS and isinstance(mine, int) and mine < its):
+        elif mine != its and not (
+            fact in _AMOUNTS and isinstance(mine, int) and mine <= its + int(more or 0)
+        ):
             yield _of_note(terms, fact, mine, its)
 
 

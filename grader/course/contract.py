@@ -199,7 +199,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
             by mistake, by a name that fits behind "it is".
         notes: what networks did that counts: ``calls`` (of a copy, too), ``recorded``, ``given``;
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
-            alive at a call, and ``graphs left`` (each of all networks, or ``model.calls`` of one);
+            alive at a call (``graphs+1`` where another one does no harm), and ``graphs left`` (each of all
+            networks, or ``model.calls`` of one);
             ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. In one more
             case, where networks and the sizes `large` are large, the bytes that are held: ``left`` by the
             call, at the ``peak`` of the networks' forwards, or ``peak+1`` where those of one forward more

@@ -704,14 +704,19 @@ class Batches:
 
 @inside
 def loader_of(world, kind):
-    """Batches of different sizes and losses, the last the smallest, as a list or in another form."""
+    """Batches of different sizes and losses, the last the smallest, as a list or in another form.
+
+    The losses are small, for a mean that is rounded for a log is wrong with all numbers then.
+    """
     n = world.size("n")
     rows = {"four": [n + 4, n + 4, n + 4, n], "one": [n]}[kind("number")]
     before = (2,) if kind("dims") == "3 dims" else ()
-    inputs, outputs = world.size("in"), world.size("out")
+    inputs = world.size("in")
+    xs = [torch.randn(*before, n, inputs) for n in rows]
+    with torch.no_grad():
+        near = [world["model"](x) for x in xs]
     pairs = [
-        (torch.randn(*before, n, inputs), (5 - k) * torch.randn(*before, n, outputs))
-        for k, n in enumerate(rows)
+        (x, y + 0.05 * (5 - k) * torch.randn(y.shape)) for k, (x, y) in enumerate(zip(xs, near, strict=True))
     ]
     return pairs if kind("form") == "a list" else Batches(pairs)
 
@@ -746,13 +751,16 @@ validation_loss = contract(
     never=[{"loader.number": "one", "call.turn": "other_batches"}],
     cover=["loader.form", "loader.number"],
     gradients="none",
-    notes=["peak+1", "left"],
+    notes=["peak+1", "left", "model.graphs+1"],
     large=["n"],
     result="The result is not the mean over the batches, as a Python float.\n\n"
     "How much does each batch count, how much the last one? And is it a number?",
     becomes={
-        "peak": "When a batch enters the model, the graphs of several earlier batches are alive."
-        "\n\nWhich of your names still refers to something that was computed from an earlier batch?",
+        **dict.fromkeys(
+            ["graphs", "peak"],
+            "When a batch enters the model, the graphs of several earlier batches are alive.\n\n"
+            "Which of your names still refers to something that was computed from an earlier batch?",
+        ),
         "left": "After the call, the graph of a batch is still alive.\n\n"
         "What did you return or store, and what is its grad_fn?",
     },

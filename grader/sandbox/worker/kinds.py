@@ -67,7 +67,10 @@ class World(dict[str, Any]):
         self.around: dict[str, Any] = {}
         self._sizes: dict[str, int] = {} if sizes is None else sizes
         order = (_ORDER + 2 * torch.randint(2, ())).tolist()
-        others = {"equal": order[:1] * 20, "large": [44, 46, *order]}  # as many entries, doubled, as facts show
+        others = {
+            "equal": order[:1] * 20,
+            "large": [44, 46, *order],
+        }  # as many entries, doubled, as facts show
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
         self.is_weighed = is_weighed(case)
@@ -235,7 +238,8 @@ class Notes:
     """What networks have done during a call, by how often and with what."""
 
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
-        self._names, self._wanted = networks, {note.rpartition(".")[2] for note in wanted}
+        facts = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
+        self._names, self._wanted = networks, set(facts)
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -422,7 +426,7 @@ class Net(nn.Module):
         if numbers in {"large", "even"}:
             last.weight.data.mul_(40 if numbers == "large" else 1e-4)
         elif numbers in {"high", "low"}:
-            last.bias.data.fill_(93.0 if numbers == "high" else -93.0)
+            last.bias.data.fill_(300.0 if numbers == "high" else -300.0)
         if kind("tied") == "tied":
             self.echo = _linear(inputs, hidden, bias=False)
             self.echo.weight = first.weight
