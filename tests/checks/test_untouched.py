@@ -57,6 +57,7 @@ GIVEN = declared(
     modes=["on"],
     turns=["first"],
     dtypes=["float32"],
+    sizes=["differ"],
     cover=[],
 )
 UNCHANGED = {"before": {}, "after": {}}

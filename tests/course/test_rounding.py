@@ -31,7 +31,7 @@ WRONG = {
     "sharper": "return (scores * 1.001).softmax(-1).masked_fill(drop, 0.0)",
     "leaking": "return torch.where(drop, 0.0, scores.softmax(-1) + 1e-3 * scores.detach())",
 }
-SEEDS = [10]  # with which right answers would fail, if tolerances did not follow the reference
+SEEDS = [1]  # with which right answers would fail, if tolerances did not follow the reference
 MANY = range(200)
 
 
