@@ -35,7 +35,7 @@ _OF_THE_CALL = {
     "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
     "call.turn": {
         "other": "in a second call, with other numbers",
-        "other data": "in a second call of the same network, with other data",
+        "other data": "in a second call with the same parameters, and other data",
         "same": "in a second call, with the same things",
         "moved": "in a second call, after its values have moved",
     },
@@ -176,8 +176,9 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
         turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``other data`` (with the same networks and optimizers), ``moved`` (the
-            same, and their values have moved), ``moved x`` (only those of the argument x).
+            (with the same things), ``other data`` (with the same networks, optimizers and lists of
+            parameters), ``moved`` (the same, and their values have moved), ``moved x`` (only those of the
+            argument x).
         between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
         arriving: what gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a

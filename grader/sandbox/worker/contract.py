@@ -30,7 +30,7 @@ from __future__ import annotations
 import builtins
 import signal
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -140,13 +140,12 @@ class _Case:
 
     def observed(self, seed: int) -> dict[str, Any]:
         probe_api.reseed(seed)
-        world = self._world()
+        world = self._world({})
         if world.is_weighed:
             return {"weighed": self._weighed(world)}
         turn = self._case["call.turn"]
-        other = self._world() if turn in _OTHER else world
-        if turn == "other data":
-            other |= {name: thing for name, thing in world.items() if isinstance(thing, _MACHINES)}
+        learning = {name: thing for name, thing in world.items() if _is_learning(thing)}
+        other = self._world(learning if turn == "other data" else {}) if turn in _OTHER else world
         waiting = self._losses(world)
         storages = {
             torch_objects.memory_key(t, torch_objects.storage_of(t)): name
@@ -231,11 +230,12 @@ class _Case:
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
 
-    def _world(self) -> World:
-        """The things of the case; another time others of the same sizes."""
+    def _world(self, made: Mapping[str, Any]) -> World:
+        """The things of the case but for those that are made; another time others of the same sizes."""
         world = World(self._case, self._functions, self._sizes, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
-            world[name] = _hidden(MAKERS[maker](world, name, world.kind(name), options))
+            kind = world.kind(name)
+            world[name] = made[name] if name in made else _hidden(MAKERS[maker](world, name, kind, options))
         return world
 
     def _between(self, turn: str, world: World, earlier: Any) -> None:
@@ -372,6 +372,14 @@ def _hidden(thing: Any) -> Any:
         return opaque(thing)
     has_functions = _type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
     return _type(thing)(map(_hidden, thing)) if has_functions else thing
+
+
+def _is_learning(thing: Any) -> bool:
+    """Whether a thing lives as long as a training: a network, an optimizer, a list of parameters."""
+    if isinstance(thing, list | tuple):
+        is_leaf, learns = torch_objects.is_leaf, torch_objects.requires_grad
+        return bool(thing) and all(torch_objects.is_tensor(t) and is_leaf(t) and learns(t) for t in thing)
+    return isinstance(thing, _MACHINES)
 
 
 def _leaf(tensor: Any) -> _Leaf:
