@@ -252,6 +252,14 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         single |= {"all.sizes"} if "large" in sizes else set()
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
+    never_met = [
+        f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if not _meets(rows, key, k)
+    ]
+    if never_met:
+        raise CourseError(
+            f"contract of {function}: no case has {', '.join(never_met)}, since never= wants more than two"
+            " other kinds with it: take the kind out, or ask for less with it"
+        )
     words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
     words |= {
         f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
@@ -383,7 +391,10 @@ def covered(
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
     kinds_alone = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
-    cases = [base, *filter(None, (_completed(base, alone, several, is_allowed) for alone in kinds_alone))]
+    cases = [
+        base,
+        *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
+    ]
     paired = [
         key
         for key in several
@@ -413,17 +424,28 @@ def _has(case: Kind, kinds: _Kinds) -> bool:
     return all(case[key] == kind for key, kind in kinds)
 
 
+def _meets(rows: Iterable[Kind], key: str, kind: Any) -> bool:
+    return any(key in row and row[key] == kind for row in rows)
+
+
 def _completed(
-    base: Kind, kinds: _Kinds, factors: Mapping[str, tuple[Any, ...]], is_allowed: Callable[[Kind], bool]
+    base: Kind,
+    kinds: _Kinds,
+    factors: Mapping[str, tuple[Any, ...]],
+    is_allowed: Callable[[Kind], bool],
+    most: int = 1,
 ) -> dict[str, Any] | None:
-    """The ordinary case with some kinds, and another that they need: a filled .grad needs a leaf.
+    """The ordinary case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
 
     None where the task excludes them.
     """
     case = {**base, **dict(kinds)}
-    others: list[dict[str, Any]] = [{}]
-    others += [{key: kind} for key in factors if key not in dict(kinds) for kind in factors[key][1:]]
-    return next((case | other for other in others if is_allowed(case | other)), None)
+    others = [(key, kind) for key in factors if key not in dict(kinds) for kind in factors[key][1:]]
+    for number in range(most + 1):
+        for needed in combinations(others, number):
+            if is_allowed(case | dict(needed)):
+                return case | dict(needed)
+    return None
 
 
 def _meeting(

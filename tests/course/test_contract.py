@@ -102,6 +102,13 @@ def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
     assert "put another kind first" in str(error.value)
 
 
+def test_a_kind_that_comes_in_no_case_is_refused():
+    """A rule that leaves no place for a declared kind is an error, and not a case that is silently missing."""
+    never = [{"x.layout": "gaps"}]
+    with pytest.raises(CourseError, match=r"^contract of f: no case has x.layout=gaps, since never="):
+        declared("f", {"x": tensor("n")}, never=never)
+
+
 def test_a_rule_about_an_unknown_factor_is_refused():
     """The author reads which factors there are."""
     with pytest.raises(CourseError, match=r"never names x.rolls, and the factors are x.shape, x.values"):
