@@ -103,7 +103,7 @@ def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
 
 
 def test_a_kind_that_comes_in_no_case_is_refused():
-    """A rule that leaves no place for a declared kind is an error, and not a case that is silently missing."""
+    """A rule that leaves no place for a declared kind is an error, and no case silently missing."""
     never = [{"x.layout": "gaps"}]
     with pytest.raises(CourseError, match=r"^contract of f: no case has x.layout=gaps, since never="):
         declared("f", {"x": tensor("n")}, never=never)
