@@ -729,6 +729,10 @@ def other_batches(world, earlier):
     pairs[:] = [(x / 2, y + 1) for x, y in pairs[1:]]
 
 
+SEVERAL_BATCHES = """When a batch enters the model, the graphs of several earlier batches are alive.
+
+Which of your names still refers to something that was computed from an earlier batch?"""
+
 validation_loss = contract(
     "validation_loss",
     {
@@ -756,11 +760,8 @@ validation_loss = contract(
     result="The result is not the mean over the batches, as a Python float.\n\n"
     "How much does each batch count, how much the last one? And is it a number?",
     becomes={
-        **dict.fromkeys(
-            ["graphs", "peak"],
-            "When a batch enters the model, the graphs of several earlier batches are alive.\n\n"
-            "Which of your names still refers to something that was computed from an earlier batch?",
-        ),
+        "graphs": SEVERAL_BATCHES,
+        "peak": SEVERAL_BATCHES,
         "left": "After the call, the graph of a batch is still alive.\n\n"
         "What did you return or store, and what is its grad_fn?",
     },
