@@ -252,9 +252,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         single |= {"all.sizes"} if "large" in sizes else set()
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
-    never_met = [
-        f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if not _meets(rows, key, k)
-    ]
+    met = {pair for row in rows for pair in row.items()}
+    never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
         raise CourseError(
             f"contract of {function}: no case has {', '.join(never_met)}, since never= wants more than two"
@@ -422,10 +421,6 @@ _Kinds = tuple[tuple[str, Any], ...]  # some kinds, each with its factor
 
 def _has(case: Kind, kinds: _Kinds) -> bool:
     return all(case[key] == kind for key, kind in kinds)
-
-
-def _meets(rows: Iterable[Kind], key: str, kind: Any) -> bool:
-    return any(key in row and row[key] == kind for row in rows)
 
 
 def _completed(

@@ -436,7 +436,7 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     xs: Sequence[str] = ("plain",),
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the last may be the caller's error.
+    """A list of batches (x, y) for a network; the first or the last may be the caller's error.
 
     The first x may be a leaf that ``requires grad``.
     """

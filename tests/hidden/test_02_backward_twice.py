@@ -714,10 +714,9 @@ def loader_of(world, kind):
     inputs = world.size("in")
     xs = [torch.randn(*before, n, inputs) for n in rows]
     with torch.no_grad():
-        near = [world["model"](x) for x in xs]
-    pairs = [
-        (x, y + 0.05 * (5 - k) * torch.randn(y.shape)) for k, (x, y) in enumerate(zip(xs, near, strict=True))
-    ]
+        outs = [world["model"](x) for x in xs]
+    ys = [out + 0.05 * (5 - k) * torch.randn(out.shape) for k, out in enumerate(outs)]
+    pairs = list(zip(xs, ys, strict=True))
     return pairs if kind("form") == "a list" else Batches(pairs)
 
 

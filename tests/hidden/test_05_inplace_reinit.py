@@ -612,7 +612,7 @@ def targets(world, kind):
         w.data.mul_(4).round_()
         return inputs @ w.detach()
     scale = {"grows": 300, "tiny": 1e-3}.get(what, 1)
-    w.data.mul_(min(scale, 1))
+    w.data.mul_(min(scale, 1))  # the smallest losses begin small, too
     return scale * inputs @ torch.randn(len(w), 1, dtype=world.dtype)
 
 

@@ -228,7 +228,7 @@ def entries_near_1(*shape):
 
 
 @inside
-def tail_of_deviation_1(*shape):
+def a_tail_of_deviation_1(*shape):
     """A last column of 1, 2, 3, which stays as it is: its deviation is 1."""
     h = torch.randn(shape, dtype=torch.float64)
     h[:, -1] = torch.arange(1, 1 + len(h))
@@ -259,7 +259,7 @@ scale_tail = contract(
             "n 2m",
             "2 2m",
             "3 2m",
-            values=[head_of_large_numbers, entries_near_1, "far", tail_of_deviation_1],
+            values=[head_of_large_numbers, entries_near_1, "far", a_tail_of_deviation_1],
             says="(n, m), n at least 2",
         ),
         "k": own(
@@ -272,8 +272,8 @@ scale_tail = contract(
     },
     arriving=["ordinary", "of a mean"],
     never=[
-        {"h.values": "tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
-        {"h.values": "tail_of_deviation_1", "k.at": ("in the middle", "0")},
+        {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
+        {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
     ],
     cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
     result="The result is not h with its tail divided by the tail's standard deviation.\n\n"

@@ -223,7 +223,7 @@ def a_number(world, result):
 
 
 @inside
-def near_300(*shape):
+def targets_near_300(*shape):
     """What a model gives that is far from 0 and learned well: the square of a difference needs care."""
     return 300 + 1e-3 * torch.randn(shape, dtype=torch.float64)
 
@@ -244,7 +244,7 @@ evaluate = contract(
             of="model",
             lists=["differ", "single", "alike", "one row"],
             faults=["none", "shape", "own", "interrupt"],
-            values=["normal", "far", near_300],
+            values=["normal", "far", targets_near_300],
             xs=["plain", "requires grad"],
             says="a list of pairs (x, y), at least one",
         ),
@@ -253,8 +253,8 @@ evaluate = contract(
     turns=["first"],
     cover=["model.train", "batches.fault"],
     never=[
-        {"batches.values": "near_300", "model.numbers": "small"},
-        {"batches.values": "near_300", "all.dtype": "float64"},
+        {"batches.values": "targets_near_300", "model.numbers": "small"},
+        {"batches.values": "targets_near_300", "all.dtype": "float64"},
     ],
     free=["model.*:version"],
     gives="nothing",

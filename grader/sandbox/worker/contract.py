@@ -51,8 +51,7 @@ _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, 
 _randn_like, _ones = torch.randn_like, torch.ones
 _FUNCTIONS = {types.FunctionType, types.MethodType}
 _OTHER = {"other", "other data"}  # turns in which another result goes back once more
-_MACHINES = (torch.nn.Module, torch.optim.Optimizer)
-_Module, _type, _id = torch.nn.Module, type, id
+_Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, id
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
 _SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
@@ -144,8 +143,10 @@ class _Case:
         if world.is_weighed:
             return {"weighed": self._weighed(world)}
         turn = self._case["call.turn"]
-        learning = {name: thing for name, thing in world.items() if _is_learning(thing)}
-        other = self._world(learning if turn == "other data" else {}) if turn in _OTHER else world
+        trained = {
+            name: thing for name, thing in world.items() if turn == "other data" and _is_trained(thing)
+        }
+        other = self._world(trained) if turn in _OTHER else world
         waiting = self._losses(world)
         storages = {
             torch_objects.memory_key(t, torch_objects.storage_of(t)): name
@@ -374,12 +375,15 @@ def _hidden(thing: Any) -> Any:
     return _type(thing)(map(_hidden, thing)) if has_functions else thing
 
 
-def _is_learning(thing: Any) -> bool:
-    """Whether a thing lives as long as a training: a network, an optimizer, a list of parameters."""
+def _is_trained(thing: Any) -> bool:
+    """Whether a thing stays as long as a training: a network, an optimizer, a list of parameters."""
     if isinstance(thing, list | tuple):
-        is_leaf, learns = torch_objects.is_leaf, torch_objects.requires_grad
-        return bool(thing) and all(torch_objects.is_tensor(t) and is_leaf(t) and learns(t) for t in thing)
-    return isinstance(thing, _MACHINES)
+        return bool(thing) and all(torch_objects.is_tensor(t) and _learns(t) for t in thing)
+    return isinstance(thing, _Module | _Optimizer)
+
+
+def _learns(tensor: Any) -> bool:
+    return torch_objects.is_leaf(tensor) and torch_objects.requires_grad(tensor)
 
 
 def _leaf(tensor: Any) -> _Leaf:
@@ -388,8 +392,7 @@ def _leaf(tensor: Any) -> _Leaf:
 
 def _arrives(tensors: list[Any]) -> bool:
     """Whether what goes to each leaf that learns fills its .grad as it is; a hook may stand there."""
-    leaves = [t for t in tensors if torch_objects.is_leaf(t) and torch_objects.requires_grad(t)]
-    return gradients.reach(list({_id(t): t for t in leaves}.values()))
+    return gradients.reach(list({_id(t): t for t in tensors if _learns(t)}.values()))
 
 
 def _values(tensors: list[Any]) -> list[Any]:

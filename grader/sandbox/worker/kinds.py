@@ -36,6 +36,7 @@ _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 # Sizes of names in turn: with each seed others, of which the same ones are odd, and the same ones larger.
 _ORDER = torch.tensor([5, 4, 3, 6, 7, 8, 9, 10, 11, 12, 13])
+_LARGE = [44, 46]  # a tensor with twice as many entries is as large as facts may be
 _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is weighed
 memory.warm_up(6 * _MANY, 4 * _WIDE)
 
@@ -67,10 +68,7 @@ class World(dict[str, Any]):
         self.around: dict[str, Any] = {}
         self._sizes: dict[str, int] = {} if sizes is None else sizes
         order = (_ORDER + 2 * torch.randint(2, ())).tolist()
-        others = {
-            "equal": order[:1] * 20,
-            "large": [44, 46, *order],
-        }  # as many entries, doubled, as facts show
+        others = {"equal": order[:1] * 20, "large": [*_LARGE, *order]}
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
         self.is_weighed = is_weighed(case)
