@@ -114,6 +114,34 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """How late a notebook was handed in.
+
+    Attributes:
+        minutes: after the deadline of this student.
+        penalty: the points that this costs; 0 within the grace.
+    """
+
+    minutes: int
+    penalty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """Points that a person gave or took.
+
+    Attributes:
+        question: its id; None for the assignment as a whole.
+        points: by which the score changed: no score gets below 0 or above its maximum.
+        comment: for the student.
+    """
+
+    question: str | None
+    points: float
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
     """What a submission was graded with; None where that is not known.
 
@@ -138,6 +166,10 @@ class Result:
         superseded: where other notebooks of the same student and assignment lie.
         cells: those that did not run to their end, the first of each way to end.
         more_cells: how many others did not.
+        handed_in: the time of the version that was graded, in UTC, as in ``2026-11-21T03:00:00Z``; None
+            where that is not known.
+        late: None for a notebook that came in time, or has no deadline.
+        adjustments: of the score and of the questions' scores, which have them in them.
     """
 
     name: str
@@ -155,6 +187,9 @@ class Result:
     end_task: QuestionResult | None = None  # results of older graders have none, nor what follows
     cells: tuple[FailedCell, ...] = ()
     more_cells: int = 0
+    handed_in: str | None = None
+    late: Late | None = None
+    adjustments: tuple[Adjustment, ...] = ()
 
     @property
     def what(self) -> str:
