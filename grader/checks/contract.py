@@ -180,7 +180,8 @@ def part_of(
         contracted: what was seen and expected.
         only: patterns of what is looked at: the ``parts`` of the result (or ``"result"``), facts of its use,
             and paths of what changes (``"model*"``).
-        where: patterns of the factors whose unusual kinds count: ``"mask.*"``.
+        where: patterns of the factors that may be unusual in a case that is looked at, as ``"mask.*"``;
+            ``"all.*"`` (dtype, sizes) and ``"call.*"`` are factors, too.
     """
     part = copy(contracted)
     sides = [

@@ -146,7 +146,8 @@ class Course:
         finished = self.finished_stems
         written = [stem for stem in having if stem in finished or question not in self.unwritten(stem)]
         if not written:
-            raise GraderError(f"{question} of {having[0]} still says TODO, in its master or its checks")
+            places = "".join(f"\n  {todo}" for todo in todos_of(self.root, having[0]))
+            raise GraderError(f"{question} of {having[0]} still says TODO; the lines of {having[0]}:{places}")
         return written
 
     @cached_property

@@ -73,7 +73,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TAKEN = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
 _MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
-_LAST_CELL = re.compile(r'(?ms)^# %% tags=\["(?:question|check) q\d+"\].*?(?=^# %%|\Z)')
+_LAST_CELL = re.compile(r'(?ms)^# %% [^\n]*tags=\["(?:question|check|afterword) q\d+"\].*?(?=^# %%|\Z)')
 
 
 @dataclass(frozen=True)

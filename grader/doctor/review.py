@@ -152,7 +152,9 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
         yield (
             f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
             f" Draw inputs for its probes ({', '.join(check.probes)}) that do not nearly cancel each"
-            " other, nor lie where a result leaps, and compare with what is expected"
+            " other, nor lie where a result leaps, and compare with what is expected. Where what is right is"
+            " 0 by itself, as in a case of a contract, add a part that is not to what goes back: a second"
+            " contract(..., name=, call=, of=) does"
         )
 
 

@@ -188,10 +188,11 @@ def test_names_of_parameters_decide_what_may_come_in(root, parameters, kinds):
 
 def test_a_question_is_added_and_nothing_is_changed(root):
     """All that stood in the files still does; in the master the prose that closes it stays the last."""
-    (root / PLACES[0].format(TINY)).write_text(MASTER + CLOSING, encoding="utf-8")
+    before = f'{MASTER.rstrip()}\n\n# %% [markdown] tags=["afterword q2"]\n# What comes next.\n'
+    (root / PLACES[0].format(TINY)).write_text(before + CLOSING, encoding="utf-8")
     write_new(root, TINY, ["third:x"])
     master, checks, answers = texts(root)
-    assert master.startswith(MASTER)
+    assert master.startswith(before)
     assert master.endswith(CLOSING)
     assert '# %% tags=["question q3"]\ndef third(x):' in master
     assert checks.endswith("    assert_kept(third)\n")

@@ -184,7 +184,7 @@ def test_a_question_that_waits_is_no_unknown_one(root):
     write_new(root, STEM, ["third"])
     run = CliRunner().invoke(main, ["doctor", "--assignment", STEM, "--question", "q3"])
     assert run.exit_code == 2
-    assert "q3 of 01_tiny still says TODO" in run.output
+    assert f"q3 of 01_tiny still says TODO; the lines of 01_tiny:\n  {todos_of(root, STEM)[0]}" in run.output
 
 
 def test_an_answer_waits_to_be_written(root):
