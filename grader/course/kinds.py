@@ -171,7 +171,7 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     "gives": ((frozenset({"new"}), ""), (frozenset({"new", "view", "rows only"}), "return a view")),
     "numbers": (
         (frozenset({"small"}), ""),
-        (frozenset({"small", "large", "high", "low"}), "give large numbers"),
+        (frozenset({"small", "quiet", "large", "high", "low"}), "give large numbers"),
     ),
     "hooks": (
         (frozenset({"no"}), ""),

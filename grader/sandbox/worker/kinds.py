@@ -421,8 +421,8 @@ class Net(nn.Module):
         if nest == "own":
             self.scale = nn.Parameter(1 + _rand(outputs))
         numbers = kind("numbers")
-        if numbers in {"large", "even"}:
-            last.weight.data.mul_(40 if numbers == "large" else 1e-4)
+        if numbers in {"large", "quiet", "even"}:
+            last.weight.data.mul_({"large": 40, "quiet": 0.1, "even": 1e-4}[numbers])
         elif numbers in {"high", "low"}:
             last.bias.data.fill_(300.0 if numbers == "high" else -300.0)
         if kind("tied") == "tied":
