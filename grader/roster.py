@@ -1,5 +1,5 @@
-"""The old name of ``grader.grading.roster``, which workflows that instructors have copied call."""
+"""The name by which workflows that instructors have copied read the roster; see ``grader.term``."""
 
-from grader.grading.roster import read_roster
+from grader.term.roster import read_roster
 
 __all__ = ["read_roster"]

@@ -6,8 +6,10 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from grader.errors import CourseError
 from grader.sandbox.plan import TimeLimits
@@ -15,9 +17,29 @@ from grader.text import did_you_mean
 
 FILE_NAME = "course.toml"
 
-#: The least and the largest number that an entry may be; None for one that is true or false.
-Bounds = tuple[float, float] | None
-_SHARE, _SECONDS, _POINTS = (0.0, 1.0), (0.1, 86_400.0), (0.01, 10_000.0)
+#: Whether an entry may have a value, and the end of a sentence that says what it has to be.
+Rule = tuple[Callable[[object], bool], str]
+
+
+def _number(least: float, most: float) -> Rule:
+    def is_allowed(value: object) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+    return is_allowed, f"a number from {least:g} to {most:g}"
+
+
+def _is_zone(value: object) -> bool:
+    try:
+        return isinstance(value, str) and ZoneInfo(value) is not None
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+
+
+_SHARE, _SECONDS, _POINTS = _number(0, 1), _number(0.1, 86_400), _number(0.01, 10_000)
+_MINUTES = _number(0, 100_000)
+_YES_OR_NO: Rule = (lambda value: isinstance(value, bool), "true or false")
+_TIME: Rule = (lambda value: isinstance(value, datetime), "a day and a time, as 2026-10-12T23:59:00")
+_ZONE: Rule = (_is_zone, 'the name of a time zone, as "Europe/Zurich"')
 
 #: The ids of the questions of every assignment, by its stem; None where they are unknown.
 Questions = Mapping[str, Collection[str] | None]
@@ -38,6 +60,24 @@ class Feedback:
 
 
 @dataclass(frozen=True)
+class Deadline:
+    """When an assignment is due, and what it costs to be late.
+
+    Attributes:
+        due: with its time zone.
+        grace_minutes: within which nothing is taken.
+        penalty_per_day: the part of the assignment's points, 0 to 1, that each day takes, the first begun one
+            included.
+        most_penalty: the largest part that is taken.
+    """
+
+    due: datetime
+    grace_minutes: float = 0.0
+    penalty_per_day: float = 0.0
+    most_penalty: float = 1.0
+
+
+@dataclass(frozen=True)
 class Settings:
     """An instructor's choices for a course.
 
@@ -46,24 +86,28 @@ class Settings:
         points: of questions, by stem and id; else the sum of their checks' points.
         limits: seconds for a cell, a question and a notebook, unless the command sets others.
         feedback: what students see.
+        assignments: of this term; empty for all of the course.
+        time_zone: of times that name none.
+        deadlines: by stem.
     """
 
     partial_credit: float = 0.5
     points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     limits: TimeLimits = field(default_factory=TimeLimits)
     feedback: Feedback = field(default_factory=Feedback)
+    assignments: tuple[str, ...] = ()
+    time_zone: str | None = None
+    deadlines: Mapping[str, Deadline] = field(default_factory=dict)
 
 
 def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
-    """Read a ``course.toml``; without the file, the defaults. `questions` is called if the file sets points.
+    """Read a ``course.toml``; without the file, the defaults. `questions` is called if the file names stems.
 
     Raises:
         CourseError: the file cannot be read, or has an entry or a value that is not allowed.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        tables = tomllib.loads(text)
-        content = dict(_entries(tables))
     except FileNotFoundError:
         return Settings()
     except OSError as error:
@@ -71,12 +115,10 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
-        reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
-        raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
-    sets_points = any(key.startswith("points.") for key in content)
-    allowed = _allowed(questions() if sets_points else {}, content)
-    sections = {key.rpartition(".")[0] for key in allowed} | {"points"}
+    tables, content = _parsed(path, text)
+    names_stems = any(key.startswith(("points.", "term.", "deadlines.")) for key in content)
+    allowed = _allowed(questions() if names_stems else {}, content)
+    sections = {key.rpartition(".")[0] for key in allowed} | {"points", "deadlines"}
     for key, value in content.items():
         complaint = None
         if key in allowed:
@@ -87,9 +129,39 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
             complaint = f"{key!r} means nothing here: {did_you_mean(key, sections | allowed.keys())}"
         if complaint:
             raise CourseError(f"{path}{_line_of(key, text)}: {complaint}")
+    for stem, deadline in tables.get("deadlines", {}).items():
+        _add_zone(path, text, stem, deadline, tables.get("term", {}).get("time_zone"))
     import msgspec  # noqa: PLC0415 - an instructor's library; students' commands import `Feedback` from here
 
-    return msgspec.convert(tables.pop("score", {}) | tables, Settings)  # a whole number becomes a float
+    whole = tables.pop("score", {}) | tables.pop("term", {}) | tables
+    return msgspec.convert(whole, Settings)  # a whole number becomes a float
+
+
+def _parsed(path: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tables of a file, and its entries by their full names."""
+    try:
+        tables = tomllib.loads(text)
+        return tables, dict(_entries(tables))
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
+        reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
+        raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
+
+
+def _add_zone(path: Path, text: str, stem: str, deadline: dict[str, Any], zone: str | None) -> None:
+    """Give a deadline the term's time zone where it names none; CourseError where it has none, or no time."""
+    if "due" not in deadline:
+        where = _line_of(f"deadlines.{stem}", text)
+        raise CourseError(
+            f"{path}{where}: deadlines.{stem} says no time: add a line as due = 2026-10-12T23:59:00"
+        )
+    if deadline["due"].tzinfo is None and zone is None:
+        where = _line_of(f"deadlines.{stem}.due", text)
+        raise CourseError(
+            f'{path}{where}: deadlines.{stem}.due has no time zone: write time_zone, as "Europe/Zurich",'
+            f" below [term], or {deadline['due'].isoformat()}+02:00 here"
+        )
+    if deadline["due"].tzinfo is None:
+        deadline["due"] = deadline["due"].replace(tzinfo=ZoneInfo(str(zone)))
 
 
 def _entries(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -101,27 +173,33 @@ def _entries(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield f"{above}{name}", value
 
 
-def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Bounds]:
+def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Rule]:
     """What may stand in the file; `content` has the names of what does, for questions that are not known."""
-    allowed: dict[str, Bounds] = {"score.partial_credit": _SHARE}
+    allowed: dict[str, Rule] = {"score.partial_credit": _SHARE, "term.time_zone": _ZONE}
+    allowed["term.assignments"] = _stems(questions)
     allowed |= {f"limits.{limit.name}": _SECONDS for limit in fields(TimeLimits)}
-    allowed |= {f"feedback.{shown.name}": None for shown in fields(Feedback)}
+    allowed |= {f"feedback.{shown.name}": _YES_OR_NO for shown in fields(Feedback)}
     for stem, ids in questions.items():
+        allowed |= {f"deadlines.{stem}.due": _TIME, f"deadlines.{stem}.grace_minutes": _MINUTES}
+        allowed |= {f"deadlines.{stem}.{name}": _SHARE for name in ("penalty_per_day", "most_penalty")}
         given = [key for key in content if key.startswith(f"points.{stem}.")]
         known = given if ids is None else [f"points.{stem}.{question}" for question in ids]
         allowed |= dict.fromkeys(known, _POINTS)
     return allowed
 
 
-def _complaint(key: str, value: object, bounds: Bounds) -> str | None:
+def _stems(questions: Collection[str]) -> Rule:
+    def is_allowed(value: object) -> bool:
+        return isinstance(value, list) and all(stem in questions for stem in value)
+
+    return is_allowed, f'a list of assignments, as ["{min(questions, default="01_leaves")}"]'
+
+
+def _complaint(key: str, value: object, rule: Rule) -> str | None:
     """What is wrong with the value of an entry, if anything."""
-    if bounds is None:
-        is_allowed, wanted = type(value) is bool, "true or false"
-    else:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        is_allowed = is_number and bounds[0] <= value <= bounds[1]  # type: ignore[operator]
-        wanted = f"a number from {bounds[0]:g} to {bounds[1]:g}"
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    is_right, wanted = rule
+    is_allowed = is_right(value)
+    shown = str(value).lower() if isinstance(value, bool | date | time) else repr(value)
     cut = shown if len(shown) <= 60 else f"{shown[:60]}…"
     return None if is_allowed else f"{key} is {cut}, but has to be {wanted}"
 

@@ -17,6 +17,7 @@ from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
 from grader.scores import format_points
+from grader.term.standing import Standing, with_standing
 from grader.version import __version__
 
 
@@ -64,6 +65,7 @@ def _judged_now(
     place = Path(result.notebook), result.notebook, provenance.notebook_sha256
     submission = Submission(result.student, result.assignment, result.name, *place)
     now = graded(submission, rubric, evidence, verdicts, provenance, credit)
+    now = with_standing(now, Standing.of(result))
     causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
     return replace(found, now=now, causes=causes, differences=tuple(differences(result, now)))
 

@@ -17,7 +17,6 @@ from grader.errors import GraderError
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import judge
-from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Submission, find_submissions
@@ -30,6 +29,10 @@ from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
+from grader.term.people import Students
+from grader.term.roster import read_people
+from grader.term.standing import with_standing
+from grader.term.term import Term, read_term
 from grader.text import did_you_mean, printable, some
 
 __all__ = ["Options", "grade"]
@@ -52,11 +55,13 @@ def grade(
     course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
     before, results = read_run(out), store.results()
-    handed_in = find_submissions(submissions, course.functions, recognised(course, before, results), out)
-    roster = read_roster(submissions, {submission.student for submission in handed_in})
+    roster = read_people(submissions)
+    known = recognised(course, before, results)
+    handed_in = find_submissions(submissions, course.functions, known, out, roster)
+    term = read_term(submissions, course, Students(roster, {submission.student for submission in handed_in}))
     selected = _selected(handed_in, course, submissions, options)
     with store, _open_executor(_settings(course, selected, options), options) as executor:
-        plan = plan_run(course, store, before, selected, results, options, executor)
+        plan = plan_run(course, term, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s for s in plan.stale if s.error is None]
         reporter = ProgressReporter(progress)
@@ -73,7 +78,7 @@ def grade(
             steps.grade(submission, evidence, seed)
         steps.write_old_feedback()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return steps.write_class(submissions, handed_in, roster)
+        return steps.write_class(submissions, handed_in)
 
 
 def _selected(
@@ -193,6 +198,7 @@ class RunSteps:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
             credit = self._credit(stem, seed)
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+        result = with_standing(result, self._plan.standing(submission))
         self._write_feedback(submission, result, evidence, seed)
         self._store.write_result(result)
         self._results[submission.key] = self._store.shared(result)
@@ -225,17 +231,16 @@ class RunSteps:
         except NotebookError:  # changed meanwhile: what is there now is not what the messages speak of
             return {}
 
-    def write_class(
-        self, submissions: Path, handed_in: Sequence[Submission], roster: Sequence[str]
-    ) -> RunSummary:
+    def write_class(self, submissions: Path, handed_in: Sequence[Submission]) -> RunSummary:
         """Write the gradebook, the history of changes and the report, over all that was handed in."""
         plan, store = self._plan, self._store
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
-        absent = _absences(handed_in, roster, plan.course)
+        absent = _absences(handed_in, plan.term, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
         notes = [self._note_of_others(submissions, len(results)), unknown]
+        notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():
             listed = ", ".join(some(map(printable, names), _MOST_NAMED))
             notes.append(f"A check broke, and could not be judged for {listed}: {printable(cause)}")
@@ -248,7 +253,7 @@ class RunSteps:
             without_notebook=_without_notebook(handed_in, submissions, store.path),
             note=" ".join(filter(None, notes)) or None,
             changes=changes,
-            unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
+            unlisted=plan.term.students.unlisted,
         )
 
     def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
@@ -272,12 +277,12 @@ def _without_notebook(handed_in: Sequence[Submission], submissions: Path, result
     return sorted(name for name in names - present if not name.startswith((".", "__")))
 
 
-def _absences(handed_in: Sequence[Submission], roster: Sequence[str], course: Course) -> list[Absence]:
-    """Students of the roster, each with an assignment that others handed in."""
+def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
+    """Students of the roster, each with an assignment of the term that others handed in."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
-    stems = sorted({submission.assignment for submission in handed_in if submission.assignment})
+    stems = sorted({stem for _, stem in present if stem and term.has(stem)})
     points = {stem: course.points(stem) for stem in stems}
-    expected = ((student, stem) for student in roster for stem in stems)
+    expected = ((student, stem) for student in term.students.roster.students for stem in stems)
     return [
         Absence(student, stem, points[stem]) for student, stem in expected if (student, stem) not in present
     ]

@@ -26,6 +26,9 @@ from grader.results.store import ResultsStore, StoredEvidence
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
+from grader.scores import total
+from grader.term.standing import Standing
+from grader.term.term import Term
 from grader.version import __version__, code_hash
 
 #: Results by student and name.
@@ -153,6 +156,7 @@ class RunPlan:
     """
 
     course: Course
+    term: Term
     store: ResultsStore
     before: Mapping[str, Any]
     rubrics: Mapping[str, Rubric]
@@ -168,6 +172,10 @@ class RunPlan:
         """With what a submission is graded, and when."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return replace(_provenance(submission, self.checks_sha256, self.protection), graded_at=now)
+
+    def standing(self, submission: Submission) -> Standing:
+        """What the instructor's files say of a submission."""
+        return _standing(submission, self.term, self.course)
 
     def record(self, submissions: Path) -> dict[str, Any]:
         """What ``run.json`` says while the run goes on."""
@@ -194,6 +202,7 @@ class RunPlan:
 
 def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     course: Course,
+    term: Term,
     store: ResultsStore,
     before: Mapping[str, Any],
     selected: Sequence[Submission],
@@ -227,6 +236,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
             for submission in selected
             if not options.force
             and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
+            and Standing.of(results[submission.key]) == _standing(submission, term, course)
             and store.has_feedback(*submission.key)
             and evidence.is_current(submission)
         }
@@ -239,6 +249,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     shows_other = bool(before) and before.get("feedback") != asdict(course.settings.feedback)
     return RunPlan(
         course,
+        term,
         store,
         before,
         rubrics,
@@ -261,6 +272,14 @@ def _is_as_now(submission: Submission, results: Results, provenance: Provenance)
         and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
         and (submission.error is None or result.error == submission.error)
     )
+
+
+def _standing(submission: Submission, term: Term, course: Course) -> Standing:
+    stem = submission.assignment
+    if stem is None:
+        return Standing()
+    max_score = total(course.points(stem).values())
+    return term.standing(submission.student, stem, max_score, submission.hand_in)
 
 
 def _provenance(

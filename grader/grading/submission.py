@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,6 +17,9 @@ from grader.grading.flags import traces_in
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook, recognise
 from grader.sandbox.decoding import Notice
+from grader.term.people import students_of_folders
+from grader.term.record import UNKNOWN, HandIn, Record
+from grader.term.roster import NOBODY, Roster
 from grader.text import distinct_file_name, file_name, some
 
 #: Where a notebook lies, fit to be shown, and the hash of its file.
@@ -38,6 +42,7 @@ class Submission:
             other notebooks of that student that have none.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader, once it has been read again.
+        hand_in: when it was handed in.
     """
 
     student: str
@@ -50,6 +55,7 @@ class Submission:
     error: str | None = None
     preload: frozenset[str] = frozenset()
     traces: tuple[Notice, ...] = ()
+    hand_in: HandIn = UNKNOWN
 
     @property
     def key(self) -> tuple[str, str]:
@@ -79,7 +85,7 @@ class Submission:
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
-# What decides between rivals: the time of the last change, whether the file is named as the stem, the path.
+# What decides between rivals: when it was handed in, whether the file is named as the stem, the path.
 _Rank = tuple[int, bool, str]
 
 
@@ -88,13 +94,15 @@ def find_submissions(
     functions: Mapping[str, Collection[str]],
     known: Mapping[Key, str] = _NOTHING_KNOWN,
     results: Path | None = None,
+    roster: Roster = NOBODY,
 ) -> list[Submission]:
     """Find every notebook below a folder and decide which of them count.
 
-    The first folder names the student; a notebook directly in `folder` is named by its file. Of several
-    notebooks of a student for an assignment the most recently modified counts, on a tie the notebook whose
-    file is named as the stem, then the last path. Copies of Jupyter, macOS and a release are skipped; links
-    are not followed.
+    The first folder names the student, whom the roster may know by another name; a notebook directly in
+    `folder` is named by its file. Of several notebooks of a student for an assignment the last one handed in
+    counts, by the record of ``collect`` or, where that says nothing, by the time of the file; on a tie the
+    notebook whose file is named as the stem, then the last path. Copies of Jupyter, macOS and a release are
+    skipped; links are not followed.
 
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
@@ -107,17 +115,29 @@ def find_submissions(
         students who handed in other files only.
 
     Raises:
-        GraderError: there is no such folder, or no notebook in it.
+        GraderError: there is no such folder, or no notebook in it, or nobody of the roster, or the record
+            cannot be read.
     """
     own = results.resolve() if results else None
     notebooks = find_notebooks(folder, own.name if own and own.parent == folder.resolve() else "")
-    students = _name_students(item.student for item in notebooks)
+    safe = _name_students(item.student for item in notebooks)
+    record = Record(folder)
+    students = students_of_folders(safe.values(), roster, record)
     rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
     for item in notebooks:
-        submission = _read(item, students[item.student], functions, known)
-        rank = (item.modified, item.stem == submission.name, item.raw_relative)
-        rivals[submission.student, submission.assignment or ""][rank] = submission
+        student = students[safe[item.student]]
+        submission = _with_time(_read(item, student, functions, known), item, record)
+        recorded = submission.hand_in.recorded
+        when = int(recorded.timestamp()) * 10**9 if recorded else item.modified
+        rank = (when, item.stem == submission.name, item.raw_relative)
+        rivals[student, submission.assignment or ""][rank] = submission
     return sorted((_best(same) for same in rivals.values()), key=lambda submission: submission.key)
+
+
+def _with_time(submission: Submission, item: FoundNotebook, record: Record) -> Submission:
+    folder, _, name = item.raw_relative.partition("/")
+    modified = datetime.fromtimestamp(item.modified / 10**9, UTC)
+    return replace(submission, hand_in=record.hand_in(folder, name, submission.sha256, modified))
 
 
 def _best(rivals: dict[_Rank, Submission]) -> Submission:

@@ -104,6 +104,8 @@ def _head(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
     why = "an older notebook" if result.assignment else "of no known assignment either"
     older = [f"{other} ({why})" for other in result.superseded]
     yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
+    for sentence in result.about_standing:
+        yield entry("handed in", sentence)
     yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
     yield entry("protection", provenance.protection or "none")
     yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
@@ -148,9 +150,10 @@ def _how_scored(question: QuestionResult) -> str:
     free = points.count(0)
     if free:
         sums += f" (the stub passes {'one' if free == 1 else free} of them too, which is worth nothing here)"
-    if is_capped(question.score, points):
-        most = f"{question.score / question.max_score:.4g} of {format_points(question.max_score)}"
-        return f"{sums}; as one failed, at most {most} is earned, which is {format_points(question.score)}"
+    earned = question.by_checks
+    if is_capped(earned, points):
+        most = f"{earned / question.max_score:.4g} of {format_points(question.max_score)}"
+        return f"{sums}; as one failed, at most {most} is earned, which is {format_points(earned)}"
     return f"{sums}, which is what is earned"
 
 

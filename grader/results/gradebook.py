@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.errors import BrokenRunError
 from grader.results.model import Absence, Result
 from grader.results.store import ResultsStore, was_stopped
-from grader.scores import format_points
+from grader.scores import format_points, total
 from grader.text import without_formula
 
 FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
@@ -22,6 +22,7 @@ FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
+_STANDING = ("late", "penalty", "adjustment")  # behind the questions
 _CHANGES_COLUMNS = (
     *("time", "student", "assignment"),
     *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why"),
@@ -32,10 +33,13 @@ _GONE = "gone"  # in no gradebook: the line is not there any more
 
 
 def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
-    """The gradebook as CSV text, sorted by student and assignment, with a column for each question."""
+    """The gradebook as CSV text, sorted by student and assignment, with a column for each question.
+
+    Scores have adjustments and penalties in them, which stand in the last columns too.
+    """
     lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
-    questions = {column for line in lines for column in line.keys() - {*_COLUMNS}}
-    columns = [*_COLUMNS, *sorted(questions, key=lambda question: int(question[1:]))]
+    questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
+    columns = [*_COLUMNS, *sorted(questions, key=lambda question: int(question[1:])), *_STANDING]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -47,6 +51,8 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
 
 
 def _line(result: Result) -> Line:
+    late = result.late
+    given = total(adjustment.points for adjustment in result.adjustments)
     return {
         "student": without_formula(result.student),
         "assignment": without_formula(result.what),
@@ -55,6 +61,9 @@ def _line(result: Result) -> Line:
         "status": result.status,
         "notebook_sha256": result.provenance.notebook_sha256 or "",
         **{question.id: format_points(question.score) for question in result.questions},
+        "late": late.duration if late else "",
+        "penalty": format_points(late.penalty) if late else "",
+        "adjustment": format_points(given) if result.adjustments else "",
     }
 
 
@@ -132,6 +141,8 @@ class Change:
             return "nothing handed in any more"
         if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
             return "another notebook"
+        if any(self.after.get(column, "") != self.before.get(column, "") for column in _STANDING):
+            return "adjusted, or another deadline"
         return "checks or course changed"
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 from grader.checks.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
-from grader.scores import remarks, total
+from grader.scores import format_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v1"
+_MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
@@ -56,6 +58,7 @@ class QuestionResult:
     """One question, or the end task, and its checks.
 
     Attributes:
+        score: with the adjustment.
         afterword: what to know once it is solved; None before.
         cell: the number of the code cell that the function is from; None where that is not known.
     """
@@ -69,6 +72,12 @@ class QuestionResult:
     checks: tuple[CheckResult, ...]
     afterword: str | None = None
     cell: int | None = None
+    adjusted: float = 0.0  # the points that a person gave or took, as far as they could be
+
+    @property
+    def by_checks(self) -> float:
+        """What the checks earned."""
+        return total([self.score, -self.adjusted])
 
     @property
     def has_failed_checks(self) -> bool:
@@ -90,7 +99,13 @@ class QuestionResult:
     @property
     def remarks(self) -> list[str]:
         """Why it earned less than its passed checks are worth, in sentences."""
-        return remarks(self.score, self.max_score, ((check.outcome, check.points) for check in self.checks))
+        every = remarks(
+            self.by_checks, self.max_score, ((check.outcome, check.points) for check in self.checks)
+        )
+        if self.adjusted:
+            done = "added" if self.adjusted > 0 else "taken"
+            every.append(f"Then {format_points(abs(self.adjusted))} points were {done} by hand.")
+        return every
 
     @property
     def is_end_task(self) -> bool:
@@ -118,12 +133,22 @@ class Late:
     """How late a notebook was handed in.
 
     Attributes:
-        minutes: after the deadline of this student.
+        minutes: after the deadline of this student; 0 where only the mark of a system tells it.
         penalty: the points that this costs; 0 within the grace.
     """
 
     minutes: int
     penalty: float
+
+    @property
+    def duration(self) -> str:
+        """How late it is, as ``2 h 5 min`` or ``3 days``; ``late`` where only a system's mark tells it."""
+        hours, minutes = divmod(self.minutes, 60)
+        if not self.minutes:
+            return "late"
+        if hours >= _MOST_HOURS:
+            return f"{round(hours / 24)} days"
+        return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +191,8 @@ class Result:
         superseded: where other notebooks of the same student and assignment lie.
         cells: those that did not run to their end, the first of each way to end.
         more_cells: how many others did not.
-        handed_in: the time of the version that was graded, in UTC, as in ``2026-11-21T03:00:00Z``; None
-            where that is not known.
+        handed_in: the time of the version that was graded, as in ``2026-11-21T03:00:00+00:00``, in the time
+            zone of the term; None where that is not known.
         late: None for a notebook that came in time, or has no deadline.
         adjustments: of the score and of the questions' scores, which have them in them.
     """
@@ -205,6 +230,24 @@ class Result:
     def unanswered(self) -> list[str]:
         """The questions which the student left as they were."""
         return [question.id for question in self.questions if question.status != "answered"]
+
+    @property
+    def about_standing(self) -> list[str]:
+        """A sentence for when it was handed in, how late, and each adjustment."""
+        sentences = []
+        if self.handed_in:
+            at = datetime.fromisoformat(self.handed_in).strftime("%Y-%m-%d %H:%M (UTC%z)")
+            sentences.append(f"This version was handed in on {at}.")
+        if self.late:
+            by = "" if self.late.duration == "late" else f" by {self.late.duration}"
+            cost = f"{format_points(self.late.penalty)} points" if self.late.penalty else "nothing"
+            sentences.append(f"It is late{by}, which costs {cost}.")
+        for given in self.adjustments:
+            done = "added to" if given.points >= 0 else "taken from"
+            what = given.question or "the assignment"
+            reason = f": {given.comment}" if given.comment else "."
+            sentences.append(f"{format_points(abs(given.points))} points were {done} {what}{reason}")
+        return sentences
 
     @property
     def stopped_cells(self) -> list[FailedCell]:

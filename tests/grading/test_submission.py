@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from grader.errors import GraderError
 from grader.grading import submission
-from grader.grading.roster import read_roster
 from grader.grading.submission import find_submissions
 from grader.notebooks import files as notebooks
 from grader.notebooks.files import NotebookError
+from grader.term.roster import read_roster
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {
@@ -450,6 +450,10 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
         ('student,mail\n"Lovelace, Ada",a@x\n', ("Lovelace, Ada",)),
         ("student\nLovelace, Ada\n", ("Lovelace, Ada",)),
         ("student\nZoe\u0308\n../x\n", ("Zo\u00eb", file_name("../x"))),
+        ("student,id\nada,1\nada,2\nben,3\n", ("ada-1", "ada-2", "ben")),
+        ("First name,Last name,Email address\nAda,Lovelace,a@x\n", ("Ada Lovelace",)),
+        ("identifier,github_username,github_id,name\na@x,ada-l,7,Ada Lovelace\n", ("Ada Lovelace",)),
+        ("identifier,github_username\na@x,ada-l\n", ("a@x",)),
     ],
 )
 def test_roster_contents(folder, content, students):
@@ -465,7 +469,8 @@ def test_roster_contents(folder, content, students):
         (b'student\nada\n"bob" x\n', "roster.csv, line 3 is not CSV"),
         (b"mail,student\na@x,ada\nb@x\n", "roster.csv, line 3 names no student: fill in column 2"),
         (b"student,mail\n,a@x\n", "roster.csv, line 2 names no student: fill in column 1"),
-        (b"student,id\nada,1\n\nada,2\n", "roster.csv, lines 2 and 4 both name ada in column 1: remove"),
+        (b"student,id\nada,1\n\nada,1\n", "roster.csv, lines 2 and 4 both name ada-1: remove"),
+        (b"canvas id,moodle id\n1,2\n", "roster.csv, line 1: no column names the students: add a column"),
         ("student\nZo\u00eb\nZoe\u0308\n".encode(), "lines 2 and 3 both name Zo\u00eb"),
     ],
 )

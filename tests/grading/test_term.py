@@ -1,164 +1,353 @@
-"""A whole term with a made-up class: release, collect, grade, export, a corrected check, grade again."""
+"""Who is in a class, when things are due, points put right: what is read, and what comes of it."""
 
 import csv
-import json
-import shutil
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
+import hashlib
+import io
+import os
+from datetime import UTC, datetime, timedelta
 
-import nbformat
 import pytest
+from tiny_class import TinyClass
+from tiny_course import HALF, RIGHT
 
 from grader.course.course import Course
-from grader.sandbox.worker import syscalls
+from grader.errors import GraderError
+from grader.results.model import Adjustment, Late
+from grader.results.store import read_results
+from grader.term.deadlines import Deadlines
+from grader.term.people import Students
+from grader.term.record import Record
+from grader.term.roster import read_people
+from grader.term.standing import Standing, with_standing
 
-pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
-
-ROOT = Path(__file__).resolve().parents[2]
-STEM = "01_leaves"
-
-# The check as it was in the first week, and a right answer which its author had not thought of.
-CORRECTED = "    assert_values(make_weight)"
-MISTAKEN = f'    assert make_weight.seen[0]["result"].version == 0, "The weight was written to."\n{CORRECTED}'
-UNFORESEEN = """\
-def make_weight(n, m, scale):
-    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    with torch.no_grad():
-        w *= scale
-    return w"""
-
-QUESTIONS = Course.find(ROOT).assignments[STEM].questions
-BEFORE = {"ada-lovelace": 31.0, "ben": 0.0, "chloé": 26.0, "李雷": 28.5}
-AFTER = {**BEFORE, "李雷": 31.0}
-
-
-class Term:
-    """An instructor's folder: the course, what was released, cloned and collected, and the results."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.course = root, root / "course"
-        for name in ("assignments", "solutions", "grader", "tests/hidden", "tests/answers"):
-            shutil.copytree(ROOT / name, self.course / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "course.toml"):
-            shutil.copy(ROOT / name, self.course / name)
-        self.edit_checks(CORRECTED, MISTAKEN)
-
-    def edit_checks(self, old, new):
-        path = self.course / "tests" / "hidden" / f"test_{STEM}.py"
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), encoding="utf-8")
-
-    def run(self, *command):
-        """A command of the grader's, as it is typed in the course's folder; what it printed."""
-        ran = subprocess.run(
-            [sys.executable, "-m", "grader", *map(str, command)],
-            cwd=self.course,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def grade(self):
-        return self.run("grade", self.root / "submissions", "--out", self.root / "results")
-
-    def gradebook(self):
-        with (self.root / "results" / "gradebook.csv").open(encoding="utf-8", newline="") as file:
-            return {line["student"]: float(line["score"]) for line in csv.DictReader(file)}
-
-    def files(self, folder):
-        below = self.root / "results" / folder
-        return {str(path.relative_to(below)): path.read_bytes() for path in below.rglob("*.*")}
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,01_tiny (42)
+    Points Possible,,,,,6
+"Lovelace, Ada",11,s1,ada,A,
+"Ångström, Björn",12,s2,bjorn,A,
+"Lee, Kim",13,s3,kim1,A,
+"Lee, Kim",14,s4,kim2,A,
+"van der Berg, Søren",15,s5,soren,A,
+"Student, Test",,,,,
+"""
+CLASSROOM = """identifier,github_username,github_id,name
+a@x,ada-l,1,Ada Lovelace
+b@x,angs,2,Björn Ångström
+"""
 
 
-def hand_in(term, student, answers):
-    """A clone of the released repository in which some questions are answered."""
-    clone = term.root / "clones" / f"leaves-{student}"
-    shutil.copytree(term.root / "released", clone)
-    path = clone / f"{STEM}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    for question in QUESTIONS:
-        for cell in notebook.cells:
-            if cell.source == question.stub and question.id in answers:
-                cell.source = answers[question.id]
-    nbformat.write(notebook, path)
+def roster_of(tmp_path, content):
+    (tmp_path / "roster.csv").write_text(content, encoding="utf-8")
+    return read_people(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def term(tmp_path_factory):
-    """The term up to the day on which results are published."""
-    term = Term(tmp_path_factory.mktemp("term"))
-    term.run("release", "--out", term.root / "released", "--assignment", STEM)
-    right = {question.id: question.answer for question in QUESTIONS}
-    hand_in(term, "ada-lovelace", right)
-    hand_in(term, "ben", {})
-    hand_in(term, "chloé", {name: answer for name, answer in right.items() if name != "q1"})
-    hand_in(term, "李雷", {**right, "q1": UNFORESEEN})
-    term.run("collect", term.root / "clones", "--out", term.root / "submissions")
-    term.grade()
-    return term
+@pytest.mark.parametrize(
+    ("names", "ids", "students"),
+    [
+        (["lovelaceada"], {}, ["Lovelace, Ada"]),
+        (["Ada Lovelace"], {}, ["Lovelace, Ada"]),
+        (["ADA LOVELACE"], {}, ["Lovelace, Ada"]),
+        (["angstrombjorn"], {}, ["Ångström, Björn"]),
+        (["Bjorn Angstrom"], {}, ["Ångström, Björn"]),
+        (["vanderbergsoren"], {}, ["van der Berg, Søren"]),
+        (["Soren van der Berg"], {}, ["van der Berg, Søren"]),
+        (["leekim"], {}, ["Lee, Kim-13", "Lee, Kim-14"]),
+        (["leekim"], {"canvas": "14"}, ["Lee, Kim-14"]),
+        (["Kim Lee"], {"moodle": "99"}, ["Lee, Kim-13", "Lee, Kim-14"]),
+        (["another name"], {"canvas": "11"}, ["Lovelace, Ada"]),
+        (["kim2"], {}, ["Lee, Kim-14"]),
+        (["s5"], {}, ["van der Berg, Søren"]),
+        (["Adam"], {}, []),
+        (["Lovelace, Ada"], {"canvas": "12"}, ["Lovelace, Ada"]),
+        (["eve"], {"canvas": "99"}, []),
+    ],
+)
+def test_people_are_found_by_folder_then_id_then_name(tmp_path, names, ids, students):
+    """Case, accents, strokes and the order of words make no other person; two of one name stay two."""
+    roster = roster_of(tmp_path, CANVAS)
+    assert [person.student for person in roster.people_called(*names, ids=ids)] == students
 
 
-@pytest.fixture(scope="module")
-def corrected(term):
-    """The same after a check was corrected: what was there before, and what the second run printed."""
-    before = {folder: term.files(folder) for folder in ("feedback", "evidence")}
-    assert term.gradebook() == BEFORE
-    term.edit_checks(MISTAKEN, CORRECTED)
-    return before, term.grade()
+def test_what_is_no_student_of_canvas_is_left_out(tmp_path):
+    """Canvas's row of points possible and its test student are nobody."""
+    assert len(roster_of(tmp_path, CANVAS).people) == 5
 
 
-def test_everybody_gets_pages(term):
-    """Each student has both forms of feedback, with an X-ray, and the class a report that names all."""
-    pages = term.files("feedback")
-    assert set(pages) == {f"{student}/{STEM}.{suffix}" for student in BEFORE for suffix in ("html", "md")}
-    assert b"<svg" in pages[f"chloé/{STEM}.html"]
-    report = (term.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert all(student in report for student in BEFORE)
-
-
-def test_a_corrected_check_changes_what_it_should(term, corrected):
-    """Only who was judged wrongly has another score, is named with the reason, and reads something new."""
-    before, printed = corrected
-    assert term.gradebook() == AFTER
-    (line,) = [line for line in printed.splitlines() if "checks or course changed" in line]
-    assert line.split()[:2] == ["李雷", STEM]
-    assert "28.5 of 31" in line
-    assert "31 of 31" in line
-    with (term.root / "results" / "changes.csv").open(encoding="utf-8", newline="") as file:
-        assert [(each["student"], each["score"]) for each in csv.DictReader(file)] == [("李雷", "31")]
-    after = term.files("feedback")
-    assert {name for name in after if after[name] != before["feedback"][name]} == {
-        f"李雷/{STEM}.html",
-        f"李雷/{STEM}.md",
+def test_a_number_of_moodle_tells_only_equal_names_apart(tmp_path):
+    """It numbers people anew in each assignment, so another's number never wins over a name."""
+    roster = roster_of(tmp_path, "name,moodle id\nAda Lovelace,11\nKim Lee,12\nKim Lee,Participant 13\n")
+    called = {
+        (name, number): [person.line for person in roster.people_called(name, ids={"moodle": number})]
+        for name, number in [("Ada Lovelace", "12"), ("Kim Lee", "13"), ("Kim Lee", "7"), ("Adda", "11")]
+    }
+    assert called == {
+        ("Ada Lovelace", "12"): [2],
+        ("Kim Lee", "13"): [4],
+        ("Kim Lee", "7"): [3, 4],
+        ("Adda", "11"): [2],
     }
 
 
-def test_a_corrected_check_runs_no_code_again(term, corrected):
-    """What was observed before the correction is what was judged after it."""
-    assert term.files("evidence") == corrected[0]["evidence"]
+def test_who_is_unknown_is_named_with_who_may_be_meant(tmp_path):
+    """Nobody is left out in silence."""
+    roster = roster_of(tmp_path, CLASSROOM)
+    told = Students(roster, {"Ada Lovelace", "Bjorn Angstroem"}).unlisted
+    assert told == ["Bjorn Angstroem is not on the roster: did you mean Björn Ångström?"]
 
 
-def test_an_appeal_can_be_answered(term, corrected):
-    """`explain` shows the student's own code, what was seen of it, and that judging again agrees."""
-    told = term.run("explain", "李雷", STEM, "q1", "--results", term.root / "results")
-    assert "w *= scale" in told
-    assert "test_values_and_training" in told
-    assert "judged now  the same, check by check" in told
+DUE = datetime(2026, 10, 12, 21, 59, tzinfo=UTC)
 
 
-def test_exports_agree_with_the_gradebook(term, corrected):
-    """The points of every student are the same in every form that names students."""
-    out, results = term.root / "exported", term.root / "results"
-    for form in ("gradescope", "github", "classroom50", "junit"):
-        term.run("export", form, STEM, "--results", results, "--out", out / form)
-    for student, score in AFTER.items():
-        (path,) = [p for p in (out / "gradescope").rglob("results.json") if student in p.parts]
-        assert json.loads(path.read_text(encoding="utf-8"))["score"] == score
-    (archive,) = (out / "gradescope").rglob("*.zip")
-    with zipfile.ZipFile(archive) as opened:
-        assert {"setup.sh", "run_autograder"} <= set(opened.namelist())
+def deadlines(settings):
+    return Deadlines(settings.deadlines, {("kim", "01_tiny"): DUE + timedelta(days=2)})
+
+
+SETTINGS = """[term]
+time_zone = "Europe/Zurich"
+[deadlines.01_tiny]
+due = 2026-10-12T23:59:00
+grace_minutes = 10
+penalty_per_day = 0.1
+most_penalty = 0.25
+"""
+
+
+@pytest.fixture
+def klass(tmp_path, monkeypatch):
+    made = TinyClass(tmp_path)
+    monkeypatch.chdir(made.course)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("student", "after", "marked", "late"),
+    [
+        ("ada", timedelta(0), None, None),
+        ("ada", timedelta(seconds=1), None, Late(1, 0.0)),
+        ("ada", timedelta(minutes=10), None, Late(10, 0.0)),
+        ("ada", timedelta(minutes=11), None, Late(11, 0.6)),
+        ("ada", timedelta(days=1), None, Late(1440, 0.6)),
+        ("ada", timedelta(days=1, minutes=1), None, Late(1441, 1.2)),
+        ("ada", timedelta(days=9), None, Late(12960, 1.5)),
+        ("kim", timedelta(days=2), None, None),
+        ("kim", timedelta(days=2, hours=1), None, Late(60, 0.6)),
+        ("ada", timedelta(days=-1), True, Late(0, 0.6)),
+        ("ada", timedelta(hours=1), True, Late(60, 0.6)),
+        ("ada", timedelta(hours=1), False, None),
+        ("kim", timedelta(hours=1), True, None),
+    ],
+)
+def test_how_late_a_notebook_is(klass, student, after, marked, late):
+    """Grace costs nothing, each day begun costs its part, up to the most; an extension is a deadline.
+
+    Where a system marks what is late, the mark decides whether it is, and the time how late.
+    """
+    klass.settings(SETTINGS)
+    of_class = deadlines(Course.find().settings)
+    assert of_class.late(student, "01_tiny", DUE + after, 6, is_marked=marked) == late
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"),
+    [(0, "late"), (5, "5 min"), (60, "1 h"), (125, "2 h 5 min"), (2879, "47 h 59 min"), (4320, "3 days")],
+)
+def test_lateness_in_words(minutes, told):
+    """As people say it."""
+    assert Late(minutes, 0).duration == told
+
+
+def at(klass, student, when, sources):
+    """A notebook whose file was changed at a time."""
+    path = klass.hand_in(student, sources)
+    os.utime(path, (when.timestamp(), when.timestamp()))
+    return path
+
+
+def rows(klass):
+    text = (klass.out / "gradebook.csv").read_text(encoding="utf-8")
+    return {row["student"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def test_a_class_with_deadlines_and_adjustments(klass):
+    """Lateness and adjustments stand in all that is written; the same run again changes nothing."""
+    klass.settings(SETTINGS)
+    at(klass, "ada", DUE - timedelta(hours=1), RIGHT)
+    at(klass, "ben", DUE + timedelta(hours=3), RIGHT)
+    at(klass, "kim", DUE + timedelta(hours=3), HALF)
+    (klass.submissions / "extensions.csv").write_text("student,assignment,until\nkim,,2026-10-14\n")
+    given = "student,assignment,question,points,comment\nKIM,01_tiny,q1,1,the picture was wrong\n"
+    given += "ben,01_tiny,,-1,\n"
+    klass.grade()
+    before = rows(klass)
+    assert [before[name]["late"] for name in ("ada", "ben", "kim")] == ["", "3 h", ""]
+    assert (before["ben"]["score"], before["ben"]["penalty"]) == ("5.4", "0.6")
+    (klass.submissions / "adjustments.csv").write_text(given, encoding="utf-8")
+    printed = klass.grade()
+    assert "adjusted, or another deadline" in printed
+    after = rows(klass)
+    assert after["ben"]["score"] == "4.4"
+    assert float(after["kim"]["score"]) == float(before["kim"]["score"]) + 1
+    assert float(after["kim"]["q1"]) == float(before["kim"]["q1"]) + 1
+    assert after["kim"]["adjustment"] == "1"
+    assert klass.result("kim")["adjustments"] == [
+        {"question": "q1", "points": 1.0, "comment": "the picture was wrong"}
+    ]
+    for suffix in ("html", "md"):
+        page = (klass.out / "feedback" / "kim" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
+        assert "1 points were added to q1: the picture was wrong" in page
+        page = (klass.out / "feedback" / "ben" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
+        assert "It is late by 3 h, which costs 0.6 points." in page
+        assert "handed in on 2026-10-13 02:59" in page
+    assert "1 points were added to q1" in klass.explain("kim", "01_tiny").output
+    assert (
+        "now" not in klass.explain("kim", "01_tiny", "q1").output.partition("checks passed")[2].split("\n")[0]
+    )
+    stamp = {path: path.stat().st_mtime_ns for path in klass.out.rglob("*.json")}
+    klass.grade()
+    assert rows(klass) == after
+    changed = [path.name for path in klass.out.rglob("*.json") if stamp.get(path) != path.stat().st_mtime_ns]
+    assert changed in ([], ["run.json"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        (
+            "adjustments.csv",
+            "student,assignment,points\n",
+            "line 1: there is no column question: its first line",
+        ),
+        (
+            "adjustments.csv",
+            "student,assignment,question,points,why\n",
+            "line 1: the column 'why' means nothing",
+        ),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,q1,2\nadda,01_tiny,q1,2\n",
+            "line 3: adda is no student of this class: did you mean ada",
+        ),
+        ("adjustments.csv", "{},01_tiny,q1,2\n", "line 2: it names no student"),
+        (
+            "adjustments.csv",
+            "{}ada,01_tinny,q1,2\n",
+            "line 2: '01_tinny' is no assignment of this course: did you mean 01_tiny",
+        ),
+        ("adjustments.csv", "{}ada,01_tiny,q9,2\n", "line 2: q9 is no question of 01_tiny: did you mean q"),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,q1,two\n",
+            "line 2: points is 'two': write how many points are added",
+        ),
+        ("adjustments.csv", "{}ada,01_tiny,q1,nan\n", "line 2: points is 'nan'"),
+        ("adjustments.csv", "{}ada,01_tiny,q1,99\n", "line 2: 99 points are more than the"),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,,1\nada,01_tiny,,2\n",
+            "line 3: there is a line for 01_tiny of ada already",
+        ),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,q1,1,good, but late\n",
+            "line 2: it has 6 cells, but there are 4 columns",
+        ),
+        ("extensions.csv", "student,until\n", "line 1: there is no column assignment"),
+        (
+            "extensions.csv",
+            "student,assignment,until\nada,01_tiny,soon\n",
+            "line 2: until is 'soon': write a day",
+        ),
+        (
+            "extensions.csv",
+            "student,assignment,until\nada,01_tiny,2026-10-12T10:00\n",
+            "line 2: until has no time zone: write it",
+        ),
+        (
+            "extensions.csv",
+            "student,assignment,until\nada,,2026-10-12T10:00Z\nada,01_tiny,2026-10-12T10:00Z\n",
+            "line 3: ada has an extension of 01_tiny already",
+        ),
+    ],
+)
+def test_a_line_that_means_nothing_is_told_and_nothing_is_written(klass, name, content, told):
+    """File, line, and what to write; no result is touched."""
+    klass.hand_in("ada", RIGHT)
+    heading = "student,assignment,question,points\n"
+    (klass.submissions / name).write_text(content.replace("{}", heading), encoding="utf-8")
+    run = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert run.exit_code == 2
+    assert f"{name}, {told}" in run.output.replace("\n", " ")
+    assert not (klass.out / "gradebook.csv").exists()
+
+
+def test_two_folders_of_a_person_are_one_student(klass):
+    """The roster knows both; the notebook that was handed in last counts."""
+    klass.hand_in("lovelaceada", HALF, modified=10)
+    klass.hand_in("ada-l", RIGHT, modified=20)
+    klass.hand_in("eve", RIGHT)
+    (klass.submissions / "roster.csv").write_text(CLASSROOM, encoding="utf-8")
+    printed = klass.grade()
+    assert [(name, row["status"]) for name, row in rows(klass).items()] == [
+        ("Ada Lovelace", "graded"),
+        ("Björn Ångström", "absent"),
+        ("eve", "graded"),
+    ]
+    assert klass.result("Ada Lovelace")["notebook"] == "ada-l/01_tiny.ipynb"
+    assert klass.result("Ada Lovelace")["superseded"] == ["lovelaceada/01_tiny.ipynb"]
+    assert "eve is not on the roster" in printed
+
+
+def test_the_record_decides_which_version_counts(klass):
+    """A copy of the folder changes the files' times, and not which notebook was handed in last."""
+    first = klass.hand_in("ada", HALF)
+    second = first.with_name("again.ipynb")
+    second.write_bytes(klass.hand_in("ben", RIGHT).read_bytes())
+    record = Record(klass.submissions)
+    for path, when in ((first, 1000), (second, 2000)):
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        record.remember("ada", path.name, ("", ""), path.name, sha256, when, is_marked_late=False)
+    (klass.submissions / "collected.csv").write_bytes(record.content())
+    os.utime(first, (9000, 9000))
+    os.utime(second, (10, 10))
+    klass.grade("--student", "ada")
+    assert klass.result("ada")["notebook"] == "ada/again.ipynb"
+    assert klass.result("ada")["handed_in"] == "1970-01-01T00:33:20+00:00"
+
+
+def test_an_assignment_of_another_term_makes_nobody_absent(klass):
+    """It is graded, and told."""
+    klass.hand_in("ada", RIGHT)
+    (klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
+    klass.grade()
+    assert rows(klass)["ben"]["status"] == "absent"
+    second = klass.course / "solutions" / "02_tiny.py"
+    second.write_text((klass.course / "solutions" / "01_tiny.py").read_text().replace("# 1. ", "# 2. "))
+    for kind in ("tests/hidden/test_{}.py", "tests/answers/{}.py"):
+        text = (klass.course / kind.format("01_tiny")).read_text().replace("01_tiny", "02_tiny")
+        (klass.course / kind.format("02_tiny")).write_text(text)
+    klass.settings('[term]\nassignments = ["02_tiny"]\n')
+    run = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert run.exit_code == 0, run.output
+    assert "ben" not in rows(klass)
+    assert rows(klass)["ada"]["status"] == "graded"
+    assert "01_tiny is no assignment of this term (course.toml, [term]), but ada handed it in" in run.output
+
+
+def test_a_score_stays_between_nothing_and_everything(klass):
+    """A penalty takes no more than there is, and an adjustment gives no more than there can be."""
+    klass.hand_in("ada", RIGHT)
+    klass.grade()
+    (result,) = read_results(klass.out)
+    most = result.max_score
+    given = (Adjustment("q1", 5.0, ""), Adjustment(None, 5.0, ""))
+    assert with_standing(result, Standing(adjustments=given)).score == most
+    assert with_standing(result, Standing(late=Late(9, 99.0))).score == 0
+    back = Standing(late=Late(9, 2.0), adjustments=(Adjustment(None, 2.0, ""),))
+    assert with_standing(result, back).score == most
+
+
+def test_a_broken_record_is_told(klass):
+    """It decides which notebook counts, so nothing is graded by half of it."""
+    klass.hand_in("ada", RIGHT)
+    (klass.submissions / "collected.csv").write_text("student,notebook\nada,x\n", encoding="utf-8")
+    with pytest.raises(GraderError, match=r"collected.csv cannot be read"):
+        Record(klass.submissions)

@@ -407,11 +407,27 @@ def test_a_sheet_reads_as_csv_does_and_changes_what_it_is_told(tmp_path_factory,
     [
         (["Ada", "ada", "ben"], {1: ["ada"], 2: ["ben", "Ben Büchner"]}, ({"ben": 2}, [], ["Ada", "ada"])),
         (["ada", "ben"], {1: ["ada", "s-1"], 2: ["ada", "s-2"], 3: ["ben"]}, ({"ben": 3}, [], ["ada"])),
+        (["Ada Ångström", "eve"], {1: ["angstrom, ada"], 2: ["e-1"]}, ({"Ada Ångström": 1}, ["eve"], [])),
+        (["angstromada"], {1: ["Ångström, Ada"], 2: ["Ada Lee"]}, ({"angstromada": 1}, [], [])),
     ],
 )
 def test_whoever_may_be_another_is_nobody(students, names, found):
     """Folders that differ only in case may be one person, and one name two: the others are found."""
-    assert match(students, names) == found
+    assert match({student: [student] for student in students}, names) == found
+
+
+def test_who_is_called_otherwise_there_is_found_by_the_roster(desk, canvas, tmp_path):
+    """A folder is a login on GitHub, Canvas knows an id, Moodle an address: the roster says who that is."""
+    submissions = tmp_path / "in"
+    (submissions / "ada-l").mkdir(parents=True)
+    roster = "student,github,canvas id,email\nA. L.,ada-l,11,ada@example.org\n"
+    (submissions / "roster.csv").write_text(roster, encoding="utf-8")
+    desk.results = store(tmp_path / "graded", made("A. L."))
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}))
+    desk.export("canvas", "--gradebook", canvas())
+    assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
+    desk.export("moodle", "--gradebook", canvas(MOODLE))
+    assert "ada@example.org,1001,4.5" in desk.text("01_tiny.csv")
 
 
 # Moodle

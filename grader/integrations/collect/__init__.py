@@ -14,15 +14,16 @@ Decisions:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.grading.roster import ROSTER
-from grader.integrations.collect.layout import Changes, Record, lay_out, plan_targets, student_folders
+from grader.integrations.collect.layout import Changes, lay_out, plan_targets, student_folders
 from grader.integrations.collect.source import REPOSITORY, Source, open_source
-from grader.integrations.collect.systems import list_submissions
+from grader.integrations.collect.systems import Student, list_submissions
+from grader.term.record import Record
+from grader.term.roster import ROSTER, Roster, read_people
 
 __all__ = ["Collected", "collect"]
 
@@ -55,13 +56,14 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
     with open_source(path) as source:
         _require_notebooks(path, source)
-        listing = list_submissions(source, prefixes)
+        roster = read_people(folder)
+        listing = list_submissions(source, prefixes, roster)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise GraderError(f"{folder} cannot be made ({error.strerror}): choose another --out.") from error
         record = Record(folder)
-        folders, notes = student_folders(listing.notebooks, record)
+        folders, notes = student_folders(listing.notebooks, record, roster)
         targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
@@ -69,9 +71,19 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
     changes.skipped += skipped + source.skipped
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
+    notes += _not_listed(roster, {target.notebook.student.name for target in targets}, folders)
     laid_out = changes.written + changes.replaced + changes.unchanged
     students = len({name.partition("/")[0] for name in laid_out})
     return Collected(students, changes, (*listing.notes, *notes), tuple(listing.empty))
+
+
+def _not_listed(roster: Roster, names: Collection[str], folders: Mapping[Student, str]) -> Iterator[str]:
+    """A sentence for each name that is not on the roster, or is that of several people there."""
+    if not roster.people:
+        return
+    for student in sorted(folders, key=lambda student: student.name):
+        if student.name in names and folders[student] not in roster.students:
+            yield roster.about_unknown(student.name)
 
 
 def _require_notebooks(path: Path, source: Source) -> None:

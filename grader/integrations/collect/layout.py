@@ -8,111 +8,36 @@ notebooks from costing the others.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
-import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
-from grader.grading.roster import ROSTER
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.integrations.collect.systems import HandedIn, Student
 from grader.notebooks.files import NOTEBOOK, SKIPPED_FOLDERS
-from grader.results.store import read_run
-from grader.text import distinct_file_name, file_name, printable, some, utf8_text, without_formula
+from grader.term.record import RECORD, Record, collision_key
+from grader.term.roster import ROSTER, Person, Roster
+from grader.text import distinct_file_name, file_name, some
 
-RECORD = "collected.csv"
 MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
 MAX_STUDENT_BYTES = 500 << 20
 """The most that these may hold."""
-_COLUMNS = ("student", "notebook", "system", "id", "modified", "sha256", "from")
 _RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
 
 
-def collision_key(name: str) -> str:
-    """Equal for names that some file system takes for the same."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-def _recorded(text: str) -> str:
-    """A stranger's text as the record holds it."""
-    return without_formula(printable(text))
-
-
-class Record:
-    """What was collected into a folder of submissions, and the students' folders that are there.
-
-    Raises:
-        GraderError: the record cannot be read.
-    """
-
-    def __init__(self, submissions: Path) -> None:
-        names = sorted(entry.name for entry in os.scandir(submissions) if entry.is_dir())
-        self.folders = {collision_key(name): name for name in names}
-        self._rows: dict[tuple[str, str], dict[str, str]] = {}
-        path = submissions / RECORD
-        try:
-            for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))):
-                self._rows[row["student"], row["notebook"]] = {name: row[name] or "" for name in _COLUMNS}
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, KeyError, csv.Error) as error:
-            raise GraderError(
-                f"{path} cannot be read ({error}): move it away; what was collected before is kept then."
-            ) from error
-        self._folder_of_id: dict[tuple[str, str], str] = {}
-        self._notebooks: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        there = {_recorded(name): name for name in names}
-        for row in self._rows.values():
-            if row["id"] and row["student"] in there:
-                folder = there[row["student"]]
-                self._folder_of_id.setdefault((row["system"], row["id"]), folder)
-                self._notebooks[folder, row["system"]][row["id"]].add(row["notebook"])
-
-    def folder_of(self, student: Student) -> str | None:
-        """The folder of the student whom the system knows by that id, if there is one."""
-        return self._folder_of_id.get((student.system, _recorded(student.id))) if student.id else None
-
-    def ids(self, folder: str, system: str) -> dict[str, set[str]]:
-        """By which ids a system knows whose folder it is, and the notebooks that came with each."""
-        return self._notebooks.get((folder, system), {})
-
-    def sha256_of(self, folder: str, notebook: str) -> str | None:
-        """The hash of what was laid out in a student's folder under a name."""
-        row = self._rows.get((_recorded(folder), _recorded(notebook)))
-        return row["sha256"] if row else None
-
-    def remember(  # noqa: PLR0913, PLR0917 - the columns
-        self, folder: str, notebook: str, student: Student, origin: str, sha256: str, modified: float
-    ) -> None:
-        """Note what lies there now; `modified` is in seconds since 1970."""
-        when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
-        identity = (student.system, student.id) if student.id else ("", "")
-        values = [_recorded(value) for value in (folder, notebook, *identity, when, sha256, origin)]
-        self._rows[values[0], values[1]] = dict(zip(_COLUMNS, values, strict=True))
-
-    def content(self) -> bytes:
-        """The file."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        writer.writeheader()
-        writer.writerows(self._rows[key] for key in sorted(self._rows))
-        return utf8_text(text.getvalue()).encode()
-
-
-def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[dict[Student, str], list[str]]:
+def student_folders(
+    notebooks: Collection[HandedIn], record: Record, roster: Roster
+) -> tuple[dict[Student, str], list[str]]:
     """A folder for each student, and what a person should know of them.
 
-    Equal names share a folder, unless the source or the record tells that they are several people: then the
-    id is part of the name.
+    Who is on the roster has the folder that it names. Others of equal names share a folder, unless the source
+    or the record tells that they are several people: then the id is part of the name.
     """
     names: dict[Student, set[str]] = defaultdict(set)
     named: dict[str, set[str]] = defaultdict(set)  # the identities behind a name
@@ -123,9 +48,11 @@ def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[di
     owners: dict[str, str] = {}  # by folder, the student's identity
     several, by_name = set(), set()
     # Who is known keeps the folder, whoever else of that name comes now.
-    for student in sorted(names, key=lambda s: (record.folder_of(s) is None, s.name, s.identity)):
-        known = record.folder_of(student)
+    for student in sorted(names, key=lambda s: (_known_folder(s, record) is None, s.name, s.identity)):
+        person = _person(student, roster)
+        known = _known_folder(student, record) or (person and person.student)
         folder = known or _spelt(student.name, record)
+        identity = student.identity if person is None else f"roster {person.student}"
         if known is None:
             ids = record.ids(folder, student.system)
             by_id = {*ids}
@@ -138,11 +65,11 @@ def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[di
                 folder = _spelt(_with_id(student), record)
             elif ids:
                 by_name.add(folder)
-        if owners.setdefault(collision_key(folder), student.identity) != student.identity:
+        if owners.setdefault(collision_key(folder), identity) != identity:
             # Another student's folder got this student's name, to tell it apart.
             taken = {folder, *folders.values(), *_RESERVED}
-            folder = distinct_file_name(folder, f"{student.system} {student.identity}", taken)
-            owners[collision_key(folder)] = student.identity
+            folder = distinct_file_name(folder, f"{student.system} {identity}", taken)
+            owners[collision_key(folder)] = identity
         folders[student] = folder
     notes = [
         f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
@@ -151,6 +78,16 @@ def student_folders(notebooks: Collection[HandedIn], record: Record) -> tuple[di
         known = ", ".join(some(sorted(by_name), MOST_NAMED))
         notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {known}.")
     return folders, notes
+
+
+def _known_folder(student: Student, record: Record) -> str | None:
+    return record.folder_of(student.system, student.id)
+
+
+def _person(student: Student, roster: Roster) -> Person | None:
+    """The student on the roster, if it is clear who that is."""
+    people = roster.people_called(student.name, student.identity, ids={student.system: student.id})
+    return people[0] if len(people) == 1 else None
 
 
 def _with_id(student: Student) -> str:
@@ -302,17 +239,9 @@ def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
             os.utime(new, ns=(notebook.when, notebook.when))
         (changes.written if there is None else changes.replaced).append(target.path)
     modified = path.stat().st_mtime
-    record.remember(target.folder, target.name, notebook.student, notebook.file.path, sha256, modified)
-
-
-def student_ids(results: Path, system: str, students: Iterable[str]) -> dict[str, str]:
-    """The id of each student in a system such as ``canvas``, as far as it was collected.
-
-    The `results` of ``grade`` say where the submissions are, and the record lies there.
-    """
-    try:
-        record = Record(Path(read_run(results)["submissions"]))
-    except (OSError, KeyError, TypeError, GraderError):
-        return {}
-    ids = {student: [*record.ids(student, system)] for student in students}
-    return {student: known[0] for student, known in ids.items() if len(known) == 1}
+    student = notebook.student
+    identity = (student.system, student.id) if student.id else ("", "")
+    record.remember(
+        *(target.folder, target.name, identity, notebook.file.path, sha256, modified),
+        is_marked_late=notebook.is_marked_late,
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,14 +26,15 @@ from grader.integrations.collect.source import (
     UnreadableError,
 )
 from grader.notebooks.files import NOTEBOOK, notebook_stem
+from grader.term.roster import Roster
 from grader.text import some, terminal_text
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
 _CANVAS = re.compile(
-    r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?P<attachment>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
+    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<attachment>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
 )
 _CANVAS_ANONYMOUS = re.compile(
-    r"(?P<name>anon)(?:_LATE)?_(?P<id>[A-Za-z0-9]{5})_\d+_(?P<file>.+)", re.DOTALL | re.IGNORECASE
+    r"(?P<name>anon)(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]{5})_\d+_(?P<file>.+)", re.DOTALL | re.IGNORECASE
 )
 _CANVAS_ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d{1,3})", re.DOTALL)
 _GRADESCOPE = re.compile(r"submission_\d+")
@@ -62,6 +63,7 @@ class HandedIn:
     name: str  # as the student called the file
     when: int  # nanoseconds since 1970
     attempt: int = 0  # where a system counts them
+    is_marked_late: bool = False  # by the system
 
     @property
     def rank(self) -> tuple[int, int, int, Parts]:
@@ -78,11 +80,12 @@ class Listing:
     empty: list[str] = field(default_factory=list)  # students whose folders hold no notebook
 
 
-def list_submissions(source: Source, prefixes: Sequence[str] | None) -> Listing:
+def list_submissions(source: Source, prefixes: Sequence[str] | None, roster: Roster) -> Listing:
     """List what students handed in, by the system that the source comes from.
 
     Args:
         prefixes: of clones' names; None for what all share.
+        roster: tells where a name behind a group's name begins.
 
     Raises:
         GraderError: it is not clear whose the notebooks are; the text says what to do.
@@ -97,7 +100,7 @@ def list_submissions(source: Source, prefixes: Sequence[str] | None) -> Listing:
             f"Moodle gave the others their names, but not these: {named}. Move them away, and collect again."
         )
     if of_moodle:
-        return moodle(source)
+        return moodle(source, roster)
     if all(len(file.parts) == 1 and _canvas_name(file.parts[0]) for file in source.files):
         return canvas(source)
     return folders(source, prefixes)
@@ -128,18 +131,49 @@ def _wrapper(source: Source, prefixes: Sequence[str] | None) -> Parts:
     return (top,)
 
 
-def moodle(source: Source) -> Listing:
-    """``Full Name_123_assignsubmission_file_/name.ipynb``, or the same with ``_`` for the slash."""
+def moodle(source: Source, roster: Roster) -> Listing:
+    """``Full Name_123_assignsubmission_file_/name.ipynb``, or the same with ``_`` for the slash.
+
+    Where students work in groups, the name of the group and a hyphen stand before the name.
+    """
     tops = source.tops | {folder[0] for folder in source.folders}
     named = {top: match for top in tops if (match := _MOODLE.fullmatch(top))}
-    students = {top: Student(m["name"], m["id"], "moodle", m["id"]) for top, m in named.items()}
+    groups = _groups({match["name"] for match in named.values()}, roster)
+    students = {
+        top: Student(m["name"].removeprefix(groups[m["name"]]), m["id"], "moodle", m["id"])
+        for top, m in named.items()
+    }
     notebooks = []
     for file in source.files:
         top = file.parts[0]
         name = file.parts[-1] if len(file.parts) > 1 else named[top]["file"] or top
         notebooks.append(HandedIn(students[top], file, name, file.modified))
     holding = {notebook.student for notebook in notebooks}  # who may have a second folder, of texts
-    return Listing(notebooks, empty=sorted(student.name for student in {*students.values()} - holding))
+    left_out = sorted({group for group in groups.values() if group})
+    notes = (
+        [f"left out of the names, as groups: {', '.join(some(left_out, MOST_NAMED))}."] if left_out else []
+    )
+    return Listing(notebooks, notes, sorted(student.name for student in {*students.values()} - holding))
+
+
+def _groups(names: Collection[str], roster: Roster) -> dict[str, str]:
+    """What stands before each name as its group's, with its hyphen; empty where nothing does.
+
+    The roster decides where it knows what follows. Else all names have to begin with a group, and each group
+    has several students: so the hyphen of Anne-Marie is none of a group.
+    """
+    beginnings = {name: [name[: at + 1] for at, sign in enumerate(name) if sign == "-"] for name in names}
+    known: dict[str, str] = {}
+    for name in names:
+        if roster.people_called(name):
+            known[name] = ""
+        elif group := next((b for b in beginnings[name] if roster.people_called(name.removeprefix(b))), None):
+            known[name] = group
+    sizes = Counter(beginning for group in beginnings.values() for beginning in group)
+    shared = {name: next((b for b in group if sizes[b] > 1), "") for name, group in beginnings.items()}
+    if not all(shared.values()):
+        return {name: known.get(name, "") for name in names}
+    return {name: known.get(name, shared[name]) for name in names}
 
 
 def canvas(source: Source) -> Listing:
@@ -156,7 +190,8 @@ def canvas(source: Source) -> Listing:
         if parts and again:
             name, attempt = again["stem"] + parts["suffix"], int(again["attempt"])
         person = Student(student, named["id"], "canvas", named["id"])
-        notebooks.append(HandedIn(person, file, name, file.modified, attempt))
+        is_late = named["late"] is not None
+        notebooks.append(HandedIn(person, file, name, file.modified, attempt, is_late))
     return Listing(notebooks)
 
 

@@ -3,14 +3,16 @@
 ``formats`` is the table of formats; each has a function, which writes an ``Export``.
 
 * Only results that the gradebook has are exported, because a result outlives its notebook.
-* Students of a teacher's list are matched by exact names, never guessed.
+* Students of a teacher's list are matched by the roster, ids first; whoever may be two people is nobody.
 * A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,10 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.results.model import QuestionResult, Result
+from grader.results.store import read_run
+from grader.term.people import students_of_folders
+from grader.term.record import Record
+from grader.term.roster import read_people
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
@@ -49,6 +55,27 @@ class Export:
     def shows(self) -> Feedback:
         """What students may see."""
         return self.course.settings.feedback
+
+    @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        """By student, the ids by which the notebooks were collected, and the names and ids of the roster.
+
+        Read beside what was graded, as far as that is still there.
+        """
+        called: dict[str, list[str]] = defaultdict(list)
+        submissions = read_run(self.folder).get("submissions")
+        if not isinstance(submissions, str) or not Path(submissions).is_dir():
+            return called
+        roster, record = read_people(Path(submissions)), Record(Path(submissions))
+        for folder, student in students_of_folders(record.folders.values(), roster, record).items():
+            called[student] += [text for system, text in record.ids_of(folder).items() if system != "moodle"]
+        for person in roster.people:
+            called[person.student] += [*person.ids.values(), person.name]
+        return called
+
+    def names_of(self, student: str) -> list[str]:
+        """All that a student may be called elsewhere: an id that is known from there, then the folder."""
+        return [*self._called.get(student, ()), student]
 
     def title(self, stem: str) -> str | None:
         """An assignment's title, or None where the course has no such assignment now."""

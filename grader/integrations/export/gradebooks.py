@@ -12,15 +12,15 @@ import re
 import shlex
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.integrations.collect.layout import student_ids
 from grader.integrations.export import Export, feedback_text, plain_text
 from grader.results.model import Result
 from grader.scores import format_points, points_text
 from grader.sheets import Sheet, read_sheet
+from grader.term.roster import name_keys
 from grader.text import file_name, some, without_formula
 
 Names = Mapping[int, Sequence[str]]
@@ -30,6 +30,7 @@ CANVAS_FILE = "canvas.csv"
 _CANVAS_NAMES = ("ID", "SIS User ID", "SIS Login ID", "Student")
 _TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 _ROUNDING = 1e-6
+_NO_NAME = re.compile(r"[\d@]")
 _MOST_NAMED = 20
 
 _ADDRESSES = ("email address", "email")
@@ -54,15 +55,11 @@ def write_canvas(export: Export) -> None:
         )
     if (export.out / CANVAS_FILE).resolve() == sheet.path.resolve():
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
-    students = {result.student for results in export.results.values() for result in results}
-    student_of = {
-        number: student for student, number in student_ids(export.folder, "canvas", students).items()
-    }
     columns = [headings.index(name) for name in _CANVAS_NAMES if name in headings]
     names = {}
     for row, cells in enumerate(sheet.rows):
-        if row and (number := sheet.value(cells, headings.index("ID"))):
-            every = [*(sheet.value(cells, column) for column in columns), student_of.get(number, "")]
+        if row and sheet.value(cells, headings.index("ID")):
+            every = [sheet.value(cells, column) for column in columns]
             names[row] = [name for name in every if name]
     values: dict[tuple[int, int], str] = {}
     for stem, results in export.results.items():
@@ -240,27 +237,34 @@ def _with_rows(
     export: Export, sheet: Sheet, results: Sequence[Result], names: Names
 ) -> list[tuple[Result, int]]:
     """The results whose students have a row, each with it; adds notes about the others."""
-    rows, unknown, ambiguous = match((result.student for result in results), names)
+    called = {result.student: export.names_of(result.student) for result in results}
+    rows, unknown, ambiguous = match(called, names)
     export.note(f"Not in {sheet.path}, so left out", unknown)
     export.note(f"Left out, because several rows of {sheet.path} fit, or several students one row", ambiguous)
     return [(result, rows[result.student]) for result in results if result.student in rows]
 
 
-def match(students: Iterable[str], names: Names) -> tuple[dict[str, int], list[str], list[str]]:
-    """Find each student's row: exactly the folder's name is a number, login, address or name in it.
+def match(students: Mapping[str, Sequence[str]], names: Names) -> tuple[dict[str, int], list[str], list[str]]:
+    """Find each student's row, where a name is exactly one of the student's.
+
+    Where no row has such a name, case, accents and the order of words do not matter.
 
     Args:
-        students: the names of their folders.
+        students: all that each may be called, by the name of the folder; what is surest first.
         names: for each row, all names of its person.
 
     Returns:
         The row of each student; students without a row; and students whom several rows fit, or who share one.
     """
-    rows: dict[str, set[int]] = defaultdict(set)
+    exact: dict[str, set[int]] = defaultdict(set)
+    alike: dict[str, set[int]] = defaultdict(set)
     for row, row_names in names.items():
-        for spelling in {spelling for name in row_names for spelling in _spellings(name)}:
-            rows[spelling].add(row)
-    fitting = {student: rows.get(_folded(student), set()) for student in sorted(set(students))}
+        for name in row_names:
+            exact[_folded(name)].add(row)
+            exact[_folded(file_name(name))].add(row)
+            for key in _keys(name):
+                alike[key].add(row)
+    fitting = {student: _fitting(students[student], exact, alike) for student in sorted(students)}
     claims = Counter(row for candidates in fitting.values() for row in candidates)
     unknown = [student for student, candidates in fitting.items() if not candidates]
     certain = {
@@ -271,11 +275,18 @@ def match(students: Iterable[str], names: Names) -> tuple[dict[str, int], list[s
     return certain, unknown, [student for student in fitting if student not in {*certain, *unknown}]
 
 
-def _spellings(name: str) -> set[str]:
-    """A name as it stands, as a folder's name, and as given name and family name."""
-    family, comma, given = (part.strip() for part in name.partition(","))
-    spelled = [name.strip(), f"{given} {family}"] if comma and given else [name.strip()]
-    return {_folded(form) for each in spelled if each for form in (each, file_name(each))}
+def _fitting(called: Sequence[str], exact: Mapping[str, set[int]], alike: Mapping[str, set[int]]) -> set[int]:
+    """The rows that fit the first name that fits any."""
+    for name in called:
+        if rows := exact.get(_folded(name), set()):
+            return rows
+    keys = [key for name in called for key in _keys(name)]
+    return next((rows for key in keys if (rows := alike.get(key, set()))), set())
+
+
+def _keys(name: str) -> set[str]:
+    """Of a person's name; a number, a login or an address is only ever itself."""
+    return set() if _NO_NAME.search(name) else name_keys(name)
 
 
 def _folded(text: str) -> str:

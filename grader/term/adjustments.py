@@ -1,0 +1,82 @@
+"""``adjustments.csv``: points that a person gives or takes, which no run of ``grade`` forgets."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from grader.results.model import Adjustment
+from grader.scores import format_points, total
+from grader.term.files import Row, find_file, read_rows
+from grader.term.people import Students
+from grader.text import did_you_mean
+
+ADJUSTMENTS = "adjustments.csv"
+COLUMNS = ("student", "assignment", "question", "points", "comment")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+
+#: By student and assignment, in the order of the file.
+Adjustments = Mapping[tuple[str, str], tuple[Adjustment, ...]]
+
+
+def read_adjustments(
+    submissions: Path,
+    stems: Collection[str],
+    points_of: Callable[[str], Mapping[str, float]],
+    students: Students,
+) -> Adjustments:
+    """The adjustments beside or among the submissions; none without the file.
+
+    Args:
+        stems: the assignments of the course.
+        points_of: what each question of an assignment is worth.
+
+    Raises:
+        GraderError: a line cannot be understood, gives more points than there are, or repeats another.
+    """
+    path = find_file(submissions, ADJUSTMENTS)
+    found: dict[tuple[str, str], dict[str | None, Adjustment]] = {}
+    for row in read_rows(path, COLUMNS[:4], COLUMNS) if path else []:
+        student, stem = students.of_row(row), row.assignment(stems)
+        points = points_of(stem)
+        question = _question(row, points)
+        given = found.setdefault((student, stem), {})
+        if question in given:
+            what = f"{question} of {stem}" if question else stem
+            raise row.error(
+                f"there is a line for {what} of {student} already: write one line with the sum of both"
+            )
+        worth = points[question] if question else total(points.values())
+        given[question] = Adjustment(question, _points(row, worth), row.cells.get("comment", ""))
+    return {key: tuple(given.values()) for key, given in found.items()}
+
+
+def _question(row: Row, questions: Mapping[str, float]) -> str | None:
+    question = row.cells["question"]
+    if question and question not in questions:
+        meant = did_you_mean(question, questions)
+        raise row.error(f"{question} is no question of {row.cells['assignment']}: {meant}")
+    return question or None
+
+
+def _points(row: Row, worth: float) -> float:
+    """The points to add.
+
+    Raises:
+        GraderError: they are no number, or more than can be given or taken.
+    """
+    text = row.cells["points"]
+    try:
+        points = float(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points):
+        raise row.error(f"points is {text!r}: write how many points are added, as 2, or taken, as -1.5")
+    if abs(points) > worth:
+        raise row.error(
+            f"{format_points(points)} points are more than the {format_points(worth)} that can be earned:"
+            " write how many points are added or taken, not the new score"
+        )
+    return points

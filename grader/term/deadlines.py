@@ -1,0 +1,106 @@
+"""When assignments are due, and what it costs to be late.
+
+``course.toml`` has the deadlines; ``extensions.csv`` has later deadlines of some students.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from grader.course.settings import Deadline, Settings
+from grader.results.model import Late
+from grader.term.files import Row, find_file, read_rows
+from grader.term.people import Students
+
+EXTENSIONS = "extensions.csv"
+_COLUMNS = ("student", "assignment", "until")
+_DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
+_PLACES = 2  # decimals of a penalty
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """The deadlines of a term.
+
+    Attributes:
+        of_class: by assignment.
+        extended: later deadlines, by student and assignment.
+    """
+
+    of_class: Mapping[str, Deadline] = field(default_factory=dict)
+    extended: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+
+    def late(
+        self, student: str, stem: str, handed_in: datetime, max_score: float, *, is_marked: bool | None
+    ) -> Late | None:
+        """How late a notebook was handed in; None where it was in time, or there is no deadline.
+
+        Args:
+            max_score: of the assignment, of which a penalty takes a part.
+            is_marked: whether the system that it comes from has marked it as late; None where that marks
+                nothing. The mark decides: Canvas's zip has the times of its download.
+        """
+        deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
+        due = extended or (deadline and deadline.due)
+        after = handed_in - due if due else timedelta()
+        if not (after > timedelta() if is_marked is None else is_marked and extended is None):
+            return None
+        minutes = max(0, math.ceil(after / _MINUTE))
+        if deadline is None or 0 < minutes <= deadline.grace_minutes:
+            return Late(minutes, 0.0)
+        days = max(1, math.ceil(after / _DAY))
+        share = min(deadline.penalty_per_day * days, deadline.most_penalty)
+        return Late(minutes, round(share * max_score, _PLACES))
+
+
+def read_deadlines(
+    submissions: Path, settings: Settings, stems: Collection[str], students: Students
+) -> Deadlines:
+    """The deadlines of a course's settings, and the extensions of `extensions.csv`.
+
+    Args:
+        stems: the assignments of the course.
+
+    Raises:
+        GraderError: a line of the extensions cannot be understood, or repeats another.
+    """
+    path = find_file(submissions, EXTENSIONS)
+    extended: dict[tuple[str, str], datetime] = {}
+    for row in read_rows(path, _COLUMNS, _COLUMNS) if path else []:
+        until = _time_of(row, settings.time_zone)
+        student = students.of_row(row)
+        for stem in [row.assignment(stems)] if row.cells["assignment"] else sorted(stems):
+            if (student, stem) in extended:
+                raise row.error(f"{student} has an extension of {stem} already: keep one of these lines")
+            extended[student, stem] = until
+    return Deadlines(settings.deadlines, extended)
+
+
+def _time_of(row: Row, zone: str | None) -> datetime:
+    """The end of an extension; a day alone ends at midnight.
+
+    Raises:
+        GraderError: it is no time, or has no time zone.
+    """
+    text = row.cells["until"]
+    try:
+        until = datetime.fromisoformat(text)
+    except ValueError:
+        raise row.error(
+            f"until is {text!r}: write a day, or a day and a time, as 2026-10-19 or 2026-10-19T12:00"
+        ) from None
+    if "T" not in text and ":" not in text:
+        until = datetime.combine(until.date(), time(23, 59, 59))
+    if until.tzinfo is None:
+        if zone is None:
+            raise row.error(
+                f"until has no time zone: write it behind the time, as {until.isoformat()}+02:00, or set"
+                " time_zone below [term] in course.toml"
+            )
+        until = until.replace(tzinfo=ZoneInfo(zone))
+    return until

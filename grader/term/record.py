@@ -1,0 +1,166 @@
+"""``collected.csv``, the record of what ``collect`` laid out: whose it is, where from, and of when.
+
+The file's own time changes with each copy of a folder; the record keeps when a notebook was handed in. It
+speaks of a notebook as long as that has the hash that was laid out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.text import printable, utf8_text, without_formula
+
+RECORD = "collected.csv"
+LATE = "late"
+"""What the record says of a notebook that its system has marked as late."""
+MARKING = "canvas"
+"""The system that marks what is late."""
+_COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from")
+_NEW_COLUMNS = frozenset({"marked"})  # records of earlier graders do not have them
+
+
+def collision_key(name: str) -> str:
+    """Equal for names that some file system takes for the same."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _recorded(text: str) -> str:
+    """A stranger's text as the record holds it."""
+    return without_formula(printable(text))
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """When a notebook was handed in.
+
+    Attributes:
+        modified: when its file was changed.
+        recorded: when it was handed in, as the record says; None where it says nothing of this notebook.
+        is_marked_late: whether the system that it comes from says that it is late; None where that marks
+            nothing.
+    """
+
+    modified: datetime
+    recorded: datetime | None = None
+    is_marked_late: bool | None = None
+
+    @property
+    def at(self) -> datetime:
+        """The best that is known."""
+        return self.recorded or self.modified
+
+
+UNKNOWN = HandIn(datetime.fromtimestamp(0, UTC))
+
+
+class Record:
+    """What was collected into a folder of submissions, and the students' folders that are there.
+
+    Raises:
+        GraderError: the record cannot be read.
+    """
+
+    def __init__(self, submissions: Path) -> None:
+        names = sorted(entry.name for entry in os.scandir(submissions) if entry.is_dir())
+        self.folders = {collision_key(name): name for name in names}
+        self._rows = _read_rows(submissions / RECORD)
+        self._folder_of_id: dict[tuple[str, str], str] = {}
+        self._notebooks: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        there = {_recorded(name): name for name in names}
+        for row in self._rows.values():
+            if row["id"] and row["student"] in there:
+                folder = there[row["student"]]
+                self._folder_of_id.setdefault((row["system"], row["id"]), folder)
+                self._notebooks[folder, row["system"]][row["id"]].add(row["notebook"])
+
+    def folder_of(self, system: str, student_id: str) -> str | None:
+        """The folder of the student whom the system knows by that id, if there is one."""
+        return self._folder_of_id.get((system, _recorded(student_id))) if student_id else None
+
+    def ids(self, folder: str, system: str) -> dict[str, set[str]]:
+        """By which ids a system knows whose folder it is, and the notebooks that came with each."""
+        return self._notebooks.get((folder, system), {})
+
+    def ids_of(self, folder: str) -> dict[str, str]:
+        """By system, the id by which it knows whose folder it is, where that is a single one."""
+        known = {system: self.ids(folder, system) for at, system in self._notebooks if at == folder}
+        return {system: next(iter(ids)) for system, ids in known.items() if len(ids) == 1}
+
+    def sha256_of(self, folder: str, notebook: str) -> str | None:
+        """The hash of what was laid out in a student's folder under a name."""
+        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        return row["sha256"] if row else None
+
+    def hand_in(self, folder: str, notebook: str, sha256: str | None, modified: datetime) -> HandIn:
+        """When a notebook in a student's folder was handed in.
+
+        Args:
+            sha256: of its file, which has to be the one that was collected.
+            modified: when its file was changed.
+        """
+        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        if row is None or row["sha256"] != sha256:
+            return HandIn(modified)
+        is_marked = row["marked"] == LATE if row["system"] == MARKING else None
+        return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked)
+
+    def remember(  # noqa: PLR0913, PLR0917 - the columns
+        self,
+        folder: str,
+        notebook: str,
+        identity: tuple[str, str],
+        origin: str,
+        sha256: str,
+        modified: float,
+        *,
+        is_marked_late: bool,
+    ) -> None:
+        """Note what lies there now.
+
+        Args:
+            identity: a system, and the id by which it knows the student; or two empty texts.
+            modified: in seconds since 1970.
+        """
+        when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
+        mark = LATE if is_marked_late else ""
+        values = [_recorded(value) for value in (folder, notebook, *identity, when, mark, sha256, origin)]
+        self._rows[values[0], values[1]] = dict(zip(_COLUMNS, values, strict=True))
+
+    def content(self) -> bytes:
+        """The file."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(self._rows[key] for key in sorted(self._rows))
+        return utf8_text(text.getvalue()).encode()
+
+
+def _read_rows(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """The rows of a record by student and notebook; none where there is no record."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        rows = [_checked(row) for row in csv.DictReader(io.StringIO(text))]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise GraderError(
+            f"{path} cannot be read ({error}): move it away; what was collected before is kept then."
+        ) from error
+    return {(row["student"], row["notebook"]): row for row in rows}
+
+
+def _checked(row: Mapping[str, str | None]) -> dict[str, str]:
+    """A row with all columns; KeyError and ValueError where it is none."""
+    found = {name: (row.get(name) if name in _NEW_COLUMNS else row[name]) or "" for name in _COLUMNS}
+    if datetime.fromisoformat(found["modified"]).tzinfo is None:
+        raise ValueError(f"{found['modified']} has no time zone")
+    return found

@@ -1,0 +1,248 @@
+"""``roster.csv``: the people of a class, by all the names and ids under which systems know them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.sheets import Sheet, read_sheet
+from grader.term.files import find_file
+from grader.text import did_you_mean, file_name, terminal_text
+
+ROSTER = "roster.csv"
+
+#: By what a column holds, its headings: ours, and those of GitHub Classroom, Canvas, Moodle and Gradescope.
+_HEADINGS: Mapping[str, Collection[str]] = {
+    "student": ("student", "students"),
+    "name": ("name", "full name"),
+    "given": ("first name", "given name"),
+    "family": ("last name", "surname", "family name"),
+    "identifier": ("identifier", "username", "user", "login", "sis login id"),
+    "email": ("email", "e-mail", "email address", "mail"),
+    "github": ("github", "github login", "github username"),
+    "canvas": ("canvas", "canvas id"),
+    "moodle": ("moodle", "moodle id"),
+    "number": ("number", "id number", "student id", "sid", "sis user id"),
+}
+_KIND_OF = {heading: kind for kind, headings in _HEADINGS.items() for heading in headings}
+_NOBODY = {"points possible", "student, test"}  # rows of Canvas's gradebook that are no student's
+_NAMING = ("student", "name", "identifier", "github", "email", "number")  # the first of them names a folder
+_IDS = ("canvas", "moodle", "number", "email", "github", "identifier")
+_UNIQUE = ("identifier", "email", "github", "number")  # so unlike names that they may stand in their place
+_PARTICIPANT = re.compile(r"participant (\d+)", re.IGNORECASE)  # a number of Moodle's
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student.
+
+    Attributes:
+        student: names the folder, and the results.
+        name: in full, as far as the roster says it.
+        ids: by system or kind (``_IDS``), as the roster says it.
+        line: of the roster.
+    """
+
+    student: str
+    name: str
+    ids: Mapping[str, str] = field(default_factory=dict)
+    line: int = 0
+
+
+class Roster:
+    """People, found by what systems call them."""
+
+    def __init__(self, people: Iterable[Person], path: Path | None = None) -> None:
+        self.people, self.path = tuple(people), path
+        self._students = {person.student: person for person in self.people}
+        self._ids: dict[tuple[str, str], list[Person]] = defaultdict(list)
+        self._names: dict[str, list[Person]] = defaultdict(list)
+        for person in self.people:
+            for kind, text in person.ids.items():
+                self._ids[kind, _folded(text)].append(person)
+            for key in {key for text in {person.student, person.name} for key in name_keys(text)}:
+                self._names[key].append(person)
+
+    @property
+    def students(self) -> tuple[str, ...]:
+        """The students, in the roster's order."""
+        return tuple(self._students)
+
+    def people_called(self, *names: str, ids: Mapping[str, str] | None = None) -> Sequence[Person]:
+        """Who may be meant: nobody, a person, or several of the same name.
+
+        A folder's own name decides, then an id, then a name without case, accents and order of its words.
+        Moodle numbers people anew in each assignment: its number only tells apart who has the same name.
+
+        Args:
+            names: of a folder or a person.
+            ids: by the system that knows the person by it.
+        """
+        for name in names:
+            if name in self._students:
+                return [self._students[name]]
+        known = {kind: self._ids.get((kind, _folded(text)), []) for kind, text in (ids or {}).items()}
+        of_moodle = known.pop("moodle", [])
+        for found in known.values():
+            if len(found) == 1:
+                return found
+        for name in names:
+            for kind in _UNIQUE:
+                if len(found := self._ids.get((kind, _folded(name)), [])) == 1:
+                    return found
+        named = next((found for name in names if (found := self._called(name))), [])
+        if len(named) == 1:
+            return named
+        return [person for person in of_moodle if person in named or not named] or named
+
+    def about_unknown(self, name: str) -> str:
+        """A sentence about a name that is nobody's on the roster, or that of several."""
+        several = [person.student for person in self._called(name)]
+        if len(several) > 1:
+            named = " and ".join(map(terminal_text, several))
+            return f"{terminal_text(name)} may be {named}: call the folder so, or give an id to the roster."
+        known = {person.name for person in self.people} | {*self.students}
+        return f"{terminal_text(name)} is not on the roster: {terminal_text(did_you_mean(name, known))}"
+
+    def _called(self, name: str) -> list[Person]:
+        found = {person.student: person for key in name_keys(name) for person in self._names.get(key, ())}
+        return [*found.values()]
+
+
+NOBODY = Roster(())
+
+
+def read_people(submissions: Path) -> Roster:
+    """The people that `roster.csv` names; nobody without such a file.
+
+    Raises:
+        GraderError: The file cannot be read as CSV, no column names students, or a line names no student or a
+            student of another line.
+    """
+    path = find_file(submissions, ROSTER)
+    return NOBODY if path is None else Roster(_people(read_sheet(path)), path)
+
+
+def read_roster(folder: Path) -> tuple[str, ...]:
+    """The students that `roster.csv` names, in its order; none without such a file. Raises as above."""
+    return read_people(folder).students
+
+
+def require_somebody(roster: Roster, folders: Mapping[str, Person | None]) -> None:
+    """Refuse a roster that names nobody who handed in, because then the whole class would be absent.
+
+    Args:
+        folders: whose they are.
+    """
+    if roster.people and folders and not any(folders.values()):
+        name = min(folders)
+        raise GraderError(
+            f"{roster.path} names nobody who handed in: its columns (student, name, email, github, canvas id,"
+            " moodle id) have to name students as their folders are called; if it belongs to another class,"
+            f" move it away. {terminal_text(name)} is not on it:"
+            f" {terminal_text(did_you_mean(name, roster.students))}"
+        )
+
+
+def _people(sheet: Sheet) -> Iterator[Person]:
+    """The person in every row but that of the headings; no two rows have the same."""
+    kinds = _kinds(sheet)
+    rows = [*zip(sheet.rows, sheet.lines, strict=True)][1 if kinds else 0 :]
+    columns = kinds or {"student": 0}
+    naming = next((kind for kind in _NAMING if kind in columns), None)
+    if naming is None and not {"given", "family"} <= columns.keys():
+        raise GraderError(
+            f"{sheet.path}, line {sheet.lines[0]}: no column names the students: add a column student, with"
+            " the names of their folders, or a column name"
+        )
+    cells = [{kind: sheet.value(row, column) for kind, column in columns.items()} for row, _ in rows]
+    line_of: dict[str, int] = {}
+    persons: list[tuple[str, str, dict[str, str], int]] = []
+    for known, (_, line) in zip(cells, rows, strict=True):
+        name = known.get("name") or f"{known.get('given', '')} {known.get('family', '')}".strip()
+        named = known[naming] if naming else name
+        if named.casefold() in _NOBODY:
+            continue
+        if not named:
+            column = f"column {columns[naming] + 1}" if naming else "the names"
+            raise GraderError(
+                f"{sheet.path}, line {line} names no student: fill in {column} or remove the line."
+            )
+        persons.append((named, name or named, {kind: known[kind] for kind in _IDS if known.get(kind)}, line))
+    shared = _shared(file_name(named) for named, *_ in persons)
+    for named, name, ids, line in persons:
+        tag = next(iter(ids.values()), None) if file_name(named) in shared else None
+        student = file_name(f"{named}-{tag}" if tag else named)
+        if student in line_of:
+            raise GraderError(
+                f"{sheet.path}, lines {line_of[student]} and {line} both name {terminal_text(student)}:"
+                " remove one of them or, if they are two students, give each line an id of its own (email,"
+                " github, canvas id, number)."
+            )
+        line_of[student] = line
+        yield Person(student, name, ids, line)
+
+
+def _kinds(sheet: Sheet) -> dict[str, int]:
+    """The columns by what they hold; empty where the first row is a student's.
+
+    The heading ``id`` is Canvas's number where a column names students, else the students' name.
+    """
+    if not sheet.rows:
+        return {}
+    headings = [re.sub(r"[\s_]+", " ", cell).strip().casefold() for cell in sheet.rows[0]]
+    columns: dict[str, int] = {}
+    for column, heading in enumerate(headings):
+        if kind := _KIND_OF.get(heading):
+            columns.setdefault(kind, column)
+    if "id" in headings:
+        is_other = columns.keys() & {"student", "name"}
+        columns.setdefault("canvas" if is_other else "student", headings.index("id"))
+    return columns
+
+
+def _shared(names: Iterable[str]) -> set[str]:
+    """The names that stand there more than once."""
+    every = [*names]
+    return {name for name in every if every.count(name) > 1}
+
+
+def _folded(text: str) -> str:
+    participant = _PARTICIPANT.fullmatch(text.strip())
+    return participant[1] if participant else text.strip().casefold()
+
+
+def plain_words(name: str) -> list[str]:
+    """The words of a name in lower case, without accents and the strokes of letters, as Ø has."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return re.findall(r"\w+", "".join(map(_plain_letter, letters)).replace("_", " "))
+
+
+def _plain_letter(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    if unicodedata.combining(letter):
+        return ""
+    base = unicodedata.name(letter, "").partition(" WITH ")[0]
+    try:
+        return unicodedata.lookup(base)
+    except KeyError:
+        return letter
+
+
+def name_keys(name: str) -> set[str]:
+    """What names of a person have in common, whatever their order, accents and case.
+
+    The words in order of the alphabet; and, since Canvas writes ``lovelaceada``, the words without gaps,
+    beginning with any of them.
+    """
+    words = plain_words(name)
+    if not words:
+        return set()
+    rotations = {"".join(words[at:] + words[:at]) for at in range(len(words))}
+    return {" ".join(sorted(words)), *rotations}

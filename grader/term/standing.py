@@ -1,0 +1,53 @@
+"""What an instructor's files say of one submission: of when it is, how late, and the points put right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from grader.results.model import Adjustment, Late, QuestionResult, Result
+from grader.scores import total
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Of one submission; the fields are those of a `Result`."""
+
+    handed_in: str | None = None
+    late: Late | None = None
+    adjustments: tuple[Adjustment, ...] = ()
+
+    @classmethod
+    def of(cls, result: Result) -> Standing:
+        """What a result was made with."""
+        return cls(result.handed_in, result.late, result.adjustments)
+
+
+def with_standing(result: Result, standing: Standing) -> Result:
+    """The result with the adjustments in its scores, and without what it costs to be late.
+
+    No score gets below 0 or above its maximum. The penalty is taken before the assignment as a whole is
+    adjusted, so that an adjustment can give it back.
+    """
+    questions = tuple(_adjusted(question, standing) for question in result.questions)
+    score = total(question.score for question in questions)
+    if standing.late:
+        score = max(0.0, total([score, -standing.late.penalty]))
+    whole = [given.points for given in standing.adjustments if given.question is None]
+    return replace(
+        result,
+        questions=questions,
+        score=_within(total([score, *whole]), result.max_score),
+        handed_in=standing.handed_in,
+        late=standing.late,
+        adjustments=standing.adjustments,
+    )
+
+
+def _adjusted(question: QuestionResult, standing: Standing) -> QuestionResult:
+    given = [given.points for given in standing.adjustments if given.question == question.id]
+    score = _within(total([question.score, *given]), question.max_score)
+    return replace(question, score=score, adjusted=total([score, -question.score])) if given else question
+
+
+def _within(score: float, most: float) -> float:
+    return min(max(0.0, score), most)

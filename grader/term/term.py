@@ -1,0 +1,93 @@
+"""Everything that an instructor says about a class, read at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from grader.course.course import Course
+from grader.term.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
+from grader.term.deadlines import Deadlines, read_deadlines
+from grader.term.people import Students
+from grader.term.record import HandIn
+from grader.term.standing import Standing
+from grader.text import some, terminal_text
+
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Term:
+    """The students, deadlines and adjustments of a class.
+
+    Attributes:
+        stems: of this term; empty for all of the course.
+        zone: in which times are told.
+    """
+
+    students: Students
+    stems: Collection[str] = ()
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    adjustments: Adjustments = field(default_factory=dict)
+    zone: tzinfo = UTC
+
+    def has(self, stem: str) -> bool:
+        """Whether an assignment is one of this term's."""
+        return not self.stems or stem in self.stems
+
+    def standing(self, student: str, stem: str, max_score: float, hand_in: HandIn) -> Standing:
+        """What is said of one submission; `max_score` is the assignment's.
+
+        The file's own time counts only where nothing else is known and there is a deadline: it changes with
+        each copy.
+        """
+        given = self.adjustments.get((student, stem), ())
+        at = hand_in.recorded or (hand_in.modified if stem in self.deadlines.of_class else None)
+        if at is None:
+            return Standing(adjustments=given)
+        late = self.deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
+        return Standing(at.astimezone(self.zone).isoformat(timespec="seconds"), late, given)
+
+    def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
+        """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
+
+        Args:
+            handed_in: students and assignments.
+        """
+        notes = []
+        others: dict[str, list[str]] = defaultdict(list)
+        present = {*handed_in}
+        for student, stem in sorted(present):
+            if not self.has(stem):
+                others[stem].append(terminal_text(student))
+        for stem, students in others.items():
+            named = ", ".join(some(students, _MOST_NAMED))
+            notes.append(
+                f"{stem} is no assignment of this term (course.toml, [term]), but {named} handed it in: it is"
+                " graded, and makes nobody absent."
+            )
+        unused = [f"{terminal_text(student)}, {stem}" for student, stem in self.adjustments.keys() - present]
+        if unused:
+            named = "; ".join(some(sorted(unused), _MOST_NAMED))
+            notes.append(f"{ADJUSTMENTS} adjusts what was not handed in: {named}.")
+        return notes
+
+
+def read_term(submissions: Path, course: Course, students: Students) -> Term:
+    """Read everything about a class but its roster.
+
+    Raises:
+        GraderError: a file cannot be read, or a line of it means nothing.
+    """
+    settings = course.settings
+    return Term(
+        students,
+        settings.assignments,
+        read_deadlines(submissions, settings, course.stems, students),
+        read_adjustments(submissions, course.stems, course.points, students),
+        ZoneInfo(settings.time_zone) if settings.time_zone else UTC,
+    )
