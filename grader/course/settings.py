@@ -39,6 +39,8 @@ _SHARE, _SECONDS, _POINTS = _number(0, 1), _number(0.1, 86_400), _number(0.01, 1
 _MINUTES = _number(0, 100_000)
 _YES_OR_NO: Rule = (lambda value: isinstance(value, bool), "true or false")
 _TIME: Rule = (lambda value: isinstance(value, datetime), "a day and a time, as 2026-10-12T23:59:00")
+_VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")  # Gradescope's words
+_VISIBILITY: Rule = (lambda value: value in _VISIBILITIES, f"one of {', '.join(_VISIBILITIES)}")
 _ZONE: Rule = (_is_zone, 'the name of a time zone, as "Europe/Zurich"')
 
 #: The ids of the questions of every assignment, by its stem; None where they are unknown.
@@ -89,6 +91,7 @@ class Settings:
         assignments: of this term; empty for all of the course.
         time_zone: of times that name none.
         deadlines: by stem.
+        visibility: of Gradescope's tests and scores, in its words.
     """
 
     partial_credit: float = 0.5
@@ -98,6 +101,7 @@ class Settings:
     assignments: tuple[str, ...] = ()
     time_zone: str | None = None
     deadlines: Mapping[str, Deadline] = field(default_factory=dict)
+    visibility: str = "visible"
 
 
 def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
@@ -133,7 +137,8 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
         _add_zone(path, text, stem, deadline, tables.get("term", {}).get("time_zone"))
     import msgspec  # noqa: PLC0415 - an instructor's library; students' commands import `Feedback` from here
 
-    whole = tables.pop("score", {}) | tables.pop("term", {}) | tables
+    of_others = [tables.pop(section, {}) for section in ("score", "term", "gradescope")]
+    whole = {name: value for table in (*of_others, tables) for name, value in table.items()}
     return msgspec.convert(whole, Settings)  # a whole number becomes a float
 
 
@@ -176,6 +181,7 @@ def _entries(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
 def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Rule]:
     """What may stand in the file; `content` has the names of what does, for questions that are not known."""
     allowed: dict[str, Rule] = {"score.partial_credit": _SHARE, "term.time_zone": _ZONE}
+    allowed["gradescope.visibility"] = _VISIBILITY
     allowed["term.assignments"] = _stems(questions)
     allowed |= {f"limits.{limit.name}": _SECONDS for limit in fields(TimeLimits)}
     allowed |= {f"feedback.{shown.name}": _YES_OR_NO for shown in fields(Feedback)}

@@ -91,7 +91,7 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
             ours.update_score(question.id, question.score)
         results.results = ours.results
         results.__class__ = CagedResults
-        results.document = results_json(result, course.settings.feedback)
+        results.document = results_json(result, course.settings.feedback, course.settings.visibility)
 
 
 def _course_in(root: Path) -> Course:

@@ -156,7 +156,7 @@ class RunSummary:
         without_notebook: names of students' folders.
         note: what else the instructor should know, in a sentence.
         judged_again: how many were judged again from what had been observed before; they are not new.
-        unlisted: students who handed in and are not on the roster.
+        unlisted: a sentence about each student who handed in and is not on the roster.
     """
 
     results: list[Result]
@@ -185,10 +185,11 @@ def print_class(run: RunSummary, out: Path) -> None:
         highlight=False,
     )
     _print_changes(console, run)
-    for heading, names in (("No notebook in", run.without_notebook), ("Not on the roster", run.unlisted)):
-        if names:
-            listed = ", ".join(some(map(_plain, names), _MAX_NAMED))
-            console.print(f"[yellow]{heading}:[/] {listed}", highlight=False)
+    if run.without_notebook:
+        listed = ", ".join(some(map(_plain, run.without_notebook), _MAX_NAMED))
+        console.print(f"[yellow]No notebook in:[/] {listed}", highlight=False)
+    for sentence in some(run.unlisted, _MAX_NAMED):
+        console.print(f"[yellow]{escape(terminal_text(sentence))}[/]", highlight=False)
     for name, what in (
         ("gradebook.csv", "the gradebook"),
         ("report.html", "the class"),

@@ -154,12 +154,7 @@ def _people(sheet: Sheet) -> Iterator[Person]:
     kinds = _kinds(sheet)
     rows = [*zip(sheet.rows, sheet.lines, strict=True)][1 if kinds else 0 :]
     columns = kinds or {"student": 0}
-    naming = next((kind for kind in _NAMING if kind in columns), None)
-    if naming is None and not {"given", "family"} <= columns.keys():
-        raise GraderError(
-            f"{sheet.path}, line {sheet.lines[0]}: no column names the students: add a column student, with"
-            " the names of their folders, or a column name"
-        )
+    naming = _naming(sheet, columns)
     cells = [{kind: sheet.value(row, column) for kind, column in columns.items()} for row, _ in rows]
     line_of: dict[str, int] = {}
     persons: list[tuple[str, str, dict[str, str], int]] = []
@@ -204,6 +199,19 @@ def _kinds(sheet: Sheet) -> dict[str, int]:
         is_other = columns.keys() & {"student", "name"}
         columns.setdefault("canvas" if is_other else "student", headings.index("id"))
     return columns
+
+
+def _naming(sheet: Sheet, columns: Collection[str]) -> str | None:
+    """The column that names folders; None where first and last names do."""
+    naming = next((kind for kind in _NAMING if kind in columns), None)
+    if naming not in {"student", "name"} and {"given", "family"} <= {*columns}:
+        return None
+    if naming is None and sheet.rows:
+        raise GraderError(
+            f"{sheet.path}, line {sheet.lines[0]}: no column names the students: add a column student, with"
+            " the names of their folders, or a column name"
+        )
+    return naming
 
 
 def _shared(names: Iterable[str]) -> set[str]:

@@ -215,7 +215,7 @@ def test_a_cap_is_told_where_there_is_one(score, points, has_a_cap):
     )
     answer = QuestionResult("q1", "One", "f", "answered", score, 4.0, tuple(checks))
     result = Result("b", "a", "b", "c", (), "graded", None, score, 4.0, (), (answer,), Provenance())
-    shown = gradescope.results_json(result, Feedback())
+    shown = gradescope.results_json(result, Feedback(), "visible")
     said = f"A question of which a check fails earns at most {score:g} of its 4 points."
     assert (said in (feedback_text(answer, Feedback()) or "")) is has_a_cap
     assert (said in shown["tests"][0]["output"]) is has_a_cap

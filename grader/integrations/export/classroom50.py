@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.integrations.export import Export, plain_text
 from grader.results.model import Result
-from grader.scores import points_text
+from grader.scores import points_text, total
 
 SCHEMA = "classroom50/result/v1"
 _LARGEST_FACTOR = 1000
@@ -53,7 +53,7 @@ def write_files(export: Export) -> None:
 
 
 def _result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
-    """A result as Classroom 50 reads it; its total is the sum of its tests."""
+    """A result as Classroom 50 reads it; its total is the sum of its tests, less a penalty."""
     tests = []
     for answer in result.questions:
         points = points_text(answer.score, answer.max_score)
@@ -66,6 +66,7 @@ def _result_json(result: Result, factor: int, environment: Mapping[str, str]) ->
                 "max-score": most,
             }
         )
+    is_sum = result.score == total(answer.score for answer in result.questions)
     return {
         "schema": SCHEMA,
         "classroom": environment.get("CLASSROOM") or "",
@@ -74,7 +75,7 @@ def _result_json(result: Result, factor: int, environment: Mapping[str, str]) ->
         "owner": result.student,
         **{field: environment.get(variable) or "" for field, variable in _SUBMISSION_VARIABLES.items()},
         "datetime": result.provenance.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "score": sum(test["score"] for test in tests),
+        "score": sum(test["score"] for test in tests) if is_sum else int(factor * result.score + _ROUNDING),
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
     }

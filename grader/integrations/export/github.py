@@ -64,14 +64,22 @@ def outputs(stem: str, scored: Sequence[QuestionScore]) -> str:
     return "".join(f"{score.id}_{stem}={action_output(score)}\n" for score in scored)
 
 
-def notices(scored: Sequence[QuestionScore]) -> list[str]:
-    """The two lines by which points leave a workflow; they hold no student's text."""
-    points, of = total(score.score for score in scored), total(score.max_score for score in scored)
+def notices(scored: Sequence[QuestionScore], earned: float | None = None) -> list[str]:
+    """The two lines by which points leave a workflow; they hold no student's text.
+
+    Args:
+        earned: where it is not the sum of the questions, as after a penalty.
+    """
+    points, of = _earned(scored, earned), total(score.max_score for score in scored)
     report = {"totalPoints": plain_number(points), "maxPoints": plain_number(of)}
     return [
         f"::notice title=Autograding complete::Points {format_points(points)}/{format_points(of)}",
         f"::notice title=Autograding report::{json.dumps(report, separators=(',', ':'))}",
     ]
+
+
+def _earned(scored: Sequence[QuestionScore], earned: float | None) -> float:
+    return total(score.score for score in scored) if earned is None else earned
 
 
 def quoted(text: str) -> str:
@@ -80,9 +88,9 @@ def quoted(text: str) -> str:
     return f"::stop-commands::{token}\n{plain_text(text)}\n::{token}::"
 
 
-def step_summary(scored: Sequence[QuestionScore], heading: str) -> str:
+def step_summary(scored: Sequence[QuestionScore], heading: str, earned: float | None = None) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``, at most 1 MiB: a table, then what failed and why."""
-    points = points_text(total(score.score for score in scored), total(score.max_score for score in scored))
+    points = points_text(_earned(scored, earned), total(score.max_score for score in scored))
     lines = [f"## {markdown_text(heading)}: {points} points", "", "| | question | points |", "|---|---|--:|"]
     ids_of: dict[str, list[str]] = {}
     for score in scored:
@@ -124,7 +132,8 @@ def write_files(export: Export) -> None:
             ]
             folder = f"{result.student}/{stem}"
             export.write(f"{folder}/outputs.txt", outputs(stem, scored))
-            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored), ""]))
+            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored, result.score), ""]))
             error = markdown_text(result.error) if result.error else None
             first = f"**This notebook could not be graded.** {error}\n\n" if error else ""
-            export.write(f"{folder}/summary.md", first + step_summary(scored, title))
+            first += "".join(f"{markdown_text(sentence)}\n\n" for sentence in result.about_standing)
+            export.write(f"{folder}/summary.md", first + step_summary(scored, title, result.score))

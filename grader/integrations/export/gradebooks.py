@@ -1,7 +1,8 @@
 """Gradebooks that a teacher exported from Canvas or Moodle, filled in; a student's row is never guessed.
 
 * **Canvas** takes its own file back: a column is filled for each assignment, and no other cell changes.
-* **Moodle** fails a whole import at an unknown user, so users are taken from the teacher's export.
+* **Moodle** fails a whole import at an unknown user, so users are taken from the teacher's export. Its
+  grading worksheet, of one assignment, is filled in place.
 """
 
 from __future__ import annotations
@@ -146,11 +147,7 @@ def _canvas_scores(
     if possible.casefold() == "(read only)":
         raise GraderError(f"Canvas computes the column {heading} itself: name another by --column")
     most = max(result.max_score for result in results)
-    try:
-        is_same = abs(float(possible.replace(",", ".")) - most) < _ROUNDING
-    except ValueError:
-        is_same = False
-    if not is_same:
+    if not _is_number(possible, most):
         export.note(
             f"{heading}: Canvas has {possible or 'no'} points possible, the assignment"
             f" {format_points(most)}; scores are written as they are, so change that in Canvas."
@@ -165,6 +162,14 @@ def _canvas_scores(
     return filled
 
 
+def _is_number(text: str, number: float) -> bool:
+    """Whether a cell holds this number, with a point or a comma."""
+    try:
+        return abs(float(text.replace(",", ".")) - number) < _ROUNDING
+    except ValueError:
+        return False
+
+
 def write_moodle(export: Export) -> None:
     """Write ``<stem>.csv`` with the users of the teacher's export who have a result.
 
@@ -173,6 +178,9 @@ def write_moodle(export: Export) -> None:
     """
     sheet = _read_gradebook(export)
     headings = [heading.strip().casefold() for heading in sheet.rows[0]]
+    if {"identifier", "grade"} <= {*headings}:
+        _fill_worksheet(export, sheet, headings)
+        return
 
     def find(wanted: Sequence[str]) -> int | None:
         return next((column for column, heading in enumerate(headings) if heading in wanted), None)
@@ -210,9 +218,52 @@ def write_moodle(export: Export) -> None:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
 
 
+def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> None:
+    """Write Moodle's grading worksheet with grades and feedback; every other cell stays.
+
+    Raises:
+        GraderError: it is of one assignment, and that is not said; or nobody in it has a result.
+    """
+    if len(export.results) > 1:
+        raise GraderError(
+            f"{sheet.path} is a grading worksheet, which is of one assignment: say which, as in"
+            f" export moodle {min(export.results)} --gradebook {sheet.path}"
+        )
+    ((stem, results),) = export.results.items()
+    if (export.out / f"{stem}.csv").resolve() == sheet.path.resolve():
+        raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
+    columns = {heading: column for column, heading in enumerate(headings)}
+    naming = [columns[name] for name in ("email address", "id number", "full name") if name in columns]
+    names = {
+        row: [name for column in naming if (name := sheet.value(cells, column))]
+        for row, cells in enumerate(sheet.rows[1:], 1)
+    }
+    values: dict[tuple[int, int], str] = {}
+    fixed = []
+    for result, row in _with_rows(export, sheet, results, names):
+        cells = sheet.rows[row]
+        if sheet.value(cells, columns.get("grade can be changed")).casefold() == "no":
+            fixed.append(result.student)
+            continue
+        values[row, columns["grade"]] = sheet.number(format_points(result.score))
+        if "feedback comments" in columns:
+            values[row, columns["feedback comments"]] = _moodle_feedback(result, export.shows)
+        most = sheet.value(cells, columns.get("maximum grade"))
+        if most and not _is_number(most, result.max_score):
+            export.note(
+                f"{stem}: Moodle's maximum is {most}, ours {format_points(result.max_score)}; scores are"
+                " written as they are, so change that in Moodle."
+            )
+    export.note(f"{stem}, left out, because Moodle says that their grade cannot be changed", fixed)
+    if not values:
+        raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
+    export.write(f"{stem}.csv", sheet.filled(values))
+    export.note(f"{stem}, grades filled in: {sum(column == columns['grade'] for _, column in values)}.")
+
+
 def _moodle_feedback(result: Result, shows: Feedback) -> str:
     """What the student reads, on one line, as a cell that is no formula."""
-    parts = [result.error] if result.error else []
+    parts = [*([result.error] if result.error else []), *result.about_standing]
     for answer in () if result.error else result.questions:
         points = f"{answer.id}: {points_text(answer.score, answer.max_score)}."
         parts.append(" ".join(filter(None, (points, feedback_text(answer, shows)))))

@@ -78,14 +78,20 @@ def write_files(export: Export) -> None:
     )
     for stem, results in export.results.items():
         for result in results:
-            document = json.dumps(results_json(result, export.shows), indent=1, allow_nan=False)
+            made = results_json(result, export.shows, export.course.settings.visibility)
+            document = json.dumps(made, indent=1, allow_nan=False)
             export.write(f"{stem}/{result.student}/results.json", document + "\n")
 
 
-def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
-    """A result as Gradescope reads it: exactly its numbers, and what the student may see."""
+def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, Any]:
+    """A result as Gradescope reads it: exactly its numbers, and what the student may see.
+
+    Args:
+        visibility: of the score and of each test, in Gradescope's words: a hidden test hides the total too.
+    """
     points = f"{result.name}: {points_text(result.score, result.max_score)} points"
     output = f"This notebook could not be graded. {result.error}" if result.error else points
+    output = " ".join([output, *result.about_standing])
     tests = [
         {
             "score": plain_number(answer.score),
@@ -95,7 +101,7 @@ def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
             "number": str(index),
             "output": _output(answer, shows),
             "output_format": "md",
-            "visibility": "visible",
+            "visibility": visibility,
         }
         for index, answer in enumerate(result.questions, 1)
     ]
@@ -103,7 +109,7 @@ def results_json(result: Result, shows: Feedback) -> dict[str, Any]:
         "score": plain_number(result.score),
         "output": str(markdown_text(output)),
         "output_format": "md",
-        "visibility": "visible",
+        "visibility": visibility,
         "stdout_visibility": "hidden",
         "tests": tests,
     }
@@ -222,6 +228,7 @@ def settings_toml(settings: Settings, stem: str) -> str:
         *("[score]", f"partial_credit = {settings.partial_credit!r}"),
         *("[limits]", *(f"{key} = {value!r}" for key, value in vars(limits).items())),
         *("[feedback]", *(f"{key} = {str(value).lower()}" for key, value in vars(feedback).items())),
+        *("[gradescope]", f'visibility = "{settings.visibility}"'),
         f"[points.{stem}]",
         *(f"{question} = {worth!r}" for question, worth in settings.points.get(stem, {}).items()),
     ]
