@@ -25,10 +25,12 @@ from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
+from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
 from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.store import ResultsStore, read_run
+from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
 from grader.text import did_you_mean, printable, some
 
@@ -235,6 +237,7 @@ class RunSteps:
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
+        write_students(store, students_of(results, absent))
         notes = [self._note_of_others(submissions, len(results)), unknown]
         for cause, names in self._broken.items():
             listed = ", ".join(some(map(printable, names), _MOST_NAMED))
