@@ -14,6 +14,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.course.pictures import pictures_of
 from grader.errors import GraderError
+from grader.grading.answers import read_answers
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import judge
@@ -29,6 +30,7 @@ from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
 from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
+from grader.results.similar import same_work
 from grader.results.store import ResultsStore, read_run
 from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
@@ -236,7 +238,8 @@ class RunSteps:
         absent = _absences(handed_in, roster, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
-        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
+        work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
+        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, work))
         write_students(store, students_of(results, absent))
         notes = [self._note_of_others(submissions, len(results)), unknown]
         for cause, names in self._broken.items():

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from grader.reports.templates import HTML
 from grader.results.model import Absence, Earned, Result
+from grader.results.similar import SameWork
 from grader.results.statistics import AssignmentSummary, cases, summarise
 from grader.results.students import students_of, worth_of
 
@@ -38,8 +39,15 @@ _MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
-def report_html(results: Sequence[Result], absent: Sequence[Absence], protection: str) -> str:
-    """The report as an HTML file that needs nothing else; `protection` is what confined students' code."""
+def report_html(
+    results: Sequence[Result], absent: Sequence[Absence], protection: str, work: Sequence[SameWork] = ()
+) -> str:
+    """The report as an HTML file that needs nothing else.
+
+    Args:
+        protection: what confined students' code.
+        work: what several students handed in.
+    """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     every = cases(results)
@@ -52,6 +60,7 @@ def report_html(results: Sequence[Result], absent: Sequence[Absence], protection
         assignments=summarise(results),
         cases=[case for case in every if not case.is_resubmission],
         resubmitted=resubmitted,
+        same_work=work,
         resubmitting=len({case.result.student for case in resubmitted}),
         histogram=histogram,
         parts_of_bar=parts_of_bar,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from statistics import StatisticsError, correlation, fmean, median, pstdev
 
 from grader.results.model import (
@@ -25,6 +26,7 @@ _MOST_NAMED = 12  # flags, questions, cells or notebooks in a sentence
 _SAME_STUDENTS = 0.8  # the least Jaccard index of two sets of students whose diagnoses count as one mistake
 _FEWEST = 5  # submissions: of fewer nothing is said about a question
 _NEARLY_ALL, _FEW = 0.95, 0.2  # parts of the submissions
+_CHANCE = 1.64  # divided by the root of their number: by chance 1 correlation in 20 is further below 0
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     tells = discrimination(scores, rest) if answered >= _FEWEST else None
     remarks = []
     if len(graded) >= _FEWEST and worth:
-        if tells is not None and tells < 0:
+        if tells is not None and tells < -_CHANCE / sqrt(len(graded)):
             remarks.append("the best students fail this more often")
         if sum(answer.in_full for _, answer in graded) >= _NEARLY_ALL * len(graded):
             remarks.append("nearly all solved it")
