@@ -164,18 +164,35 @@ def _bound_names(answer: ast.AST) -> Iterator[str]:
 
 
 class _Renamed(ast.NodeTransformer):
-    """Numbers some names in the order in which they appear."""
+    """Numbers some names in the order in which they appear, those of a function in this function only."""
 
     def __init__(self, bound: set[str]) -> None:
         self._bound = bound
         self._numbers: dict[str, str] = {}
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        for field in ("id", "name") if not isinstance(node, ast.arg) else ("arg",):
-            name = getattr(node, field, None)
-            if isinstance(name, str) and name in self._bound and not isinstance(node, ast.alias):
-                setattr(node, field, self._numbers.setdefault(name, f"_{len(self._numbers)}"))
-        return super().generic_visit(node)
+        match node:
+            case ast.arg(arg=name) if name in self._bound:
+                node.arg = self._number(name)
+            case ast.Name(id=name) if name in self._bound:
+                node.id = self._number(name)
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+            ) if name in self._bound:
+                node.name = self._number(name)
+        if not isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            return super().generic_visit(node)
+        around, self._numbers = self._numbers, {**self._numbers}
+        renamed = super().generic_visit(node)
+        self._numbers = around
+        return renamed
+
+    def _number(self, name: str) -> str:
+        return self._numbers.setdefault(name, f"_{len(self._numbers)}")
 
 
 def same_work(results: Iterable[Result], digests: Mapping[tuple[str, str], Digests]) -> list[SameWork]:
