@@ -4,7 +4,6 @@ import errno
 import gc
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
