@@ -23,6 +23,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.notebooks.definitions import without_magics
 from grader.notebooks.reader import Cell
@@ -76,8 +77,8 @@ def digest(source: str, name: str, stub: str = "") -> str:
     little of the answer is the student's own.
     """
     try:
-        answer, handed_out = _definition(source, name), _definition(stub, name)
-        if answer is None or _own_nodes(answer, handed_out) < FEWEST_NODES:
+        answer = _definition(source, name)
+        if answer is None or _own_nodes(answer, _handed_out(stub, name)) < FEWEST_NODES:
             return ""
         renamed = _Renamed({*_bound_names(answer)}).visit(answer)
         return hashlib.sha256(ast.dump(renamed).encode()).hexdigest()[:32]
@@ -96,13 +97,19 @@ def _definition(source: str, name: str) -> ast.AST | None:
     return _Bare().visit(found[-1]) if found else None
 
 
-def _own_nodes(answer: ast.AST, handed_out: ast.AST | None) -> int:
+@lru_cache(maxsize=1_000)
+def _handed_out(stub: str, name: str) -> Counter[str]:
+    """The statements of a stub, each as text, which the answers of a class are compared with."""
+    tree = _definition(stub, name)
+    return Counter(text for text, _ in _statements(tree)) if tree else Counter()
+
+
+def _own_nodes(answer: ast.AST, handed_out: Counter[str]) -> int:
     """How many nodes the statements of an answer have that do not stand in what was handed out."""
-    given = Counter(text for text, _ in _statements(handed_out)) if handed_out else Counter[str]()
-    own = 0
+    left, own = handed_out.copy(), 0
     for text, nodes in _statements(answer):
-        if given[text]:
-            given[text] -= 1
+        if left[text]:
+            left[text] -= 1
         else:
             own += nodes
     return own
