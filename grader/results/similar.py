@@ -31,7 +31,7 @@ from grader.results.model import QuestionResult, Result
 from grader.results.statistics import mistake_of, told
 
 FEWEST_NODES = 30
-_LONGEST_CELL = 50_000  # characters; a person writes shorter ones
+_LONGEST_CELL = 32 * 1024  # characters; the syntax tree of a longer one would take much memory
 _COMMON, _LEAST_COMMON = 0.25, 8  # part of the students, and how many they have to be
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
