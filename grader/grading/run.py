@@ -14,6 +14,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.course.pictures import pictures_of
 from grader.errors import GraderError
+from grader.grading.answers import read_answers
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import judge
@@ -24,10 +25,13 @@ from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
+from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
 from grader.results.gradebook import gradebook, write_gradebook
 from grader.results.model import Absence, Result
+from grader.results.similar import same_work
 from grader.results.store import ResultsStore, read_run
+from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
 from grader.term.people import Students
 from grader.term.roster import read_people
@@ -238,7 +242,9 @@ class RunSteps:
         absent = _absences(handed_in, plan.term, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
-        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
+        work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
+        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, work))
+        write_students(store, students_of(results, absent))
         notes = [self._note_of_others(submissions, len(results)), unknown]
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():

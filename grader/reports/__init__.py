@@ -5,5 +5,6 @@
 * The report's script is named by its hash in the Content-Security-Policy: nothing else can run, whatever a
   name or a diagnosis holds. All rows are in the HTML; the script only moves and hides them. It empties the
   table before it fills it, because moving 5,000 rows each by itself took 1 to 13 s, and this takes 0.1 s.
+* What an instructor reads about a student has a folder of its own: students get all of `feedback`.
 * Everything of a student's is escaped where it is put into a page.
 """

@@ -19,7 +19,9 @@ from markupsafe import Markup
 
 from grader.reports.templates import HTML
 from grader.results.model import Absence, Earned, Result
-from grader.results.statistics import AssignmentSummary, case_of, cases, summarise
+from grader.results.similar import SameWork
+from grader.results.statistics import AssignmentSummary, cases, summarise
+from grader.results.students import students_of, worth_of
 
 _FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
@@ -37,17 +39,29 @@ _MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
-def report_html(results: Sequence[Result], absent: Sequence[Absence], protection: str) -> str:
-    """The report as an HTML file that needs nothing else; `protection` is what confined students' code."""
+def report_html(
+    results: Sequence[Result], absent: Sequence[Absence], protection: str, work: Sequence[SameWork] = ()
+) -> str:
+    """The report as an HTML file that needs nothing else.
+
+    Args:
+        protection: what confined students' code.
+        work: what several students handed in.
+    """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    every = cases(results)
+    resubmitted = [case for case in every if case.is_resubmission]
     return HTML.get_template("report.html").render(
         figures=_figures(results, absent, protection),
-        rows=[(result, _remark(result)) for result in results],
-        absent=absent,
+        students=students_of(results, absent),
+        worth=worth_of(results, absent),
         protection=protection,
         assignments=summarise(results),
-        cases=cases(results),
+        cases=[case for case in every if not case.is_resubmission],
+        resubmitted=resubmitted,
+        same_work=work,
+        resubmitting=len({case.result.student for case in resubmitted}),
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
@@ -72,15 +86,6 @@ def _figures(
         ("protection in force", protection),
         ("last graded", graded_at.replace("T", " ").replace("Z", " UTC") or "never"),
     ]
-
-
-def _remark(result: Result) -> str:
-    """What a human should know at a glance, and may search for."""
-    if result.error:
-        return ""
-    remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
-    remarks += ["flagged"] if result.flags else ["look at it"] if case_of(result) else []
-    return "; ".join(remarks)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@
   write them twice.
 * Pages and tables are made of results and of summaries of them (`statistics.py`), never of
   evidence; only pictures are.
+* Equal answers are found by digests (`similar.py`), which stay in the results folder by the hash of their
+  notebook: for 500 notebooks with 3,350 answers they take 2 s of processor time once, and 20 ms afterwards.
 * Evidence is JSON whose first line says on what it depends (`store.py`), so that the rest need not
   be read.
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from math import sqrt
+from statistics import StatisticsError, correlation, fmean, median, pstdev
 
 from grader.results.model import (
     EARNED,
@@ -17,25 +18,37 @@ from grader.results.model import (
     Result,
 )
 from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, FailedCell, about_stopped
+from grader.scores import total
 from grader.text import some
 
 _MOST_SHOWN = 5
 _MOST_NAMED = 12  # flags, questions, cells or notebooks in a sentence
+_SAME_STUDENTS = 0.8  # the least Jaccard index of two sets of students whose diagnoses count as one mistake
+_FEWEST = 5  # submissions: of fewer nothing is said about a question
+_NEARLY_ALL, _FEW = 0.95, 0.2  # parts of the submissions
+_CHANCE = 1.64  # divided by the root of their number: by chance 1 correlation in 20 is further below 0
 
 
 @dataclass(frozen=True)
 class MessageCount:
-    """A diagnosis, and how many students got it.
+    """A diagnosis, and the students who got it.
 
     Attributes:
         message: its most frequent wording, or None where there was none.
-        number: how many got it, in whatever wording.
+        students: who got it, in whatever wording.
         alike: how many of them got another wording, as with other numbers.
+        also: diagnoses of the same mistake: nearly the same students got them in the same question.
     """
 
     message: str | None
-    number: int
-    alike: int
+    students: tuple[str, ...]
+    alike: int = 0
+    also: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """How many students got it."""
+        return len(self.students)
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,25 @@ class CheckSummary:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """How hard a question was, among the submissions that could be graded.
+
+    Attributes:
+        mean: of the scores; a question that was not answered counts 0.
+        percent: the mean in percent of what the question is worth; None where it is worth nothing.
+        spread: the standard deviation of the scores.
+        discrimination: how well it tells strong from weak students, from -1 to 1; see `discrimination`.
+        remarks: what stands out, in words.
+    """
+
+    mean: float
+    percent: float | None
+    spread: float
+    discrimination: float | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class QuestionSummary:
     """A question.
 
@@ -63,7 +95,9 @@ class QuestionSummary:
         outcomes: how many students earned how much of it.
         answered: how many answered it.
         checks: as the newest result has them.
-        messages: what those who answered were told, by the number of students, in whatever checks.
+        messages: what those who answered were told, by the number of students, in whatever checks; diagnoses
+            that nearly the same students got are one.
+        figures: None where no submission could be graded.
     """
 
     id: str
@@ -72,6 +106,7 @@ class QuestionSummary:
     answered: int
     checks: list[CheckSummary]
     messages: list[MessageCount]
+    figures: Figures | None
 
     @property
     def failed_checks(self) -> list[CheckSummary]:
@@ -133,10 +168,10 @@ def summarise(results: Iterable[Result]) -> list[AssignmentSummary]:
 def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
     # A run for a few students leaves the results of others as they are, perhaps by an older course.
     newest = max(results, key=lambda result: (result.provenance.graded_at or "", len(result.questions)))
-    answers: dict[str, list[QuestionResult]] = defaultdict(list)
+    answers: dict[str, list[_Answer]] = defaultdict(list)
     for result in results:
         for answer in result.questions:
-            answers[answer.id].append(answer)
+            answers[answer.id].append((result, answer))
     statuses = [result.end_task.end_task_status for result in results if result.end_task]
     return AssignmentSummary(
         stem,
@@ -149,15 +184,18 @@ def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
     )
 
 
-def _question(question: QuestionResult, every: Sequence[QuestionResult]) -> QuestionSummary:
-    earned = Counter(answer.earned for answer in every)
-    answers = [answer for answer in every if answer.status == "answered"]
-    checked: dict[str, list[CheckResult]] = defaultdict(list)
-    for check in (check for answer in answers for check in answer.checks):
-        checked[check.id].append(check)
+_Answer = tuple[Result, QuestionResult]
+
+
+def _question(question: QuestionResult, every: Sequence[_Answer]) -> QuestionSummary:
+    earned = Counter(answer.earned for _, answer in every)
+    answers = [(result.student, answer) for result, answer in every if answer.status == "answered"]
+    checked: dict[str, list[tuple[str, CheckResult]]] = defaultdict(list)
+    for student, check in ((student, check) for student, answer in answers for check in answer.checks):
+        checked[check.id].append((student, check))
     checks = []
     for check in question.checks:
-        failed = [other for other in checked[check.id] if other.outcome != "passed"]
+        failed = [(student, other) for student, other in checked[check.id] if other.outcome != "passed"]
         of = len(checked[check.id])
         checks.append(CheckSummary(check.id, check.title, of, len(failed), _messages(failed)))
     return QuestionSummary(
@@ -166,32 +204,96 @@ def _question(question: QuestionResult, every: Sequence[QuestionResult]) -> Ques
         {how: earned[how] for how in EARNED},
         len(answers),
         checks,
-        _messages(check for answer in answers for check in _told(answer)),
+        _one_a_mistake(_messages((student, check) for student, answer in answers for check in told(answer))),
+        _figures(question.max_score, [pair for pair in every if pair[0].status == "graded"]),
     )
 
 
-def _told(answer: QuestionResult) -> list[CheckResult]:
+def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
+    if not graded:
+        return None
+    scores = [answer.score for _, answer in graded]
+    answered = sum(answer.status == "answered" for _, answer in graded)
+    rest = [total(other.score for other in result.questions if other is not one) for result, one in graded]
+    tells = discrimination(scores, rest) if answered >= _FEWEST else None
+    remarks = []
+    if len(graded) >= _FEWEST and worth:
+        if tells is not None and tells < -_CHANCE / sqrt(len(graded)):
+            remarks.append("the best students fail this more often")
+        if sum(answer.in_full for _, answer in graded) >= _NEARLY_ALL * len(graded):
+            remarks.append("nearly all solved it")
+        if sum(score > 0 for score in scores) < _FEW * len(graded):
+            remarks.append("fewer than 1 in 5 earned points")
+    mean = fmean(scores)
+    return Figures(mean, 100 * mean / worth if worth else None, pstdev(scores), tells, tuple(remarks))
+
+
+def discrimination(scores: Sequence[float], rest: Sequence[float]) -> float | None:
+    """The corrected item-total correlation: Pearson's, of a question's scores and the scores of the rest.
+
+    The question itself is not part of the rest, because it would correlate with itself (Henrysson,
+    "Correction of item-total correlations in item analysis", Psychometrika 28, 1963). Below 0 the question
+    or its checks deserve a look (Ebel and Frisbie, "Essentials of Educational Measurement", 1991). None where
+    all scores, or all of the rest, are equal.
+    """
+    try:
+        return correlation(scores, rest)
+    except StatisticsError:
+        return None
+
+
+def told(answer: QuestionResult) -> list[CheckResult]:
     """The failed checks that tell a student of different mistakes: of each mistake the first."""
     by_mistake: dict[str, CheckResult] = {}
     for check in answer.checks:
         if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
-            by_mistake.setdefault(_mistake(check), check)
+            by_mistake.setdefault(mistake_of(check), check)
     return [*by_mistake.values()]
 
 
-def _messages(failed: Iterable[CheckResult]) -> list[MessageCount]:
-    """The diagnoses by their number, the most frequent first; each mistake counts as one diagnosis."""
-    wordings: dict[str, Counter[str | None]] = defaultdict(Counter)
-    for check in failed:
-        wordings[_mistake(check)][check.message] += 1
+def _messages(failed: Iterable[tuple[str, CheckResult]]) -> list[MessageCount]:
+    """The diagnoses with their students, the most frequent first; each mistake counts as one diagnosis."""
+    wordings: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for student, check in failed:
+        wordings[mistake_of(check)][student] = check.message
     counts = []
     for wording in wordings.values():
-        ((message, most),) = wording.most_common(1)
-        counts.append(MessageCount(message, wording.total(), wording.total() - most))
+        ((message, most),) = Counter(wording.values()).most_common(1)
+        counts.append(MessageCount(message, tuple(wording), len(wording) - most))
     return sorted(counts, key=lambda count: -count.number)
 
 
-def _mistake(check: CheckResult) -> str:
+def _one_a_mistake(counts: Sequence[MessageCount]) -> list[MessageCount]:
+    """The diagnoses, the most frequent first; those that nearly the same students got are one.
+
+    A diagnosis of a single student stays by itself.
+    """
+    groups: list[tuple[set[str], list[MessageCount]]] = []  # the students of the first, and all
+    for count in counts:
+        students = {*count.students}
+        group = next((group for first, group in groups if _are_the_same(first, students)), None)
+        if group is None:
+            groups.append((students, [count]))
+        else:
+            group.append(count)
+    return sorted((_as_one(group) for _, group in groups), key=lambda count: -count.number)
+
+
+def _are_the_same(one: set[str], other: set[str]) -> bool:
+    if min(len(one), len(other)) < max(2, _SAME_STUDENTS * max(len(one), len(other))):
+        return False
+    return len(one & other) >= _SAME_STUDENTS * len(one | other)
+
+
+def _as_one(counts: Sequence[MessageCount]) -> MessageCount:
+    """The first of some diagnoses, for the students of all."""
+    first, *others = counts
+    students = tuple(dict.fromkeys(student for count in counts for student in count.students))
+    alike = len(students) - (first.number - first.alike)
+    return MessageCount(first.message, students, alike, tuple(other.message or "" for other in others))
+
+
+def mistake_of(check: CheckResult) -> str:
     """What the findings of all have in common who made the same mistake, whatever their numbers are."""
     return check.group or check.message or ""
 
@@ -202,11 +304,13 @@ class Case:
 
     Attributes:
         rank: 0 for the gravest kind of reason.
+        is_resubmission: whether the only reason is that several notebooks were handed in.
     """
 
     result: Result
     rank: int
     reasons: tuple[str, ...]
+    is_resubmission: bool = False
 
 
 def cases(results: Iterable[Result]) -> list[Case]:
@@ -218,7 +322,7 @@ def case_of(result: Result) -> Case | None:
     """Why a human has to look at a submission; None where nobody has to."""
     every = _reasons(result)
     given = tuple(reason for reason in every if reason)
-    return Case(result, every.index(given[0]), given) if given else None
+    return Case(result, every.index(given[0]), given, given == (every[-1],)) if given else None
 
 
 def _reasons(result: Result) -> list[str]:

@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from statistics import correlation
 
 import pytest
-from factories import row
+from factories import check, made, question, row
 from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
@@ -20,6 +21,7 @@ from grader.reports import terminal as class_table
 from grader.reports.class_report import histogram, parts_of_bar, report_html
 from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
+from grader.results.similar import SameWork
 from grader.results.statistics import MessageCount, cases, summarise
 from grader.results.store import result_from_json
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
@@ -61,7 +63,8 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
     (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
     assert line == ["zoe", "01_tiny", "0", "of", "31", "absent"]
     page = report_html([row("ada")], [ABSENT], "landlock")
-    assert page.count('<td class="number">0 of 31</td><td>absent</td>') == 1
+    assert "<small>of 3</small>" in page
+    assert page.count('data-value="-1"> <span class="mark absent">absent</span></td>') == 1
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
@@ -82,7 +85,8 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     assert len(text.splitlines()) < 40
     small = shown(odd[:3])
     assert small.count("look at it, see report.html") == 3
-    assert report_html(odd, [], "none").count("<td>look at it</td>") == 4
+    _, _, named = report_html(odd, [], "none").partition('<h2 id="look">')
+    assert all(f"<bdi>{result.student}</bdi>" in named for result in odd)
 
 
 def test_a_large_class_is_summed_up(shown):
@@ -153,10 +157,11 @@ def test_the_newest_result_says_what_was_asked():
 
 
 def test_the_report_of_a_large_class_names_everybody():
-    """The page has a line for each, with a link to the feedback."""
+    """The page has a line for each, with links to the student's page and to the feedback."""
     page = report_html([row(f"s{number:04}") for number in range(1_000)], [ABSENT], "none")
-    assert page.count('.html"><bdi>01_tiny</bdi></a>') == 1_000
-    assert 'href="feedback/s0999/01_tiny.html"' in page
+    assert page.count("<tr data-marks=") == 1_001
+    assert '<a href="feedback/s0999/01_tiny.html">3</a>' in page
+    assert '<a href="students/s0999.html"><bdi>s0999</bdi></a>' in page
     assert "zoe" in page
 
 
@@ -169,8 +174,8 @@ def test_one_mistake_in_several_wordings_is_one_diagnosis():
     told = [step_is_wrong(3)] * 2 + [step_is_wrong(12)] * 3 + ["It is.", None]
     results = [row(f"s{number}", message=[message, "?"]) for number, message in enumerate(told)]
     assert summarise(results)[0].questions[0].checks[0].messages == [
-        MessageCount("Step 12 is wrong.", 5, 2),
-        MessageCount("It is.", 1, 0),
+        MessageCount("Step 12 is wrong.", ("s0", "s1", "s2", "s3", "s4"), 2),
+        MessageCount("It is.", ("s5",)),
     ]
 
 
@@ -185,10 +190,137 @@ def test_what_a_class_misunderstood_counts_students():
     ]
     (tiny,) = summarise(rows)
     ((question, told),) = tiny.misunderstood
-    assert (question.id, question.answered, told) == ("q1", 4, MessageCount("Step 2 is wrong.", 4, 1))
+    expected = MessageCount("Step 2 is wrong.", ("a0", "a1", "a2", "b"), 1)
+    assert (question.id, question.answered, told) == ("q1", 4, expected)
     page = report_html(rows, [], "landlock")
     assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
     assert "(1 of them in other words)" in page
+
+
+def two(*messages):
+    """The findings of two checks, which a student failed for these reasons."""
+    return [Finding("wrong", message, group=message) if message else None for message in messages]
+
+
+def test_diagnoses_of_the_same_students_are_one_mistake():
+    """What nearly the same students were told in a question is one line; what fewer share is another."""
+    rows = [row(f"s{number}", message=two("Grad is None.", "It did not move.")) for number in range(8)]
+    rows += [row("one", message=two("Grad is None.", None)), row("two", message=two("Grad is None.", None))]
+    rows += [row(f"t{number}", message=two(None, "It moved twice.")) for number in range(3)]
+    (tiny,) = summarise(rows)
+    first, second = [told for _, told in tiny.misunderstood]
+    assert (first.message, first.number, first.alike) == ("Grad is None.", 10, 0)
+    assert first.also == ("It did not move.",)
+    assert (second.message, second.number, second.also) == ("It moved twice.", 3, ())
+    (fewer,) = summarise(rows[1:])  # 7 of 9 are less than eight in ten
+    assert [told.also for _, told in fewer.misunderstood] == [(), (), ()]
+    assert "also seen as:</span> It did not move." in report_html(rows, [], "landlock")
+
+
+def test_students_who_got_only_a_folded_diagnosis_are_counted():
+    """They belong to the line, as students who read other words."""
+    rows = [row(f"s{number}", message=two("Grad is None.", "It did not move.")) for number in range(18)]
+    rows += [row(f"t{number}", message=two("Grad is None.", None)) for number in range(2)]
+    (tiny,) = summarise([*rows, row("x", message=two(None, "It did not move."))])
+    ((_, told),) = tiny.misunderstood
+    assert (told.message, told.number, told.alike) == ("Grad is None.", 21, 1)
+    assert told.students[-1] == "x"
+
+
+def test_a_diagnosis_names_its_students():
+    """It opens to the students who got it, each with a link to what the student has of this assignment."""
+    page = report_html([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
+    names = '<a href="students/a%20b.html#01_tiny"><bdi>a b</bdi></a>, <a href="students/c.html#01_tiny">'
+    assert page.count(names) == 2  # under what the class misunderstood, and under the check
+
+
+def questions_of(*scores):
+    """The questions of a student, each worth four points, and answered."""
+    return [question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)]
+
+
+def figures_of(*students):
+    """The figures of each question, where students have these scores."""
+    results = [
+        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
+        for n, scores in enumerate(students)
+    ]
+    return [question.figures for question in summarise(results)[0].questions]
+
+
+def test_a_question_has_a_mean_a_spread_and_a_discrimination():
+    """They are of the scores of the class, and the discrimination leaves the question's own points out."""
+    first, second, third = figures_of((4, 4, 1), (4, 3, 2), (2, 2, 3), (0, 1, 4), (0, 0, 4))
+    assert (first.mean, first.percent, first.spread) == (2.0, 50.0, pytest.approx(1.788854))
+    rest = [5, 5, 5, 5, 4]
+    assert first.discrimination == pytest.approx(correlation([4, 4, 2, 0, 0], rest))
+    assert second.discrimination == pytest.approx(correlation([4, 3, 2, 1, 0], [5, 6, 5, 4, 4]))
+    assert third.discrimination < -0.9
+
+
+def test_what_stands_out_of_a_question_is_said():
+    """That the best fail it, that nearly all solved it, that few earned points; else nothing."""
+    students = [(4, n / 5, 4 - n / 5, 4 * (n % 2), 0) for n in range(20)]
+    assert [figures.remarks for figures in figures_of(*students)] == [
+        ("nearly all solved it",),
+        ("the best students fail this more often",),
+        ("the best students fail this more often",),
+        (),
+        ("fewer than 1 in 5 earned points",),
+    ]
+    assert "the best students fail this more often" in report_html(
+        [
+            result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
+            for n, scores in enumerate(students)
+        ],
+        [],
+        "landlock",
+    )
+
+
+def test_of_few_submissions_nothing_is_said():
+    """Four answers, or equal scores, tell nothing about a question; nor does what could not be graded."""
+    assert [(one.discrimination, one.remarks) for one in figures_of(*[(4, 0), (0, 4)] * 2)] == [
+        (None, ())
+    ] * 2
+    assert [one.discrimination for one in figures_of(*[(4, n) for n in range(6)])] == [None, None]
+    (tiny,) = summarise([row("a", error="It is empty.", score=0.0)])
+    assert tiny.questions[0].figures is None
+
+
+def test_what_was_not_answered_counts_nothing_in_a_mean():
+    """A student who left a question has no points of it."""
+    rows = [row("a", score=3.0), row("b", score=0.0, status="untouched", message="?")]
+    assert summarise(rows)[0].questions[0].figures.mean == 1.5
+
+
+def test_resubmissions_are_folded():
+    """Students who only handed in several notebooks stand behind a line with their number."""
+    rows = [replace(row(f"s{number}"), superseded=("old.ipynb",)) for number in range(3)]
+    rows += [replace(rows[0], assignment="02_other", name="02_other"), row("f", flags=["gc"])]
+    rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
+    page = report_html(rows, [], "landlock")
+    shown, _, folded = page.partition('<h2 id="look">')[2].partition("<summary>")
+    assert folded.startswith("3 students handed in several notebooks</summary>")
+    assert [name in shown for name in ("<bdi>f<", "<bdi>both<", "<bdi>s0<", "<bdi>s2<")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert folded.count("<bdi>02_other</bdi>") == 1
+    assert '<a href="#look">Look at these yourself</a>: 2' in page
+
+
+def test_same_work_is_named_as_a_hint():
+    """The section names the students and what is equal, with links, and says what a hint is worth."""
+    work = [SameWork("01_tiny", ("q1", "q3"), ("a", "<b>")), SameWork("01_tiny", (), ("c", "d"))]
+    page = report_html([row("a")], [], "landlock", work)
+    assert "a hint, not a proof" in page
+    assert '01_tiny, q1, q3: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
+    assert "<bdi>&lt;b&gt;</bdi>" in page
+    assert "01_tiny, the same notebook file: " in page
+    assert "Same work" not in report_html([row("a")], [], "landlock")
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
@@ -264,7 +396,7 @@ def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, sh
     assert [cell["ended"] for cell in klass.result("ada")["cells"]] == ["stopped"]
     page = (klass.out / "report.html").read_text(encoding="utf-8")
     assert page.count("Code cell 3 was stopped, because it took too long.") == 1
-    assert page.count("<td>look at it</td>") == 1
+    assert (klass.out / "students" / "ada.html").is_file()
 
 
 def test_a_result_of_an_older_grader_is_read_too():

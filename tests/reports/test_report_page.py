@@ -8,9 +8,13 @@ from urllib.parse import unquote, urlsplit
 import browser as browsers
 import pytest
 from factories import row
+from markupsafe import escape
 
 from grader.reports.class_report import report_html
-from grader.results.model import Absence
+from grader.reports.student_page import write_students
+from grader.results.model import Absence, Adjustment, Late
+from grader.results.store import ResultsStore
+from grader.results.students import students_of
 
 STRANGE = {
     "arabic": "محمد العربي",
@@ -21,12 +25,12 @@ STRANGE = {
     "percent": "100% #1?",
     "long": "x" * 180,
 }
-TEXTS = ("body", ".soft", "td a", "td.error", "tr.absent td", "figcaption")
+TEXTS = ("body", ".soft", "td a", ".mark.error", ".mark.absent", "figcaption")
 MESSAGES = ["The state enters minibatch 2 with history.", "The state enters minibatch 3 with history.", "No."]
 
 
 def klass():
-    """Three hundred submissions of two assignments, and two that are missing."""
+    """Three hundred submissions of two assignments, by two hundred students; and two that are missing."""
     rows = [row(name, score=2.5) for name in STRANGE.values()]
     rows += [row(f"s{number}", score=number % 7 / 2) for number in range(200)]
     rows += [
@@ -35,7 +39,9 @@ def klass():
     rows += [row("eve", error="It is empty: <b>hand it in</b> anew.", score=0.0)]
     rows += [row("ida", flags=["ctypes"])]
     rows += [row("uma", stem=None, error="uma/None.ipynb is no assignment of this course.", score=0.0)]
-    return [*rows, row("Åke", score=10.0), row("zed", score=9.5)], [
+    rows += [replace(row("Åke Ångström", score=10.0), late=Late(130, 1.0))]
+    rows += [replace(row("zed", score=9.5), adjustments=(Adjustment(None, 1.0, "An appeal."),))]
+    return rows, [
         Absence("nia", "01_tiny", {"q1": 3.0}),
         Absence("öl", "02_other", {"q1": 3.0}),
     ]
@@ -66,37 +72,47 @@ def sorted_by(page):
 
 
 def test_everybody_is_there_without_a_script(report, visit):
-    """All rows and all diagnoses can be read, and nothing is offered that would not work."""
+    """All rows, the weakest first, and all diagnoses can be read; nothing is offered that would not work."""
     page = visit(report, java_script_enabled=False)
-    rows, absent = klass()
     table = page.locator("#students tbody")
-    assert table.locator("tr:visible").count() == len(rows) + len(absent)
+    names = [student.name for student in students_of(*klass())]
+    assert table.locator("td:first-child > a:first-child bdi").all_text_contents() == names
+    assert table.locator("tr:visible").count() == len(names)
     assert page.locator("button, #controls:visible").count() == 0
     assert table.locator("tr", has_text="nia").inner_text().split() == [
         "nia",
-        "01_tiny",
-        "0",
-        "of",
-        "3",
         "absent",
+        "absent",
+        "0",
+        "0",
+        "%",
     ]
 
 
 def test_names_are_shown_as_they_are(report, visit):
     """Whatever a name holds, it is text, in an element that keeps its direction to itself."""
     page = visit(report)
-    names = page.locator("#students tbody td:first-child bdi").all_text_contents()
+    names = page.locator("#students tbody td:first-child > a:first-child bdi").all_text_contents()
     assert set(STRANGE.values()) < set(names)
     assert page.title() == "Class report"
     assert page.locator("td b").count() == 0
 
 
+def test_the_weakest_stand_first(report):
+    """Before anything is clicked, rows are sorted by percent and then by name."""
+    students = students_of(*klass())
+    text = report.read_text(encoding="utf-8")
+    places = [text.index(f"<bdi>{escape(student.name)}</bdi>") for student in students]
+    assert places == sorted(places)
+    assert [student.percent for student in students] == sorted(student.percent for student in students)
+
+
 def test_scores_sort_as_numbers(report, visit):
-    """10 comes after 9.5, and a second click turns the order around."""
+    """10 comes after 9.5, what is absent before 0, and a second click turns the order around."""
     page = visit(report)
     for direction, turned in ("ascending", False), ("descending", True):
-        header(page, "score").click()
-        scores = [float(text.split()[0]) for text in column(page, 3)]
+        header(page, "01_tiny").click()
+        scores = [-1.0 if "absent" in text else float(text.split()[0]) for text in column(page, 2)]
         assert scores == sorted(scores, reverse=turned)
         assert sorted_by(page) == [direction]
     assert scores[:2] == [10.0, 9.5]
@@ -108,18 +124,18 @@ def test_names_sort_as_people_sort_them(report, visit):
     header(page, "student").click()
     names = column(page, 1)
     assert names.index("s2") < names.index("s10") < names.index("s100")
-    plain = [name for name in names if name in {"Åke", "eve", "ida", "öl", "zed"}]
-    assert plain == ["Åke", "eve", "ida", "öl", "zed"]
+    plain = [name for name in names if name in {"Åke Ångström", "eve", "ida", "öl", "zed"}]
+    assert plain == ["Åke Ångström", "eve", "ida", "öl", "zed"]
 
 
 def test_equal_rows_keep_their_order(report, visit):
-    """Sorted by assignment after the score, each assignment's rows are still sorted by score."""
+    """Sorted by an assignment after the total, rows with equal points are still sorted by total."""
     page = visit(report)
-    header(page, "score").click()
-    header(page, "assignment").click()
-    pairs = list(zip(column(page, 2), [float(text.split()[0]) for text in column(page, 3)], strict=True))
-    first = [score for stem, score in pairs if stem == "01_tiny"]
-    assert first == sorted(first)
+    header(page, "total").click()
+    header(page, "02_other").click()
+    pairs = list(zip(column(page, 3), map(float, column(page, 4)), strict=True))
+    absent = [total for points, total in pairs if "absent" in points]
+    assert absent == sorted(absent)
     assert sorted_by(page) == ["ascending"]
 
 
@@ -137,15 +153,17 @@ def test_the_keyboard_sorts(report, visit):
 
 
 def test_rows_are_searched(report, visit):
-    """All words must be in a row, in whatever case and however a letter with a mark is encoded."""
+    """All words must be in a row, in any order and case; letters with marks are found without them."""
     page = visit(report)
-    every = sum(map(len, klass()))
+    every = len(students_of(*klass()))
     assert page.locator("#shown").inner_text() == f"{every} of {every} shown"
     for words, names in {
         unicodedata.normalize("NFD", "ÉLODIE"): [STRANGE["accented"]],
+        "elodie": [STRANGE["accented"]],
+        "angstrom AKE": ["Åke Ångström"],
         "ctypes": [],
         "flagged": ["ida"],
-        "s7 02_oth": ["s7", *(f"s{number}" for number in range(70, 80))],
+        "late 2 h": ["Åke Ångström"],
         "onerror": [STRANGE["markup"]],
         "李小": [STRANGE["chinese"]],
     }.items():
@@ -154,35 +172,48 @@ def test_rows_are_searched(report, visit):
         assert page.locator("#shown").inner_text() == f"{len(names)} of {every} shown"
 
 
-def test_assignment_and_status_are_chosen(report, visit):
-    """The lists offer what there is, work together, and show all students again."""
+def test_a_status_is_chosen(report, visit):
+    """The list offers what there is, works together with the words, and shows all students again."""
     page = visit(report)
     offered = page.locator("#status option").all_text_contents()
-    assert offered == ["all", "absent", "error", "graded"]
+    assert offered == ["all", "absent", "adjusted", "error", "flagged", "late"]
+    shown = {"adjusted": ["zed"], "error": ["eve", "uma"], "flagged": ["ida"], "late": ["Åke Ångström"]}
+    for status, names in shown.items():
+        page.locator("#status").select_option(status)
+        assert [text.split(" no assignment")[0] for text in column(page, 1)] == names
     page.locator("#status").select_option("absent")
-    assert column(page, 1) == ["nia", "öl"]
-    page.locator("#assignment").select_option("02_other")
+    page.locator("#search").fill("öl")
     assert column(page, 1) == ["öl"]
     page.keyboard.press("Enter")  # which sends a form that is not prevented from it
+    page.locator("#search").fill("")
     page.locator("#status").select_option("")
-    assert len(column(page, 1)) == 91
+    every = len(students_of(*klass()))
+    assert len(column(page, 1)) == every
     header(page, "student").click()
-    assert len(column(page, 1)) == 91
+    assert len(column(page, 1)) == every
 
 
-def test_links_lead_to_the_feedback(tmp_path, visit):
-    """Whatever a name holds, its link is the address of the feedback's file."""
-    rows = [row(name) for name in STRANGE.values()]
+def test_links_lead_to_pages_that_are_there(tmp_path, visit):
+    """Whatever a name holds, its links are the addresses of the feedback's file and of the student's page."""
+    rows = [row(name, message="It is not.") for name in STRANGE.values()]
+    rows = [replace(rows[0], superseded=("b.ipynb",)), *rows[1:]]
     for one in rows:
         path = tmp_path / "feedback" / one.student / f"{one.name}.html"
         path.parent.mkdir(parents=True)
         path.touch()
+    with ResultsStore(tmp_path) as store:
+        write_students(store, students_of(rows, []))
     report = tmp_path / "report.html"
-    report.write_text(report_html([replace(rows[0], superseded=("b.ipynb",)), *rows[1:]], [], "none"))
-    links = visit(report).eval_on_selector_all("td a", "links => links.map(link => link.href)")
-    assert len(links) == len(rows) + 1
-    assert all(urlsplit(link).fragment == urlsplit(link).query == "" for link in links)
-    assert all(Path(unquote(urlsplit(link).path)).is_file() for link in links)
+    report.write_text(report_html(rows, [], "none"))
+    pages = sorted((tmp_path / "students").iterdir())
+    assert [page.stem for page in pages] == sorted(STRANGE.values())
+    for page, number in (report, 4 * len(rows) + 2), (pages[0], 2), (pages[1], 2):
+        read = "all => all.filter(one => one.getAttribute('href')[0] !== '#').map(one => one.href)"
+        found = [urlsplit(link) for link in visit(page).eval_on_selector_all("a", read)]
+        assert len(found) == number
+        assert all(link.query == "" for link in found)
+        assert all(link.fragment in {"", "01_tiny", "everybody"} for link in found)
+        assert all(Path(unquote(link.path)).is_file() for link in found)
 
 
 def luminance(page, expression):
@@ -234,7 +265,15 @@ def test_nothing_is_cut_off_on_a_phone(report, visit):
     """The page is no wider than the screen, and neither are the students' rows and the charts."""
     page = visit(report, viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    for selector in ("#students td", ".cases td", "figure *", "#controls", "#students th"):
+    for selector in (
+        "#students td",
+        ".cases td",
+        "figure *",
+        "#controls",
+        "#students th",
+        ".item td",
+        ".who",
+    ):
         rights = page.eval_on_selector_all(
             selector, "all => all.map(one => one.getBoundingClientRect().right)"
         )
@@ -270,7 +309,7 @@ def test_no_other_script_runs(report, tmp_path, browser):
     spoiled.write_text(text.replace("</body>", f"{foreign}</body>"), encoding="utf-8")
     with browsers.opened(browser, spoiled) as (page, complaints):
         assert page.title() == "Class report"
-        assert header(page, "score").count() == 1
+        assert header(page, "total").count() == 1
         assert len([said for said in complaints if "Content Security Policy" in said]) >= 2
 
 
@@ -294,9 +333,9 @@ def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
     path.write_text(report_html([row(f"s{n * 7919 % 5_000}", score=n % 7) for n in range(5_000)], [], "none"))
     page = visit(path)
     click = "button => { const start = performance.now(); button.click(); return performance.now() - start }"
-    for name in ("score", "student", "score"):
+    for name in ("total", "student", "total"):
         assert header(page, name).evaluate(click) < 1_000
-    assert column(page, 3)[0].startswith("0 ")
+    assert column(page, 3)[0] == "0"
 
 
 @pytest.mark.parametrize(("promised", "ends"), [("1", "fail"), ("0", "skip")])

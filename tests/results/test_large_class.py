@@ -144,6 +144,53 @@ def test_a_result_that_somebody_corrected_counts(klass):
     assert ",5,6,graded," in (klass.out / "gradebook.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1}', None])
+def test_digests_of_answers_that_cannot_be_read_are_made_again(klass, content):
+    """Whatever the file of a run says, or another Python wrote, the next run has the same digests."""
+    klass.grade()
+    path = klass.out / "answers.json"
+    before = path.read_text(encoding="utf-8")
+    assert len(json.loads(before)["answers"]) == 3  # of four notebooks two are the same
+    path.write_text(before.replace("/python3", "/python2") if content is None else content, encoding="utf-8")
+    klass.grade()
+    assert path.read_text(encoding="utf-8") == before
+
+
+LONG = """
+def double(x):
+    sizes = [float(n) for n in x.shape]
+    total = sum(sizes) + len(sizes) * 2
+    for index, size in enumerate(sizes):
+        total += size * index
+    return x * total
+"""
+
+
+def test_equal_work_of_students_is_named(klass):
+    """The report tells who handed in the same notebook or answer, also when nothing is graded anew."""
+    renamed = LONG.replace("total", "summe").replace("sizes", "längen").replace("index", "i")
+    for student, code in {"hal": LONG, "ian": renamed, "jo": LONG.replace("* 2", "* 3")}.items():
+        write_notebook(klass.submissions / student / "01_tiny.ipynb", [*HALF[:1], code, *HALF[2:]])
+    for _ in range(2):
+        klass.grade()
+        _, _, named = (klass.out / "report.html").read_text(encoding="utf-8").partition('<h2 id="same">')
+        files, answers = [line for line in named.splitlines() if line.startswith("<li>01_tiny")]
+        assert "the same notebook file" in files
+        assert [f"<bdi>{name}</bdi>" in files for name in ("ada", "cem", "ben", "hal")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert answers.startswith("<li>01_tiny, q1: ")
+        assert [f"<bdi>{name}</bdi>" in answers for name in ("hal", "ian", "jo", "ada")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"student": 1}'])
 def test_a_broken_result_is_no_result(klass, content):
     """A spoiled result is judged again."""

@@ -1,0 +1,119 @@
+"""Each student of a class over all assignments, the weakest first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.results.model import Absence, Late, Result
+from grader.scores import total
+
+_HOUR, _DAY = 60, 24 * 60  # minutes
+_MOST_HOURS = 48  # of more, days are told
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a student has for an assignment.
+
+    Attributes:
+        max_score: what the assignment is worth.
+        result: None where nothing was handed in, which counts 0.
+    """
+
+    assignment: str
+    max_score: float
+    result: Result | None
+
+    @property
+    def score(self) -> float:
+        return self.result.score if self.result else 0.0
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What to know at a glance: kinds of marks, which a page filters by, with their texts."""
+        return _marks(self.result) if self.result else {"absent": "absent"}
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student.
+
+    Attributes:
+        entries: for each assignment of the class, in their order.
+        unrecognised: results of notebooks that belong to no assignment.
+    """
+
+    name: str
+    entries: tuple[Entry, ...]
+    unrecognised: tuple[Result, ...]
+
+    @property
+    def score(self) -> float:
+        return total(entry.score for entry in self.entries)
+
+    @property
+    def max_score(self) -> float:
+        return total(entry.max_score for entry in self.entries)
+
+    @property
+    def percent(self) -> float:
+        """The score in percent of what all assignments are worth; 0 where they are worth nothing."""
+        return 100 * self.score / self.max_score if self.max_score else 0.0
+
+    @property
+    def marks(self) -> list[str]:
+        """The kinds of the marks of all entries, each once."""
+        kinds = (kind for entry in self.entries for kind in entry.marks)
+        others = (kind for result in self.unrecognised for kind in _marks(result))
+        return sorted({*kinds, *others})
+
+
+def students_of(results: Sequence[Result], absent: Sequence[Absence]) -> list[Student]:
+    """All students of a class, those with the least percent first, then by name."""
+    worth = worth_of(results, absent)
+    known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
+    unrecognised: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        of_student = known.setdefault(result.student, {})
+        if result.assignment:
+            of_student[result.assignment] = result
+        else:
+            unrecognised[result.student].append(result)
+    students = [
+        Student(
+            name,
+            tuple(Entry(stem, points, of_student.get(stem)) for stem, points in worth.items()),
+            tuple(unrecognised[name]),
+        )
+        for name, of_student in known.items()
+    ]
+    return sorted(students, key=lambda student: (student.percent, student.name))
+
+
+def worth_of(results: Sequence[Result], absent: Sequence[Absence]) -> dict[str, float]:
+    """What each assignment that a result or an absence names is worth, by its name.
+
+    A run for a few students leaves the results of others as they are, so the newest result decides.
+    """
+    worth = {absence.assignment: absence.max_score for absence in absent}
+    for result in sorted(results, key=lambda result: result.provenance.graded_at or ""):
+        if result.assignment:
+            worth[result.assignment] = result.max_score
+    return dict(sorted(worth.items()))
+
+
+def how_late(late: Late) -> str:
+    """How late a notebook was, in minutes, hours or days: ``2 h``."""
+    if late.minutes < _HOUR:
+        return f"{late.minutes} min"
+    hours = round(late.minutes / _HOUR)
+    return f"{hours} h" if hours < _MOST_HOURS else f"{round(late.minutes / _DAY)} d"
+
+
+def _marks(result: Result) -> dict[str, str]:
+    marks = {"late": f"late {how_late(result.late)}"} if result.late else {}
+    marks |= {"error": "error"} if result.status == "error" else {}
+    marks |= {"flagged": "flagged"} if result.flags else {}
+    return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

@@ -1,0 +1,74 @@
+"""The page of a student over all assignments, which the instructor reads."""
+
+from dataclasses import replace
+
+from factories import row
+
+from grader.checks.finding import Finding
+from grader.reports.student_page import student_html, write_students
+from grader.results.model import Absence, Adjustment, Flag, Late
+from grader.results.store import ResultsStore
+from grader.results.students import students_of
+
+
+def page_of(*results, absent=()):
+    (student,) = students_of(results, absent)
+    return student_html(student)
+
+
+def test_a_page_has_all_assignments():
+    """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
+    first = replace(
+        row("ada", score=2.0),
+        handed_in="2026-11-20T21:13:00Z",
+        late=Late(130, 0.5),
+        adjustments=(Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal.")),
+        flags=(Flag("ctypes", 4),),
+    )
+    second = replace(row("ada", stem="02_other"), late=Late(3, 0.0))
+    page = page_of(first, second, absent=[Absence("ada", "03_last", {"q1": 4.0})])
+    for text in (
+        "<bdi>ada</bdi>: 5 of 10 points, 50 %",
+        "<h2>01_tiny: 2 of 3</h2>",
+        "2026-11-20 21:13:00 UTC",
+        "2 h, -0.5 points",
+        "-1.5 in q1: Copied &lt;b&gt;.",
+        "+2: An appeal.",
+        "ctypes (code cell 4)",
+        "q1 2 of 3",
+        '<a href="../feedback/ada/01_tiny.html">',
+        "3 min, without a penalty",
+        "<h2>03_last: absent, 0 of 4</h2>",
+        '<section id="02_other">',
+    ):
+        assert text in page
+
+
+def test_a_page_tells_each_mistake_once():
+    """The first diagnosis of each mistake, with its question; no other of the same group."""
+    same = [Finding("wrong", f"Step {number} is wrong.", group="step") for number in (2, 3)]
+    page = page_of(row("ada", score=0.0, message=[*same, "It is <no> leaf."]))
+    assert "<strong>q1</strong> Step 2 is wrong." in page
+    assert "Step 3" not in page
+    assert "It is &lt;no&gt; leaf." in page
+
+
+def test_an_error_is_told():
+    """What could not be graded has its reason and no questions, and so has a notebook of no assignment."""
+    page = page_of(
+        row("ada", error="It is empty.", score=0.0), row("ada", stem=None, error="It is none.", score=0.0)
+    )
+    assert "It is empty." in page
+    assert "It is none." in page
+    assert "questions" not in page.partition("<body>")[2]
+
+
+def test_pages_of_students_who_are_gone_go(tmp_path):
+    """A run leaves a page for each student of now, and touches nothing else in the folder."""
+    with ResultsStore(tmp_path) as store:
+        write_students(store, students_of([row("ada"), row("ben")], []))
+        (tmp_path / "students" / "notes.txt").touch()
+        (tmp_path / "students" / "folder.html").mkdir()
+        write_students(store, students_of([row("ben"), row("100% #1")], []))
+    left = sorted(path.name for path in (tmp_path / "students").iterdir())
+    assert left == ["100% #1.html", "ben.html", "folder.html", "notes.txt"]

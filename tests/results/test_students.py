@@ -1,0 +1,71 @@
+"""Each student over all assignments: points, percent, what is absent, and marks."""
+
+from dataclasses import replace
+
+import pytest
+from factories import row
+
+from grader.results.model import Absence, Adjustment, Late
+from grader.results.students import how_late, students_of, worth_of
+
+
+def test_the_weakest_come_first():
+    """Students are sorted by percent of all points, and by name where that is equal."""
+    rows = [row("cem", score=3.0), row("ben", score=1.0), row("ada", score=3.0)]
+    assert [(one.name, round(one.percent)) for one in students_of(rows, [])] == [
+        ("ben", 33),
+        ("ada", 100),
+        ("cem", 100),
+    ]
+
+
+def test_what_is_absent_counts_nothing():
+    """Percent are of all assignments that a result or an absence names, whoever handed in what."""
+    rows = [row("ada", score=3.0), row("ben", score=3.0, stem="02_other"), row("ben", score=3.0)]
+    absent = [Absence("ada", "03_last", {"q1": 2.0}), Absence("zoe", "03_last", {"q1": 2.0})]
+    zoe, ada, ben = students_of(rows, absent)
+    assert (zoe.score, zoe.max_score, zoe.percent) == (0, 8, 0)
+    assert (ada.score, ada.max_score, ada.percent) == (3, 8, 37.5)
+    assert ben.percent == 75
+    assert [[*entry.marks] for entry in ada.entries] == [[], ["absent"], ["absent"]]
+    assert [entry.assignment for entry in ben.entries] == ["01_tiny", "02_other", "03_last"]
+
+
+def test_the_newest_result_says_what_an_assignment_is_worth():
+    """A result that an older course gave has its own maximum; the column has the one of now."""
+    old = replace(row("ada", at="2025"), max_score=2.0)
+    assert worth_of([row("ben", at="2026"), old], []) == {"01_tiny": 3.0}
+
+
+def test_a_notebook_of_no_assignment_belongs_to_its_student():
+    """It counts nothing, and is not forgotten."""
+    (uma,) = students_of([row("uma", stem=None, error="?", score=0.0)], [])
+    assert (uma.entries, [result.name for result in uma.unrecognised], uma.percent) == ((), ["essay"], 0)
+    assert uma.marks == ["error"]
+
+
+def test_marks_say_what_to_know_at_a_glance():
+    """How late it was, that it is in error, flagged, or that a person changed its points."""
+    odd = replace(
+        row("ada", error="It is empty.", flags=["gc"]),
+        late=Late(7, 0.0),
+        adjustments=(Adjustment("q1", 1.0, "Right."),),
+    )
+    (ada, fine) = students_of([odd, row("ben")], [])
+    assert ada.entries[0].marks == {
+        "late": "late 7 min",
+        "error": "error",
+        "flagged": "flagged",
+        "adjusted": "adjusted",
+    }
+    assert ada.marks == ["adjusted", "error", "flagged", "late"]
+    assert fine.marks == []
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"),
+    [(1, "1 min"), (59, "59 min"), (60, "1 h"), (130, "2 h"), (2_880, "2 d"), (9_000, "6 d")],
+)
+def test_how_late_is_said_in_units_that_fit(minutes, text):
+    """Minutes below an hour, hours below two days, else days."""
+    assert how_late(Late(minutes, 0.0)) == text
