@@ -8,16 +8,14 @@ from grader.course.assignment import name_of
 from grader.reports.templates import HTML
 from grader.results.statistics import told
 from grader.results.store import ResultsStore
-from grader.results.students import Student, how_late
+from grader.results.students import Student
 
 FOLDER = "students"
 
 
 def student_html(student: Student) -> str:
     """What a student handed in and earned, as an HTML file that stands in `FOLDER` beside ``feedback``."""
-    return HTML.get_template("student.html").render(
-        student=student, told=told, how_late=how_late, name_of=name_of
-    )
+    return HTML.get_template("student.html").render(student=student, told=told, name_of=name_of)
 
 
 def write_students(store: ResultsStore, students: Sequence[Student]) -> None:

@@ -141,11 +141,16 @@ class Late:
     penalty: float
 
     @property
+    def text(self) -> str:
+        """That it is late, and by how much as far as that is known: ``late by 2 h 5 min``."""
+        return f"late by {self.duration}" if self.minutes else "late"
+
+    @property
     def duration(self) -> str:
-        """How late it is, as ``2 h 5 min`` or ``3 days``; ``late`` where only a system's mark tells it."""
+        """How late it is, as ``2 h 5 min`` or ``3 days``; ``marked`` where only a system's mark tells it."""
         hours, minutes = divmod(self.minutes, 60)
         if not self.minutes:
-            return "late"
+            return "marked"
         if hours >= _MOST_HOURS:
             return f"{round(hours / 24)} days"
         return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
@@ -239,9 +244,8 @@ class Result:
             at = datetime.fromisoformat(self.handed_in).strftime("%Y-%m-%d %H:%M (UTC%z)")
             sentences.append(f"This version was handed in on {at}.")
         if self.late:
-            by = "" if self.late.duration == "late" else f" by {self.late.duration}"
             cost = f"{format_points(self.late.penalty)} points" if self.late.penalty else "nothing"
-            sentences.append(f"It is late{by}, which costs {cost}.")
+            sentences.append(f"It is {self.late.text}, which costs {cost}.")
         for given in self.adjustments:
             done = "added to" if given.points >= 0 else "taken from"
             what = given.question or "the assignment"

@@ -6,11 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.results.model import Absence, Late, Result
+from grader.results.model import Absence, Result
 from grader.scores import total
-
-_HOUR, _DAY = 60, 24 * 60  # minutes
-_MOST_HOURS = 48  # of more, days are told
 
 
 @dataclass(frozen=True)
@@ -104,16 +101,8 @@ def worth_of(results: Sequence[Result], absent: Sequence[Absence]) -> dict[str, 
     return dict(sorted(worth.items()))
 
 
-def how_late(late: Late) -> str:
-    """How late a notebook was, in minutes, hours or days: ``2 h``."""
-    if late.minutes < _HOUR:
-        return f"{late.minutes} min"
-    hours = round(late.minutes / _HOUR)
-    return f"{hours} h" if hours < _MOST_HOURS else f"{round(late.minutes / _DAY)} d"
-
-
 def _marks(result: Result) -> dict[str, str]:
-    marks = {"late": f"late {how_late(result.late)}"} if result.late else {}
+    marks = {"late": result.late.text} if result.late else {}
     marks |= {"error": "error"} if result.status == "error" else {}
     marks |= {"flagged": "flagged"} if result.flags else {}
     return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

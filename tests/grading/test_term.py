@@ -148,7 +148,7 @@ def test_how_late_a_notebook_is(klass, student, after, marked, late):
 
 @pytest.mark.parametrize(
     ("minutes", "told"),
-    [(0, "late"), (5, "5 min"), (60, "1 h"), (125, "2 h 5 min"), (2879, "47 h 59 min"), (4320, "3 days")],
+    [(0, "marked"), (5, "5 min"), (60, "1 h"), (125, "2 h 5 min"), (2879, "47 h 59 min"), (4320, "3 days")],
 )
 def test_lateness_in_words(minutes, told):
     """As people say it."""

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from factories import row
 
 from grader.results.model import Absence, Adjustment, Late
-from grader.results.students import how_late, students_of, worth_of
+from grader.results.students import students_of, worth_of
 
 
 def test_the_weakest_come_first():
@@ -53,19 +52,10 @@ def test_marks_say_what_to_know_at_a_glance():
     )
     (ada, fine) = students_of([odd, row("ben")], [])
     assert ada.entries[0].marks == {
-        "late": "late 7 min",
+        "late": "late by 7 min",
         "error": "error",
         "flagged": "flagged",
         "adjusted": "adjusted",
     }
     assert ada.marks == ["adjusted", "error", "flagged", "late"]
     assert fine.marks == []
-
-
-@pytest.mark.parametrize(
-    ("minutes", "text"),
-    [(1, "1 min"), (59, "59 min"), (60, "1 h"), (130, "2 h"), (2_880, "2 d"), (9_000, "6 d")],
-)
-def test_how_late_is_said_in_units_that_fit(minutes, text):
-    """Minutes below an hour, hours below two days, else days."""
-    assert how_late(Late(minutes, 0.0)) == text
