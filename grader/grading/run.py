@@ -60,13 +60,13 @@ def grade(
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s for s in plan.stale if s.error is None]
         reporter = ProgressReporter(progress)
+        reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         observer = ClassObserver(plan, executor, reporter)
         observer.require_sound_checks(readable)  # before anything is written
         steps = RunSteps(plan, observer, results, reporter)
         record = plan.record(submissions)
         if plan.stale or plan.old_feedback:
             store.write_run(record)
-        reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         for submission in unreadable:
             steps.grade(submission)
         for submission, seed, evidence in observer.observe(readable):
@@ -168,6 +168,7 @@ class RunSteps:
         self._settings, self._store = plan.course.settings, plan.store
         self._credit = cache(self._credit_of)
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
+        self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
         rubric, observer = self._plan.rubrics[stem], self._observer
@@ -195,6 +196,8 @@ class RunSteps:
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
         self._write_feedback(submission, result, evidence, seed)
         self._store.write_result(result)
+        if submission.key in self._results:
+            self._replaced[submission.key] = self._results[submission.key]
         self._results[submission.key] = self._store.shared(result)
         self._reporter.count(in_error=result.status == "error")
 
@@ -243,7 +246,8 @@ class RunSteps:
             results=results,
             absent=absent,
             protection=plan.protection.name,
-            fresh=len(plan.stale) - plan.known,
+            fresh=len(plan.stale) - len(self._replaced),
+            graded_again=len(self._replaced) - plan.known,
             judged_again=plan.known,
             without_notebook=_without_notebook(handed_in, submissions, store.path),
             note=" ".join(filter(None, notes)) or None,
