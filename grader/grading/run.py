@@ -20,13 +20,13 @@ from grader.grading.judge import judge
 from grader.grading.roster import read_roster
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
-from grader.grading.submission import Submission, find_submissions
+from grader.grading.submission import Key, Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
-from grader.results.gradebook import gradebook, write_gradebook
+from grader.results.gradebook import gradebook, still_handed_in, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
@@ -236,6 +236,8 @@ class RunSteps:
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
         absent = _absences(handed_in, roster, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
+        if same_class:
+            self._remove_withdrawn_feedback({s.key for s in handed_in})
         changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
         notes = [self._note_of_others(submissions, len(results)), unknown]
@@ -254,6 +256,13 @@ class RunSteps:
             changes=changes,
             unlisted=sorted({s.student for s in handed_in} - {*roster}) if roster else [],
         )
+
+    def _remove_withdrawn_feedback(self, handed_in: set[Key]) -> None:
+        """Remove the pages of what the gradebook still has, but is not handed in any more; results stay."""
+        others = [result for key, result in self._results.items() if key not in handed_in]
+        withdrawn, _ = still_handed_in(others, self._store.path)
+        for result in withdrawn:
+            self._store.remove_feedback(result.student, result.name)
 
     def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
         """A sentence where results of other submissions are stored besides those that are shown."""

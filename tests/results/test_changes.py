@@ -163,6 +163,66 @@ def test_a_gradebook_in_another_form_is_said(klass):
     assert (klass.out / "gradebook.csv").read_text(encoding="utf-8").startswith("student,assignment,")
 
 
+def pages(klass):
+    return sorted(str(path.relative_to(klass.out / "feedback")) for path in klass.out.glob("feedback/*/*"))
+
+
+BOTH = ["ada/01_tiny.html", "ada/01_tiny.md", "ben/01_tiny.html", "ben/01_tiny.md"]
+
+
+@pytest.mark.parametrize("options", [(), ("--student", "ada")])
+def test_feedback_of_a_withdrawn_notebook_goes_and_comes_back_with_it(klass, options):
+    """Whatever is selected; the result stays, and a page comes back without running the notebook again."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    assert pages(klass) == BOTH
+    (klass.out / "feedback" / "ben" / "notes.md").write_text("mine")
+    before = klass.files("feedback/ben", "submissions/ben")
+    withdrawn = klass.submissions.with_name("withdrawn")
+    (klass.submissions / "ben").rename(withdrawn)
+    klass.grade(*options)
+    assert pages(klass) == [*BOTH[:2], "ben/notes.md"]
+    assert klass.result("ben")["score"] == 2
+    withdrawn.rename(klass.submissions / "ben")
+    assert "in error, 1 judged again." in klass.grade()
+    after = klass.files("feedback/ben", "submissions/ben")
+    assert after.keys() == before.keys()
+    page = klass.out / "feedback" / "ben" / "01_tiny.md"
+    assert b"This is not twice as much" in before[page] and b"This is not twice as much" in after[page]
+
+
+def test_no_empty_folder_stays_of_feedback(klass):
+    """A folder without pages would be handed back as such."""
+    klass.hand_in("ada", RIGHT)
+    ben = klass.hand_in("ben", HALF)
+    klass.grade()
+    ben.unlink()
+    klass.grade()
+    assert not (klass.out / "feedback" / "ben").exists()
+
+
+def test_a_selection_takes_no_feedback_away(klass):
+    """Who is not selected is still handed in."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    klass.grade("--student", "ada", "--force")
+    assert pages(klass) == BOTH
+
+
+def test_feedback_of_another_class_stays(klass):
+    """Where two classes are graded into the same results, neither takes the other's pages, however often."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    klass.submissions = klass.submissions.with_name("others")
+    klass.hand_in("cem", RIGHT)
+    klass.grade()
+    klass.grade()
+    assert pages(klass) == [*BOTH, "cem/01_tiny.html", "cem/01_tiny.md"]
+
+
 def test_who_is_gone_is_named_but_not_for_another_class(klass):
     """A folder that was lost or renamed loses a result, and that is told; others are another class."""
     klass.hand_in("ada", RIGHT)
