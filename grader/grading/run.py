@@ -238,7 +238,8 @@ class RunSteps:
         same_class = plan.before.get("submissions") == str(submissions.resolve())
         if same_class:
             self._remove_withdrawn_feedback({s.key for s in handed_in})
-        changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
+        replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
+        changes, unknown = write_gradebook(store, gradebook(results, absent), replaced, same_class=same_class)
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name))
         notes = [self._note_of_others(submissions, len(results)), unknown]
         for cause, names in self._broken.items():
