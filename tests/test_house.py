@@ -32,8 +32,3 @@ def test_links_lead_to_files_and_headings(page):
         target = page.parent / file if file else page
         assert target.exists(), link
         assert not heading or heading in headings(target), link
-
-
-def test_the_readme_is_short():
-    """A newcomer reads it to its end; what more there is to say stands in docs/."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1550
