@@ -54,8 +54,13 @@ class Progress:
     done: int = 0
     errors: int = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there may be something that another run can go on from."""
+        return self.doing == GRADING or self.done > 0
+
     def __str__(self) -> str:
-        if not self.total:
+        if not self.has_begun:
             return "before anything was graded"
         before = f" ({self.before} were graded before)" if self.before else ""
         return f"after {self.done} of {self.total} notebooks{before}"
@@ -127,7 +132,7 @@ def class_progress(go_on: str, clock: Callable[[], float] = time.monotonic) -> I
         display.update(now)
 
     again = "the same command begins again"
-    interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.total else again}.")
+    interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.has_begun else again}.")
     with display:
         yield tell
 

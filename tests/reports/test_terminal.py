@@ -139,9 +139,12 @@ def test_an_interruption_knows_how_far_it_was(capfd):
     told = []
     with class_progress("the same command goes on") as tell:
         told.append(interrupt._sentences[0]())
+        tell(Progress("observing the reference", before=5, total=20))
+        told.append(interrupt._sentences[0]())
         tell(Progress("grading", before=5, total=20, done=10))
         told.append(interrupt._sentences[0]())
     assert told == [
+        "stopped before anything was graded; the same command begins again.",
         "stopped before anything was graded; the same command begins again.",
         "stopped after 10 of 20 notebooks (5 were graded before); the same command goes on.",
     ]
