@@ -188,14 +188,23 @@ def tell_left_out(course: Course) -> None:
     help="Where `grade` has put its results.",
 )
 @click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show more than what failed, of all questions: facts, code, checks, probes, the seed.",
+)
+@click.option(
     "--smallest",
     is_flag=True,
-    help="Run the notebook again, and show the smallest case of a contract that fails.",
+    help="Run the notebook again, and show the smallest case of a contract that fails (with all else).",
 )
-def explain(student: str, stem: str, question: str | None, results: Path, smallest: bool) -> None:
+def explain(  # noqa: PLR0913, PLR0917 - one for each option
+    student: str, stem: str, question: str | None, results: Path, everything: bool, smallest: bool
+) -> None:
     """Explain the result of STUDENT for the assignment STEM, or for one QUESTION of it, as for an appeal.
 
-    Shows the student's own code, what was seen of it beside what was expected, and judges that again. It runs
+    Shows what failed, and which line of the student's a diagnosis quotes. With QUESTION or --all also the
+    student's own code, and what was seen of it beside what was expected; that is judged again. It runs
     nobody's code, unless you ask for the smallest case that fails. For your eyes only: it tells expected
     values, hidden checks and the seed.
     """
@@ -214,7 +223,8 @@ def explain(student: str, stem: str, question: str | None, results: Path, smalle
 
         regraded = with_smallest_cases(course, regraded, question)
     console = Console(emoji=False)
-    for line in explanation(regraded, question):
+    everything = everything or smallest or question is not None
+    for line in explanation(regraded, question, everything=everything):
         console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
 
 

@@ -17,7 +17,7 @@ from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
-from grader.reports.terminal import ProgressReporter
+from grader.reports.terminal import GRADING, ProgressReporter
 from grader.sandbox.evidence import Evidence
 from grader.text import some
 
@@ -63,7 +63,7 @@ class ClassObserver:
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
             self.reference(stem, self._store.seed)  # first, because without it nothing can be judged
             self.stubs(stem, self._store.seed)
-        self._progress.report(doing="grading")
+        self._progress.report(doing=GRADING)
         starved: list[Submission] = []
         for submission, seed, evidence in self._observe_side_by_side(submissions):
             if evidence.starved and self._executor.max_workers > 1:

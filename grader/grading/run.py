@@ -20,14 +20,14 @@ from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
-from grader.grading.submission import Submission, find_submissions
+from grader.grading.submission import Key, Submission, find_submissions
 from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
 from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
-from grader.results.gradebook import gradebook, write_gradebook
+from grader.results.gradebook import gradebook, still_handed_in, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.similar import same_work
 from grader.results.store import ResultsStore, read_run
@@ -69,13 +69,13 @@ def grade(
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s for s in plan.stale if s.error is None]
         reporter = ProgressReporter(progress)
+        reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         observer = ClassObserver(plan, executor, reporter)
         observer.require_sound_checks(readable)  # before anything is written
         steps = RunSteps(plan, observer, results, reporter)
         record = plan.record(submissions)
         if plan.stale or plan.old_feedback:
             store.write_run(record)
-        reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         for submission in unreadable:
             steps.grade(submission)
         for submission, seed, evidence in observer.observe(readable):
@@ -177,6 +177,7 @@ class RunSteps:
         self._settings, self._store = plan.course.settings, plan.store
         self._credit = cache(self._credit_of)
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
+        self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
         rubric, observer = self._plan.rubrics[stem], self._observer
@@ -205,6 +206,8 @@ class RunSteps:
         result = with_standing(result, self._plan.standing(submission))
         self._write_feedback(submission, result, evidence, seed)
         self._store.write_result(result)
+        if submission.key in self._results:
+            self._replaced[submission.key] = self._results[submission.key]
         self._results[submission.key] = self._store.shared(result)
         self._reporter.count(in_error=result.status == "error")
 
@@ -241,7 +244,10 @@ class RunSteps:
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
         absent = _absences(handed_in, plan.term, plan.course)
         same_class = plan.before.get("submissions") == str(submissions.resolve())
-        changes, unknown = write_gradebook(store, gradebook(results, absent), same_class=same_class)
+        if same_class:
+            self._remove_withdrawn_feedback({s.key for s in handed_in})
+        replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
+        changes, unknown = write_gradebook(store, gradebook(results, absent), replaced, same_class=same_class)
         work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, work))
         write_students(store, students_of(results, absent))
@@ -254,13 +260,21 @@ class RunSteps:
             results=results,
             absent=absent,
             protection=plan.protection.name,
-            fresh=len(plan.stale) - plan.known,
+            fresh=len(plan.stale) - len(self._replaced),
+            graded_again=len(self._replaced) - plan.known,
             judged_again=plan.known,
             without_notebook=_without_notebook(handed_in, submissions, store.path),
             note=" ".join(filter(None, notes)) or None,
             changes=changes,
             unlisted=plan.term.students.unlisted,
         )
+
+    def _remove_withdrawn_feedback(self, handed_in: set[Key]) -> None:
+        """Remove the pages of what the gradebook still has, but is not handed in any more; results stay."""
+        others = [result for key, result in self._results.items() if key not in handed_in]
+        withdrawn, _ = still_handed_in(others, self._store.path)
+        for result in withdrawn:
+            self._store.remove_feedback(result.student, result.name)
 
     def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
         """A sentence where results of other submissions are stored besides those that are shown."""

@@ -1,4 +1,4 @@
-"""What an appeal against a result needs, for the instructor's eyes: facts, checks and code."""
+"""What an appeal against a result needs, for the instructor's eyes: what failed, facts, checks and code."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from grader.notebooks.definitions import find_definitions
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.facts import only_changes, side_by_side
+from grader.reports.feedback import diagnoses_of
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
 from grader.scores import format_points, is_capped, points_text, total
@@ -25,6 +26,8 @@ from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
 _MOST_NAMED = 10
+_MOST_ROWS, _COLUMNS = 30, 100  # of a screen, which shows what failed
+_MORE = "--all shows what was seen beside what was expected, the code, the checks, the probes and the seed."
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,11 @@ def entry(name: str, text: str, style: str = "") -> Line:
     return Line(f"  {name:<10}  {text}", style)
 
 
-def explanation(regrade: Regrade, question: str | None = None) -> list[Line]:
+def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> list[Line]:
     """How a result came about, or what a single question of it earned; a student's texts in it are cut.
+
+    Args:
+        everything: whether more is shown than what failed, which comes first.
 
     Raises:
         GraderError: the result has no such question.
@@ -87,26 +93,85 @@ def explanation(regrade: Regrade, question: str | None = None) -> list[Line]:
     if question is not None and not asked:
         near = did_you_mean(question, [q.id for q in result.all_questions])
         raise GraderError(f"{result.name} has no question {question}; {near}")
-    own_code = _own_code(regrade)
-    lines = [*_head(regrade, own_code)]
-    shown = set[str]()  # probes and causes that stand above
-    for each in asked:
-        lines += _question(regrade, each, own_code, shown)
+    lines = [*_head(regrade)]
+    failures = [failure for each in asked for failure in _failures(regrade, each)]
+    if not failures and not result.error:
+        lines.append(entry("failed", "no check of what was answered"))
+    if everything:
+        own_code, shown = _own_code(regrade), set[str]()  # the probes that stand above
+        lines += [*(line for failure in failures for line in failure), Line(), *_origin(regrade, own_code)]
+        for each in asked:
+            lines += _question(regrade, each, own_code, shown)
+    else:
+        lines += [*_on_a_screen(failures, _MOST_ROWS - 1 - _rows(lines)), Line(_MORE, "dim")]
     return [replace(line, text=line.text[:_MAX_LINE]) for line in lines]
 
 
-def _head(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
+def _head(regrade: Regrade) -> Iterator[Line]:
+    """Whose result it is, when it was graded, and what is to be known before any check."""
     result, provenance = regrade.result, regrade.result.provenance
     score = points_text(result.score, result.max_score)
     yield Line(f"{result.student}, {result.what}: {score}, {result.status}", "bold")
+    yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
+    yield from (entry("handed in", sentence) for sentence in result.about_standing)
+    if result.error:
+        yield entry("error", result.error, "red")
+        yield entry("", "Nothing was judged: each check failed for this reason.")
+    elif result.unanswered:
+        yield entry("unanswered", ", ".join(result.unanswered))
+    if result.flags:
+        yield entry("flagged", ", ".join(some(sorted({flag.what for flag in result.flags}), _MOST_NAMED)))
+    if regrade.differences:
+        yield entry("judged now", "not the same as what is stored, which is what follows", "red")
+
+
+def _failures(regrade: Regrade, question: QuestionResult) -> Iterator[list[Line]]:
+    """What failed of a question, by diagnosis: its checks, itself, and the student's line that it quotes."""
+    if question.status != "answered":
+        return
+    score = points_text(question.score, question.max_score)
+    cell = f", code cell {question.cell}" if question.cell else ""
+    heading = [Line(), Line(f"{question.id} · {question.title}: {score}{cell}", "bold cyan")]
+    for diagnosis in diagnoses_of(question.checks):
+        check, more = diagnosis.check, len(diagnosis.same) + len(diagnosis.follows)
+        others = f" (and {more} more check{'s' if more > 1 else ''})" if more else ""
+        lines = [*heading, Line(f"  {check.outcome}: {check.title}{others}", "red")]
+        if check.message:
+            lines.append(entry("diagnosis", check.message))
+        if check.place:
+            place = f"code cell {check.place.cell}, line {check.place.line}"
+            lines.append(entry("own line", f"{place}: {check.place.text}"))
+        causes = dict.fromkeys(regrade.causes.get(each.id) for each in (check, *diagnosis.same))
+        lines += [entry("broke", cause, "red") for cause in causes if cause]
+        yield lines
+        heading = []
+
+
+def _on_a_screen(failures: Sequence[Sequence[Line]], rows: int) -> Iterator[Line]:
+    """As many failures as fit into some rows, and how many more there are."""
+    left = rows - 1
+    for number, failure in enumerate(failures):
+        left -= _rows(failure)
+        if left < 0:
+            more = len(failures) - number
+            yield Line(f"... and {more} more diagnos{'es' if more > 1 else 'is'}")
+            return
+        yield from failure
+
+
+def _rows(lines: Sequence[Line]) -> int:
+    """How many rows some lines take on a screen."""
+    return sum(1 + max(0, len(line.text) - 1) // _COLUMNS for line in lines)
+
+
+def _origin(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
+    """Which notebook was graded, in what way, and whether judging it now gives the same."""
+    result, provenance = regrade.result, regrade.result.provenance
     yield entry("notebook", f"{own_code.path} ({own_code.status})")
     yield entry("sha256", provenance.notebook_sha256 or "the file could not be read")
     why = "an older notebook" if result.assignment else "of no known assignment either"
     older = [f"{other} ({why})" for other in result.superseded]
     yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
-    for sentence in result.about_standing:
-        yield entry("handed in", sentence)
-    yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
     yield entry("protection", provenance.protection or "none")
     yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
     for flag in result.flags:
@@ -114,11 +179,8 @@ def _head(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
         yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
     yield from (entry("cell", sentence) for sentence in result.about_cells)
     yield from (entry("note", remark) for remark in regrade.remarks)
-    if result.error:
-        yield entry("error", result.error, "red")
-        yield entry("", "Nothing was judged: each check failed for this reason.")
     if regrade.differences:
-        yield entry("judged now", "not the same as what is stored, which is what follows:", "red")
+        yield entry("judged now", "not the same as what is stored:", "red")
         yield from (entry("", difference) for difference in regrade.differences)
     elif regrade.now is not None:
         yield entry("judged now", "the same, check by check", "green")
@@ -135,7 +197,7 @@ def _question(
     if question.status != "answered":
         yield entry("reason", question.checks[0].message or "")
         return
-    for check in question.checks:
+    for check in sorted(question.checks, key=lambda check: check.outcome == "passed"):
         yield Line()
         yield from _check(regrade, check, shown)
 
@@ -165,10 +227,6 @@ def _check(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[L
         yield entry("diagnosis", stored.message)
     if stored.hint:
         yield entry("hint", " ".join(stored.hint.split()))
-    cause = regrade.causes.get(stored.id)
-    if cause and cause not in shown:
-        shown.add(cause)
-        yield entry("broke", cause, "red")
     rubric = regrade.rubric
     check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
     if check is None or rubric is None:

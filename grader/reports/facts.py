@@ -49,9 +49,12 @@ def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
     A dict or a list below the top is a single line if everything in it is equal. Each line begins with the
     `head`; the facts, by notebook, are compared with the first.
     """
-    sides = {notebook: entries_of(of_notebook) for notebook, of_notebook in facts.items()}
-    first = next(iter(sides))
-    every = {name: list(_cells(_row(sides, name), first)) for name in _in_order([*sides.values()])}
+    are_all_empty = all(of_notebook == {} for of_notebook in facts.values())
+    sides = {
+        notebook: entries_of(of_notebook) if of_notebook != {} or are_all_empty else {}
+        for notebook, of_notebook in facts.items()
+    }
+    every = {name: list(_cells(_row(sides, name), [*sides])) for name in _in_order([*sides.values()])}
     cells_of = _equal_parts_as_one(sides, every)
     width, shown, hidden = max(map(len, cells_of), default=0), Counter[str](), Counter[str]()
     for name, cells in cells_of.items():
@@ -203,8 +206,9 @@ def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
     yield from (f"{' ' * len(head)}{_GAP}{cell}" for cell in cells[1:])
 
 
-def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
+def _cells(row: Mapping[str, Entry | None], notebooks: Sequence[str]) -> Iterator[str]:
     """The cells of a row: `reference <float32 (4, 3) 0.21 -1.3 ..>`, and how the others differ."""
+    first = notebooks[0]
     entries = [entry for entry in row.values() if entry is not None]
     if first not in row:
         yield from (f"{notebook} {_short(entry, entries)}{_GAP}{_DIFFERS}" for notebook, entry in row.items())
@@ -212,7 +216,7 @@ def _cells(row: Mapping[str, Entry | None], first: str) -> Iterator[str]:
     expected = row[first]
     verdicts = {notebook: _verdict(expected, seen) for notebook, seen in row.items() if notebook != first}
     alike = [first, *(notebook for notebook, verdict in verdicts.items() if verdict == _EQUAL)]
-    if len(alike) == len(row):
+    if len(alike) == len(notebooks):
         yield _short(expected, entries)
         yield from [_EQUAL] if verdicts else []
         return

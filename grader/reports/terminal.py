@@ -1,4 +1,4 @@
-"""What people see of a run on a terminal: how far it is, and in the end the class.
+"""What people see of a run: how far it is, on a terminal or in a log, and in the end the class.
 
 The class is a row for each submission or, if it is large, a summary.
 """
@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +32,8 @@ from grader.text import some, terminal_text
 _MAX_WIDTH = 40
 _MAX_ROWS = 100  # of more, a summary is shown
 _MAX_NAMED = 20
+_SECONDS_BETWEEN_LINES = 10.0
+GRADING = "grading"  # what a run does once references are observed
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,13 @@ class Progress:
     done: int = 0
     errors: int = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there may be something that another run can go on from."""
+        return self.doing == GRADING or self.done > 0
+
     def __str__(self) -> str:
-        if not self.total:
+        if not self.has_begun:
             return "before anything was graded"
         before = f" ({self.before} were graded before)" if self.before else ""
         return f"after {self.done} of {self.total} notebooks{before}"
@@ -88,32 +95,93 @@ def pace(done: int, left: int, seconds: float) -> str:
     return f"{speed}, {timedelta(seconds=round(left / rate))} left"
 
 
-@contextmanager
-def class_progress(go_on: str) -> Iterator[ProgressCallback]:
-    """A callback that shows the progress of a run on a terminal, and nowhere else.
+class _Pace:
+    """The pace since grading began; references, which come first, do not count."""
 
-    `go_on` says what to do after an interruption, once a notebook has been graded.
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begun: tuple[float, int] | None = None  # when it began, and what was done by then
+
+    def update(self, now: Progress) -> None:
+        """Take the time when grading begins."""
+        if self._begun is None and now.doing == GRADING:
+            self._begun = self._clock(), now.done
+
+    def text(self, now: Progress) -> str:
+        """The speed and the time left; empty before there is anything to tell."""
+        if self._begun is None:
+            return ""
+        begun, done = self._begun
+        return pace(now.done - done, now.total - now.done, self._clock() - begun)
+
+
+@contextmanager
+def class_progress(go_on: str, clock: Callable[[], float] = time.monotonic) -> Iterator[ProgressCallback]:
+    """A callback that shows the progress of a run on stderr: in a line that changes, or in lines of a log.
+
+    Args:
+        go_on: what to do after an interruption, once a notebook has been graded.
+        clock: the time in seconds.
     """
-    display = _Display() if sys.stderr.isatty() else None
+    display = _Display(clock) if sys.stderr.isatty() else _Lines(clock)
     progress = Progress()
 
     def tell(now: Progress) -> None:
         nonlocal progress
         progress = now
-        if display:
-            display.update(now)
+        display.update(now)
 
     again = "the same command begins again"
-    interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.total else again}.")
-    with display or nullcontext():
+    interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.has_begun else again}.")
+    with display:
         yield tell
+
+
+class _Lines:
+    """Lines where there is no terminal: at the beginning, about every ten seconds, and at the end."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._pace, self._now = clock, _Pace(clock), Progress()
+        self._begun = self._told = 0.0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None and self._now.total:
+            taken = timedelta(seconds=round(self._clock() - self._begun))
+            self._tell(f"{_counted(self._now)}; it took {taken}")
+
+    def update(self, now: Progress) -> None:
+        is_first, self._now = not (self._now.total or self._now.before), now
+        time_now = self._clock()
+        self._pace.update(now)
+        if is_first and (now.total or now.before):
+            self._begun = self._told = time_now
+            were = "1 was" if now.before == 1 else f"{now.before} were"
+            self._tell(f"{now.total} notebook{'' if now.total == 1 else 's'} to grade, {were} graded before")
+        elif now.done < now.total and time_now - self._told >= _SECONDS_BETWEEN_LINES:
+            self._told = time_now
+            self._tell("; ".join(filter(None, (_counted(now), self._pace.text(now)))))
+
+    @staticmethod
+    def _tell(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+
+def _counted(now: Progress) -> str:
+    in_error = f", {now.errors} in error" if now.errors else ""
+    return f"{now.done} of {now.total} graded{in_error}"
 
 
 class _Display:
     """One line on a terminal, gone at the end."""
 
-    def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), _Pace())
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._pace = _Pace(clock)
+        pace_column = _PaceColumn(self._pace)
+        columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), pace_column)
         self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bars.add_task("starting", total=None)
 
@@ -124,6 +192,7 @@ class _Display:
         self._bars.stop()
 
     def update(self, now: Progress) -> None:
+        self._pace.update(now)
         total = now.before + now.total
         if now.before and now.total and self._bars.tasks[0].total is None:
             self._bars.console.print(f"{now.before} of {total} were graded before.", highlight=False)
@@ -131,18 +200,16 @@ class _Display:
         self._bars.update(self._task, description=now.doing, completed=completed, total=total, progress=now)
 
 
-class _Pace(ProgressColumn):
+class _PaceColumn(ProgressColumn):
     """How fast it goes, how long it will take, and how many are in error."""
 
-    _begun: tuple[float, int] | None = None  # when grading began, and what was done by then
+    def __init__(self, pace_of_run: _Pace) -> None:
+        super().__init__()
+        self._pace = pace_of_run
 
     def render(self, task: Task) -> Text:
         now: Progress = task.fields.get("progress", Progress())
-        if not now.total or now.doing == Progress.doing:
-            return Text()
-        self._begun = self._begun or (time.monotonic(), now.done)
-        begun, done = self._begun
-        text = Text(pace(now.done - done, now.total - now.done, time.monotonic() - begun))
+        text = Text(self._pace.text(now))
         return text.append(f"  {now.errors} in error", "red") if now.errors else text
 
 
@@ -152,10 +219,11 @@ class RunSummary:
 
     Attributes:
         results: of every submission that was found and has been graded, now or before.
-        fresh: how many results are new.
+        fresh: how many results are of submissions that had none.
         without_notebook: names of students' folders.
         note: what else the instructor should know, in a sentence.
-        judged_again: how many were judged again from what had been observed before; they are not new.
+        graded_again: how many other results are of notebooks that ran again.
+        judged_again: how many were judged again from what had been observed before.
         unlisted: a sentence about each student who handed in and is not on the roster.
     """
 
@@ -166,6 +234,7 @@ class RunSummary:
     without_notebook: list[str]
     note: str | None = None
     changes: list[Change] = field(default_factory=list)
+    graded_again: int = 0
     judged_again: int = 0
     unlisted: list[str] = field(default_factory=list)
 
@@ -179,10 +248,10 @@ def print_class(run: RunSummary, out: Path) -> None:
         _print_rows(console, run)
     errors = sum(result.status == "error" for result in run.results)
     graded = len(run.results) - errors
-    again = f", {run.judged_again} judged again" if run.judged_again else ""
     console.print(
-        f"\n{graded} graded, {errors} in error, {run.fresh} new{again}. Protection: {run.protection}.",
+        f"\n{graded} graded, {errors} in error, {_what_is_new(run)}. Protection: {run.protection}.",
         highlight=False,
+        soft_wrap=True,
     )
     _print_changes(console, run)
     if run.without_notebook:
@@ -200,6 +269,12 @@ def print_class(run: RunSummary, out: Path) -> None:
         Console(emoji=False, stderr=True).print(
             terminal_text(run.note), markup=False, highlight=False, soft_wrap=True
         )
+
+
+def _what_is_new(run: RunSummary) -> str:
+    """How many results were written in this run, by why they were: only what is not zero."""
+    counts = {"new": run.fresh, "graded again": run.graded_again, "judged again": run.judged_again}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "0 new"
 
 
 def _print_rows(console: Console, run: RunSummary) -> None:

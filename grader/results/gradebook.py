@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import BrokenRunError
-from grader.results.model import Absence, Result
+from grader.results.model import Absence, Outcome, Result
 from grader.results.store import ResultsStore, was_stopped
 from grader.scores import format_points, total
-from grader.text import without_formula
+from grader.text import some, without_formula
 
 FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
 
@@ -25,8 +25,10 @@ _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_s
 _STANDING = ("late", "penalty", "adjustment")  # behind the questions
 _CHANGES_COLUMNS = (
     *("time", "student", "assignment"),
-    *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why"),
+    *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why", "checks"),
 )
+_CHECKS = _CHANGES_COLUMNS.index("checks")  # histories of older graders end before it
+_MOST_CHECKS = 10
 _SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
 _ABSENT = "absent"
 _GONE = "gone"  # in no gradebook: the line is not there any more
@@ -111,7 +113,7 @@ def still_handed_in(stored: Sequence[Result], results: Path) -> tuple[list[Resul
     kept: list[Result] = []
     gone: list[str] = []
     for result in stored:
-        line = lines.get((without_formula(result.student), without_formula(result.what)))
+        line = lines.get(_key(result))
         if line is not None and line["status"] != _ABSENT:
             kept.append(result)
         else:
@@ -119,12 +121,26 @@ def still_handed_in(stored: Sequence[Result], results: Path) -> tuple[list[Resul
     return kept, gone
 
 
+def _key(result: Result) -> tuple[str, str]:
+    """By what `read_gradebook` names the line of a result."""
+    return without_formula(result.student), without_formula(result.what)
+
+
 @dataclass(frozen=True)
 class Change:
-    """The lines of the old and the new gradebook of a result whose score, maximum or status has changed."""
+    """The lines of the old and the new gradebook of a result whose score, maximum or status has changed.
+
+    Attributes:
+        checks: the checks that end otherwise now, in words; empty where that is not known.
+    """
 
     before: Line
     after: Line
+    checks: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.student, self.assignment
 
     @property
     def student(self) -> str:
@@ -162,6 +178,26 @@ def changes(before: str, after: str) -> list[Change]:
     ]
 
 
+def changed_checks(before: Result, after: Result) -> str:
+    """The checks that end otherwise, as ``q1: test_gradient passed -> failed``; of very many the first."""
+    old, new = _outcomes(before), _outcomes(after)
+    changed = [
+        f"{question}: {check} {old.get((question, check), 'none')} -> {new.get((question, check), 'none')}"
+        for question, check in {**old, **new}
+        if old.get((question, check)) != new.get((question, check))
+    ]
+    return "; ".join(some(changed, _MOST_CHECKS))
+
+
+def _outcomes(result: Result) -> dict[tuple[str, str], Outcome]:
+    """How checks ended, by question and check."""
+    return {
+        (question.id, check.id): check.outcome
+        for question in result.all_questions
+        for check in question.checks
+    }
+
+
 def _differ(before: Line, after: Line) -> bool:
     return before["status"] != after["status"] or any(
         _number(before[column]) != _number(after[column]) for column in ("score", "max_score")
@@ -182,12 +218,15 @@ def score_text(line: Line) -> str:
     return f"{line['score']} of {line['max_score']}{status}"
 
 
-def write_gradebook(store: ResultsStore, text: str, *, same_class: bool) -> tuple[list[Change], str | None]:
+def write_gradebook(
+    store: ResultsStore, text: str, replaced: Sequence[tuple[Result, Result]] = (), *, same_class: bool
+) -> tuple[list[Change], str | None]:
     """Write a gradebook, and before it add what it changes of the stored gradebook to the history.
 
     So a run that is killed in between is compared with the same gradebook again.
 
     Args:
+        replaced: results of runs before, each with that which took its place in this run.
         same_class: whether both runs graded the same submissions; if not, no result counts as gone.
 
     Returns:
@@ -200,7 +239,12 @@ def write_gradebook(store: ResultsStore, text: str, *, same_class: bool) -> tupl
     changed: list[Change] = []
     try:
         found = changes(path.read_text(encoding="utf-8-sig"), text)
-        changed = [change for change in found if same_class or change.after["status"] != _GONE]
+        results = {_key(after): (before, after) for before, after in replaced}
+        changed = [
+            replace(change, checks=changed_checks(*results[change.key])) if change.key in results else change
+            for change in found
+            if same_class or change.after["status"] != _GONE
+        ]
     except FileNotFoundError:
         pass  # the first run
     except (OSError, ValueError):
@@ -215,7 +259,8 @@ def write_gradebook(store: ResultsStore, text: str, *, same_class: bool) -> tupl
 def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -> str | None:
     """The history with some changes at its end; None where there is nothing to add.
 
-    A killed run may have written its changes, and not its gradebook: such changes are not added again.
+    A killed run may have written its changes, and not its gradebook: such changes are not added again, though
+    nobody knows their checks any more. The heading of a history without the last column gets it.
 
     Raises:
         BrokenRunError: there is a history that cannot be read.
@@ -225,16 +270,22 @@ def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:  # no CSV any more; it grows all the same
         rows = []
-    last = {tuple(row[1:3]): row[1:] for row in rows}
+    last = {tuple(row[1:3]): row[1:_CHECKS] for row in rows}
     time = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    added = [cells for cells in map(_cells, changed) if last.get(tuple(cells[:2])) != cells]
+    added = [cells for cells in map(_cells, changed) if last.get(tuple(cells[:2])) != cells[:-1]]
     if not added:
         return None
-    end = io.StringIO()
-    writer = csv.writer(end, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerows([] if text else [_CHANGES_COLUMNS])
-    writer.writerows([time, *cells] for cells in added)
-    return text + ("\n" if text and not text.endswith("\n") else "") + end.getvalue()
+    if rows[:1] == [[*_CHANGES_COLUMNS[:_CHECKS]]]:
+        text = _csv([_CHANGES_COLUMNS]) + text.partition("\n")[2]
+    elif not text:
+        text = _csv([_CHANGES_COLUMNS])
+    return text + ("" if text.endswith("\n") else "\n") + _csv([time, *cells] for cells in added)
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    return text.getvalue()
 
 
 def _cells(change: Change) -> list[str]:
@@ -242,7 +293,7 @@ def _cells(change: Change) -> list[str]:
     figures = [
         line[column] for line in (change.before, change.after) for column in ("score", "max_score", "status")
     ]
-    return [change.student, change.assignment, *figures, change.why]
+    return [change.student, change.assignment, *figures, change.why, change.checks]
 
 
 def _history_text(path: Path) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -26,6 +27,7 @@ from grader.text import did_you_mean, file_name
 
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
+_FEEDBACK_FORMS = ("md", "html")
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,24 @@ class ResultsStore:
 
     def has_feedback(self, student: str, name: str) -> bool:
         """Whether both forms of a submission's feedback are there."""
-        return all(self._place("feedback", student, name, form).exists() for form in ("md", "html"))
+        return all(self._place("feedback", student, name, form).exists() for form in _FEEDBACK_FORMS)
+
+    def remove_feedback(self, student: str, name: str) -> None:
+        """Remove both forms of a submission's feedback, and their folder where nothing else is in it.
+
+        Raises:
+            BrokenRunError: a page cannot be removed.
+        """
+        for form in _FEEDBACK_FORMS:
+            page = self._place("feedback", student, name, form)
+            try:
+                page.unlink(missing_ok=True)
+            except OSError as error:
+                raise BrokenRunError(
+                    f"{page} cannot be removed ({error.strerror}): remove it and run the same again"
+                ) from error
+        with suppress(OSError):  # it holds other files, or is not there
+            (self.path / "feedback" / student).rmdir()
 
     def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
         """The fingerprint of the evidence that is stored of a submission; None where there is none."""

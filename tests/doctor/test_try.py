@@ -194,7 +194,25 @@ SHOWN = {
     "an error in the place of many entries, once": (
         {"all": [tensor([1.0]), "b"]},
         {"all": Raised(("RuntimeError", "Exception"), "no", "")},
-        "p all mine raised RuntimeError: no differs p all[0] <float32 (1,) 1> p all[1] 'b'",
+        (
+            "p all mine raised RuntimeError: no differs"
+            " p all[0] reference <float32 (1,) 1> p all[1] reference 'b'"
+        ),
+    ),
+    "parts beside a whole that has none": (
+        {"a": {"b": 1}},
+        {"a": {}},
+        "p a mine {} differs p a['b'] reference 1",
+    ),
+    "what was seen where nothing was expected": (
+        {},
+        {"a": 1},
+        "p a reference nothing mine 1 differs",
+    ),
+    "no fact on any side": (
+        {},
+        {},
+        "p result {} equal",
     ),
     "what is missing": (
         {"a": 1, "b": 2},
@@ -250,7 +268,7 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     edit(root, CHECKS, "@probe", 'watched = contract("double", {"x": data("n")}, name="watched")\n\n\n@probe')
     edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
-    assert "watched kept 'nothing changed'" in lines
+    assert "watched kept reference 'nothing changed'" in lines
     assert "watched kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
     assert any(line.startswith("watched kept['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -53,6 +54,7 @@ dask_executor.Zygote = refuse
 #: A zygote that is no process.
 NO_ZYGOTE = """
 import os
+import re
 from grader.grading import dask_executor
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import Protection, ZygoteGoneError
@@ -150,7 +152,8 @@ def command(course, submissions, out, *options):
         (out / "run.json").write_text('{"seed": 4711}', encoding="utf-8")
     line = [sys.executable, "-W", "error", "-m", "grader", "grade", submissions, "--out", out, *options]
     ended = subprocess.run(line, cwd=course.root, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 0
+    assert re.fullmatch(r"(\d+ .* graded.*\n)+", ended.stderr), ended.stderr
     return results(out)
 
 

@@ -45,7 +45,7 @@ def refused(klass, *arguments):
 
 def test_everything_an_appeal_needs(graded):
     """Who, what, when, the code, the verdicts, the facts on both sides, the checks and the probes."""
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     result = graded.result("ben")
     seed = json.loads((graded.out / "run.json").read_text(encoding="utf-8"))["seed"]
     for text in (
@@ -71,6 +71,65 @@ def test_everything_an_appeal_needs(graded):
         assert text in out
 
 
+def test_what_failed_stands_on_the_first_screen(klass):
+    """Without an option: whose result, when, each diagnosis with the student's line, and how to see more."""
+    klass.hand_in("ben", ["import torch", "def double(x):\n    y = x + None\n    return y", HALF[2]])
+    klass.grade()
+    graded_at = klass.result("ben")["provenance"]["graded_at"]
+    head, about_q1, about_q2 = said(klass, "ben", "01_tiny").split("\n\n")
+    assert head.splitlines()[0] == "ben, 01_tiny: 2 of 6, graded"
+    assert head.splitlines()[1].startswith(f"  graded      {graded_at}, grader ")
+    assert about_q1.splitlines()[:2] == [
+        "q1 · Double: 0 of 2, code cell 2",
+        "  failed: It is twice as much",
+    ]
+    assert about_q1.splitlines()[2].startswith(
+        "  diagnosis   In double (code cell 2): `y = x + None` stopped"
+    )
+    assert about_q1.splitlines()[3:] == ["  own line    code cell 2, line 2: y = x + None"]
+    assert about_q2.splitlines()[-1].startswith("--all shows what was seen beside what was expected")
+    for more in ("passed: ", "facts ", "seed 1", "check  ", "probe ", "sha256"):
+        assert more not in head + about_q1 + about_q2
+
+
+def test_the_first_screen_has_thirty_rows(klass):
+    """Of very many failures, or very long ones, the first are shown, and how many more there are."""
+    checks = "".join(
+        f'\n\n@points(1)\ndef test_more_{number}(made):\n    """More."""\n'
+        f'    assert made.seen.requires_grad, "{number}" * 90\n'
+        for number in range(10, 40)
+    )
+    path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
+    path.write_text(path.read_text(encoding="utf-8") + checks, encoding="utf-8")
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    lines = said(klass, "ben", "01_tiny").splitlines()
+    rows = sum(1 + (len(line) - 1) // 100 if line else 1 for line in lines)
+    assert 26 <= rows <= 30
+    shown = sum(line.startswith("  diagnosis") for line in lines)
+    assert lines[-2] == f"... and {32 - shown} more diagnoses"
+    assert said(klass, "ben", "01_tiny", "--all").count("  diagnosis") > 60
+
+
+def test_of_a_right_answer_it_is_said_that_nothing_failed(klass):
+    """And of what was not answered, which questions these are."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("kim", ["import torch", *RIGHT[2:]])
+    klass.grade()
+    assert "failed      no check of what was answered" in said(klass, "ada", "01_tiny")
+    assert "unanswered  q1\n" in said(klass, "kim", "01_tiny")
+
+
+def test_a_named_question_begins_with_what_failed(graded):
+    """First the diagnosis, then the code, then the checks, of which those that failed come first."""
+    out = said(graded, "ben", "01_tiny", "q2")
+    places = [
+        out.index(text)
+        for text in ("diagnosis", "sha256", "own code", "(test_requires_grad, 0", "(test_leaf, 3")
+    ]
+    assert places == sorted(places)
+
+
 def test_one_question_is_explained_alone(graded):
     """A question that is named leaves the others out."""
     out = said(graded, "ben", "01_tiny", "q2")
@@ -81,14 +140,14 @@ def test_one_question_is_explained_alone(graded):
 def test_nothing_is_written(graded):
     """An explanation changes no file of the results."""
     before = graded.files()
-    said(graded, "ben", "01_tiny")
+    said(graded, "ben", "01_tiny", "--all")
     assert graded.files() == before
 
 
 def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
     """What was observed then is judged by the checks of now, and both are said."""
     graded.edit_checks(("assert made.seen.is_leaf", "assert not made.seen.is_leaf"))
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "judged now  not the same as what is stored" in out
     assert "q2, test_leaf: passed, now failed" in out
     assert "score: 2 of 6, now 0 of 6" in out
@@ -98,13 +157,13 @@ def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
 def test_other_points_are_a_difference(graded):
     """Settings that changed since the run are told too."""
     graded.settings("[points.01_tiny]\nq2 = 8\n")
-    assert "score: 2 of 6, now 4 of 10" in said(graded, "ben", "01_tiny")
+    assert "score: 2 of 6, now 4 of 10" in said(graded, "ben", "01_tiny", "--all")
 
 
 def test_a_changed_probe_is_said(graded):
     """What was seen then is judged by the reference on the same inputs; that the checks changed is said."""
     graded.edit_checks(("student.leaf(3)", "student.leaf(4)"))
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "The checks, the course or the grader's code have changed since this was graded." in out
     assert "inputs      seed" in out
     assert "judged now  the same, check by check" in out
@@ -115,7 +174,7 @@ def test_a_new_probe_cannot_be_replayed(graded):
     graded.edit_checks(
         ("def made(student)", "def created(student)"), ("(made)", "(created)"), ("made.seen", "created.seen")
     )
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "The checks of now ask for facts that were not observed then" in out
     assert "judged now" not in out
 
@@ -124,7 +183,7 @@ def test_without_a_reference_what_was_seen_is_shown(graded):
     """A reference that was deleted leaves the facts of the submission."""
     for path in (graded.out / "reference").glob("*.json"):
         path.unlink()
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "What was expected is not stored any more" in out
     assert "      result   <float32 (3,) " in out
 
@@ -132,7 +191,7 @@ def test_without_a_reference_what_was_seen_is_shown(graded):
 def test_without_evidence_the_verdicts_are_shown(graded):
     """Evidence that was deleted or spoiled leaves what the result says."""
     (graded.out / "evidence" / "ben" / "01_tiny.json").write_text("0\n{", encoding="utf-8")
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "What was observed of this notebook is not stored any more" in out
     assert "failed: It is twice as much" in out
 
@@ -140,9 +199,9 @@ def test_without_evidence_the_verdicts_are_shown(graded):
 def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
     """Code of a file that changed since is marked, and of one that has gone nothing is shown."""
     path = graded.hand_in("ben", RIGHT)
-    assert "code cell 2 (the file is ANOTHER now)" in said(graded, "ben", "01_tiny")
+    assert "code cell 2 (the file is ANOTHER now)" in said(graded, "ben", "01_tiny", "--all")
     path.unlink()
-    out = said(graded, "ben", "01_tiny")
+    out = said(graded, "ben", "01_tiny", "--all")
     assert "it is not there any more" in out
     assert "own code" not in out
 

@@ -72,7 +72,7 @@ def test_only_what_is_new_or_changed_is_graded_again(klass):
     before = klass.result("ada")
     klass.hand_in("ben", RIGHT)
     klass.hand_in("cem", HALF)
-    assert "2 new" in klass.grade()
+    assert "in error, 1 new, 1 graded again." in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "6", "cem": "2"}
     assert klass.result("ada") == before
 
@@ -82,7 +82,7 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
     klass.grade()
     evidence = evidence_times(klass)
     klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
-    assert "0 new, 2 judged again" in klass.grade()
+    assert "in error, 2 judged again." in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "4"}
     assert evidence_times(klass) == evidence
 
@@ -130,17 +130,17 @@ def test_a_changed_probe_observes_again(klass):
 
 
 def test_force_grades_again_with_other_inputs(klass):
-    """--force forgets the seed, and everything is new."""
+    """--force forgets the seed, and everything is graded again, which is not new."""
     klass.grade()
     seed = klass.run_record()["seed"]
-    assert "2 new" in klass.grade("--force")
+    assert "in error, 2 graded again." in klass.grade("--force")
     assert klass.run_record()["seed"] != seed
 
 
 def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
     """--student grades one student; the gradebook still holds all that were graded before."""
     klass.grade()
-    assert "1 new" in klass.grade("--student", "ada", "--force")
+    assert "in error, 1 graded again." in klass.grade("--student", "ada", "--force")
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
@@ -361,7 +361,7 @@ def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatc
     assert result["provenance"]["notebook_sha256"] == found_sha256
     assert klass.scores() == {"ada": "0", "ben": "2"}
     write_notebook(ada, RIGHT)
-    assert "1 new" in klass.grade()
+    assert "1 graded again" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
@@ -369,7 +369,7 @@ def test_other_limits_mean_another_look(klass):
     """A cell that had a second may do with ten."""
     klass.grade("--cell-seconds", "1")
     assert "0 new" in klass.grade("--cell-seconds", "1")
-    assert "2 new" in klass.grade("--cell-seconds", "10")
+    assert "2 graded again" in klass.grade("--cell-seconds", "10")
 
 
 def test_results_of_an_older_course_break_no_report(klass):

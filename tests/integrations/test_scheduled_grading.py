@@ -172,7 +172,7 @@ def test_two_nights(hub, workflow):
     hub.git("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feedback", folder=clone)
     _, printed, status = hub.night(workflow)
     assert status == 0, printed
-    assert ", 1 new." in printed["Grade"], printed["Grade"]
+    assert ", 1 graded again." in printed["Grade"], printed["Grade"]
     assert hub.head("my-course/autograd-ada", "feedback") == first["ada"]
     pages = hub.files("my-course/autograd-ben", "feedback")
     assert set(pages) == {"01_tiny.html", "01_tiny.md"}

@@ -1,4 +1,4 @@
-"""Outside: what people see while a run lasts, on a terminal and in a pipe."""
+"""Outside: what people see while a run lasts, on a terminal and in a log."""
 
 import os
 import re
@@ -84,11 +84,54 @@ def test_a_terminal_shows_how_far_a_run_is():
     assert "5 of 25 were graded before." in seen
 
 
-def test_a_pipe_is_not_written_to(capfd):
-    """Where there is no terminal, nothing is shown."""
-    with class_progress("go on") as tell:
-        tell(Progress("grading", before=5, total=20, done=10))
-    assert capfd.readouterr() == ("", "")
+def test_a_log_has_a_line_at_the_beginning_every_ten_seconds_and_at_the_end(capfd):
+    """What there is to grade, how far it is and how long the rest takes, and how long it took; on stderr."""
+    now = 100.0
+    with class_progress("go on", lambda: now) as tell:
+        tell(Progress("observing the reference"))
+        tell(Progress("observing the reference", before=50, total=450))
+        now += 9
+        for done in range(0, 450, 5):
+            now += 1
+            tell(Progress("grading", before=50, total=450, done=done, errors=2 if done > 50 else 0))
+        tell(Progress("grading", before=50, total=450, done=450, errors=2))
+    out, err = capfd.readouterr()
+    told = err.splitlines()
+    assert out == ""
+    assert told[:4] == [
+        "450 notebooks to grade, 50 were graded before",
+        "0 of 450 graded",
+        "50 of 450 graded; 5.0/s, 0:01:20 left",
+        "100 of 450 graded, 2 in error; 5.0/s, 0:01:10 left",
+    ]
+    assert told[-1] == "450 of 450 graded, 2 in error; it took 0:01:39"
+    assert len(told) == 1 + 9 + 1
+
+
+def test_a_small_class_has_few_lines_in_a_log(capfd):
+    """What is done within ten seconds is told at the beginning and at the end."""
+    with class_progress("go on", lambda: 0.0) as tell:
+        for done in range(4):
+            tell(Progress("grading", before=1, total=3, done=done))
+    assert capfd.readouterr().err.splitlines() == [
+        "3 notebooks to grade, 1 was graded before",
+        "3 of 3 graded; it took 0:00:00",
+    ]
+
+
+def test_a_class_that_was_graded_before_is_one_line_in_a_log(capfd):
+    """Where there is nothing to grade, that is told, and nothing else."""
+    with class_progress("go on", lambda: 0.0) as tell:
+        tell(Progress(before=22))
+    assert capfd.readouterr().err == "0 notebooks to grade, 22 were graded before\n"
+
+
+def test_a_run_that_failed_does_not_say_that_it_is_done(capfd):
+    """An error ends the lines of a log."""
+    with pytest.raises(KeyError), class_progress("go on", lambda: 0.0) as tell:
+        tell(Progress("grading", total=3))
+        raise KeyError
+    assert capfd.readouterr().err == "3 notebooks to grade, 0 were graded before\n"
 
 
 def test_an_interruption_knows_how_far_it_was(capfd):
@@ -96,9 +139,12 @@ def test_an_interruption_knows_how_far_it_was(capfd):
     told = []
     with class_progress("the same command goes on") as tell:
         told.append(interrupt._sentences[0]())
+        tell(Progress("observing the reference", before=5, total=20))
+        told.append(interrupt._sentences[0]())
         tell(Progress("grading", before=5, total=20, done=10))
         told.append(interrupt._sentences[0]())
     assert told == [
+        "stopped before anything was graded; the same command begins again.",
         "stopped before anything was graded; the same command begins again.",
         "stopped after 10 of 20 notebooks (5 were graded before); the same command goes on.",
     ]

@@ -31,7 +31,11 @@ def whole(klass, zygote_of_all):
     """What an undisturbed run leaves."""
     out = klass.new_out()
     ended = klass.finish(out)
-    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert ended.exit_code == 0
+    assert re.fullmatch(
+        r"13 notebooks to grade, 0 were graded before\n(\d+ of 13 graded.*\n)*13 of 13 graded; it took .*\n",
+        ended.stderr,
+    ), ended.stderr
     assert "13 graded, 0 in error, 13 new" in ended.stdout
     return results(out)
 
@@ -99,9 +103,10 @@ def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, num
             assert time.monotonic() - begun < 2
             assert witness.sees_all_go()
     assert (process.returncode, told) == (status, "")
-    assert re.fullmatch(
-        r"grader: stopped after \d+ of 13 notebooks; the same command goes on\.\n", complaint
+    assert re.search(
+        r"\ngrader: stopped after \d+ of 13 notebooks; the same command goes on\.\n\Z", complaint
     ), complaint
+    assert "it took" not in complaint
     assert klass.finish(out).exit_code == 0
     assert not differences(out, whole)
 
@@ -132,8 +137,8 @@ def test_a_run_stopped_at_its_start_is_quiet(klass, out, number, status, later):
         os.killpg(process.pid, number)
         told, complaint = process.communicate(timeout=10)
     assert (process.returncode, told) == (status, "")
-    assert len(complaint.splitlines()) == 1
-    assert complaint.startswith("grader: stopped")
+    assert complaint.count("grader: stopped") == complaint.count("grader: ") == 1
+    assert "Traceback" not in complaint
 
 
 def test_a_run_in_the_background_ignores_what_it_is_told_to_ignore(klass, out):
@@ -164,7 +169,7 @@ def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
         os.kill(descendants(process.pid)[0], signal.SIGKILL)
         told, complaint = process.communicate(timeout=10)
     assert (process.returncode, told) == (1, "")
-    assert len(complaint.splitlines()) == 1
+    assert complaint.count("grader: ") == 1
     assert "The same command goes on" in complaint
     assert klass.finish(out).exit_code == 0
     assert not differences(out, whole)
@@ -213,7 +218,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing(quiet_class, disk, whole_and
     ended = quiet_class.finish(out)
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert re.fullmatch(
-        r"grader: \S+ cannot be written \(No space left on device\): make room .*\n", ended.stderr
+        r"(\d+ .*\n)*grader: \S+ cannot be written \(No space left on device\): make room .*\n", ended.stderr
     ), ended.stderr
     assert only_whole_files(out, whole_and_quiet)
     resize("10m")
