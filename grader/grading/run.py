@@ -27,7 +27,7 @@ from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
 from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
-from grader.results.gradebook import gradebook, still_handed_in, write_gradebook
+from grader.results.gradebook import Edit, edits, gradebook, still_handed_in, write_gradebook
 from grader.results.model import Absence, Result
 from grader.results.similar import same_work
 from grader.results.store import ResultsStore, read_run
@@ -59,6 +59,7 @@ def grade(
     course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
     before, results = read_run(out), store.results()
+    edited = edits(out, results.values())
     roster = read_people(submissions)
     known = recognised(course, before, results)
     handed_in = find_submissions(submissions, course.functions, known, out, roster)
@@ -82,7 +83,7 @@ def grade(
             steps.grade(submission, evidence, seed)
         steps.write_old_feedback()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return steps.write_class(submissions, handed_in)
+        return steps.write_class(submissions, handed_in, edited)
 
 
 def _selected(
@@ -238,7 +239,9 @@ class RunSteps:
         except NotebookError:  # changed meanwhile: what is there now is not what the messages speak of
             return {}
 
-    def write_class(self, submissions: Path, handed_in: Sequence[Submission]) -> RunSummary:
+    def write_class(
+        self, submissions: Path, handed_in: Sequence[Submission], edited: Sequence[Edit]
+    ) -> RunSummary:
         """Write the gradebook, the history of changes and the report, over all that was handed in."""
         plan, store = self._plan, self._store
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
@@ -247,7 +250,8 @@ class RunSteps:
         if same_class:
             self._remove_withdrawn_feedback({s.key for s in handed_in})
         replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
-        changes, unknown = write_gradebook(store, gradebook(results, absent), replaced, same_class=same_class)
+        text = gradebook(results, absent)
+        changes, unknown = write_gradebook(store, text, replaced, edited, same_class=same_class)
         work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
         store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, work))
         write_students(store, students_of(results, absent))

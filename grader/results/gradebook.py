@@ -17,6 +17,7 @@ from grader.scores import format_points, total
 from grader.text import some, without_formula
 
 FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
+EDITED_FILE_NAME = "gradebook.edited.csv"
 
 #: A line of a gradebook by its columns.
 Line = Mapping[str, str]
@@ -96,6 +97,70 @@ def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
     ):
         raise ValueError("columns are missing")
     return {(line["student"], line["assignment"]): line for line in lines}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Points in a gradebook that its results do not have.
+
+    Attributes:
+        column: ``score``, or a question.
+    """
+
+    student: str
+    assignment: str
+    column: str
+    stored: float
+    written: float
+
+    def __str__(self) -> str:
+        question = "" if self.column == "score" else self.column
+        points = format_points(total([self.written, -self.stored]))
+        return f"{self.student},{self.assignment},{question},{points},"
+
+
+def edits(folder: Path, stored: Iterable[Result]) -> list[Edit]:
+    """What a person wrote into the gradebook of a run that has ended, by comparing it with its results.
+
+    Where a question was edited, the score that follows from it is no edit of its own.
+    """
+    try:
+        lines = read_gradebook((folder / FILE_NAME).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return []
+    if was_stopped(folder):
+        return []
+    return [
+        edit
+        for result in stored
+        if (line := lines.get((without_formula(result.student), without_formula(result.what)))) is not None
+        and line["status"] != _ABSENT
+        for edit in _edits_of(result, line)
+    ]
+
+
+def _edits_of(result: Result, line: Line) -> list[Edit]:
+    points = {question.id: question.score for question in result.questions}
+    found = [
+        Edit(line["student"], line["assignment"], column, stored, written)
+        for column, stored in {**points, "score": result.score}.items()
+        if isinstance(written := _number(line.get(column) or ""), float) and written != stored
+    ]
+    by_question = [edit for edit in found if edit.column != "score"]
+    return by_question or found
+
+
+def _restored(text: str, edited: Sequence[Edit]) -> str:
+    """The gradebook as it was before a person edited it."""
+    scores = {(edit.student, edit.assignment): edit for edit in edited if edit.column == "score"}
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    made = io.StringIO()
+    writer = csv.DictWriter(made, reader.fieldnames or (), lineterminator="\n")
+    writer.writeheader()
+    for line in reader:
+        edit = scores.get((line["student"], line["assignment"]))
+        writer.writerow({**line, "score": format_points(edit.stored)} if edit else line)
+    return made.getvalue()
 
 
 def still_handed_in(stored: Sequence[Result], results: Path) -> tuple[list[Result], list[str]]:
@@ -219,7 +284,12 @@ def score_text(line: Line) -> str:
 
 
 def write_gradebook(
-    store: ResultsStore, text: str, replaced: Sequence[tuple[Result, Result]] = (), *, same_class: bool
+    store: ResultsStore,
+    text: str,
+    replaced: Sequence[tuple[Result, Result]] = (),
+    edited: Sequence[Edit] = (),
+    *,
+    same_class: bool,
 ) -> tuple[list[Change], str | None]:
     """Write a gradebook, and before it add what it changes of the stored gradebook to the history.
 
@@ -227,10 +297,11 @@ def write_gradebook(
 
     Args:
         replaced: results of runs before, each with that which took its place in this run.
+        edited: what a person wrote into the stored gradebook, which is kept beside the new one.
         same_class: whether both runs graded the same submissions; if not, no result counts as gone.
 
     Returns:
-        The changes and, where the old gradebook cannot be compared, a sentence about it.
+        The changes and, where the old gradebook cannot be compared or was edited, a sentence about it.
 
     Raises:
         BrokenRunError: the gradebook or the history cannot be read or written.
@@ -238,7 +309,11 @@ def write_gradebook(
     path, unknown = store.path / FILE_NAME, None
     changed: list[Change] = []
     try:
-        found = changes(path.read_text(encoding="utf-8-sig"), text)
+        before = path.read_text(encoding="utf-8-sig")
+        if edited:
+            store.write(store.path / EDITED_FILE_NAME, before)
+            before, unknown = _restored(before, edited), _about_edits(path, edited)
+        found = changes(before, text)
         results = {_key(after): (before, after) for before, after in replaced}
         changed = [
             replace(change, checks=changed_checks(*results[change.key])) if change.key in results else change
@@ -254,6 +329,14 @@ def write_gradebook(
         store.write(store.path / CHANGES_FILE_NAME, grown)
     store.write(path, text)
     return changed, unknown
+
+
+def _about_edits(path: Path, edited: Sequence[Edit]) -> str:
+    return (
+        f"{path} was edited, and is written anew; what it held is kept as {EDITED_FILE_NAME}. Points that you"
+        " give or take belong into adjustments.csv beside the submissions (student, assignment, question,"
+        f" points, comment): {'; '.join(some(map(str, edited), _MOST_CHECKS))}"
+    )
 
 
 def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -> str | None:
