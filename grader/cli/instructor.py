@@ -245,28 +245,36 @@ def _known_format(context: click.Context, parameter: click.Parameter, form: str)
 @click.option(
     "--gradebook", type=_PATH, help="canvas, moodle: the gradebook that you exported there, as CSV."
 )
-@click.option("--column", help="canvas: the heading, title or number of the column to fill.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="[STEM=]HEADING",
+    help="canvas: the heading, title or number of the column to fill (may be repeated).",
+)
 def export(  # noqa: PLR0913, PLR0917 - one for each option
-    form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, column: str | None
+    form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, columns: tuple[str, ...]
 ) -> None:
     """Write results in another system's FORMAT, of one assignment STEM or of all.
 
     \b
-    canvas       the gradebook you exported there, a column filled (--gradebook FILE)
+    canvas       the gradebook you exported there, its columns filled (--gradebook FILE)
     classroom50  a result.json for each student and assignment
     github       outputs of actions, notices and a step's summary, for each student and assignment
     gradescope   an autograder zip for each assignment, and a results.json for each student
     junit        an XML file for each assignment
-    moodle       a CSV file for each assignment, of the users in --gradebook FILE
+    moodle       a CSV file for each assignment, of the users in --gradebook FILE; or, where that is
+                 a grading worksheet, the same filled in
+    wide         a CSV file with a row for each student and a column for each assignment
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
     from grader.integrations.export import Export
-    from grader.integrations.export.formats import require_fitting_options, write_export
+    from grader.integrations.export.formats import columns_of, write_export
     from grader.text import terminal_text
 
-    require_fitting_options(form, stem, gradebook, column)
+    to_fill = columns_of(form, stem, gradebook, columns)
     course = Course.find().without_unfinished([stem] if stem else [])
-    done = Export(course, stem, results, out, gradebook, column)
+    done = Export(course, stem, results, out, gradebook, to_fill)
     write_export(form, done)
     for note in done.notes:
         click.echo(terminal_text(note))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.errors import BrokenRunError
+from grader.errors import BrokenRunError, GraderError
 from grader.results.model import Absence, Outcome, Result
 from grader.results.store import ResultsStore, was_stopped
 from grader.scores import format_points, total
@@ -161,6 +161,19 @@ def _restored(text: str, edited: Sequence[Edit]) -> str:
         edit = scores.get((line["student"], line["assignment"]))
         writer.writerow({**line, "score": format_points(edit.stored)} if edit else line)
     return made.getvalue()
+
+
+def gradebook_lines(folder: Path) -> dict[tuple[str, str], Line]:
+    """The lines of the gradebook in a results folder, by student and assignment.
+
+    Raises:
+        GraderError: there is none, or a spreadsheet saved it in another form.
+    """
+    path = folder / FILE_NAME
+    try:
+        return read_gradebook(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise GraderError(f"{path} cannot be read ({error}): grade again, which writes it anew") from error
 
 
 def still_handed_in(stored: Sequence[Result], results: Path) -> tuple[list[Result], list[str]]:

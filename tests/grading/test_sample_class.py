@@ -52,7 +52,7 @@ RESULT = {
     *("score", "max_score", "flags", "questions", "end_task", "cells", "more_cells", "provenance"),
     *("handed_in", "late", "adjustments"),
 }
-QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword"}
+QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword", "adjusted"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}
 PROVENANCE = {"notebook_sha256", "checks_sha256", "grader", "torch", "protection", "graded_at"}
 

@@ -30,7 +30,9 @@ from grader.integrations.export.github import (
     step_summary,
 )
 from grader.integrations.export.gradebooks import match
-from grader.results.model import CheckResult, Provenance, QuestionResult, Result
+from grader.results.gradebook import gradebook
+from grader.results.model import Absence, CheckResult, Provenance, QuestionResult, Result
+from grader.results.store import read_results
 from grader.sheets import read_sheet
 
 FORMATS = ["classroom50", "github", "gradescope", "junit"]
@@ -470,6 +472,48 @@ def test_a_moodle_file_of_no_use_is_told(desk, canvas, text, told):
     assert told in ended.stderr
 
 
+WORKSHEET = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments\n"
+    'Participant 7,Ada Lovelace,ada@example.org,Submitted,,10.00,Yes,"Monday, 2 November 2026, 5:00 PM",-,\n'
+    "Participant 8,Ben Büchner,ben@example.org,Submitted,3.00,10.00,No,-,-,mine\n"
+    "Participant 9,Eve Formula,eve@example.org,No submission,,10.00,Yes,-,-,\n"
+)
+
+
+def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
+    """Grade and feedback of who has a result; what Moodle locks and every other cell stay."""
+    desk.results = store(desk.results.parent / "r", made("lovelaceada"), made("Ben Büchner"))
+    ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(WORKSHEET))
+    before, after = ([*csv.reader(io.StringIO(text))] for text in (WORKSHEET, desk.text("01_tiny.csv")))
+    (ada,) = [row for row, old in zip(after, before, strict=True) if row != old]
+    assert (ada[0], ada[4], ada[8]) == ("Participant 7", "4.5", "-")
+    assert ada[9].startswith("q1: 3.5 of 7.")
+    assert "grade cannot be changed: Ben Büchner." in ended.output
+
+
+def test_several_columns_are_named_at_once(desk, canvas):
+    """An assignment before each heading; a heading that is asked for is filled whatever its title."""
+    asked = ["--gradebook", canvas(), "--column", "01_tiny=Essay (7)"]
+    assert "Essay (7), scores filled in" in desk.export("canvas", *asked).output
+
+
+def test_the_wide_gradebook_has_a_row_for_each_student(desk):
+    """A column for each assignment, then what all of them give."""
+    book = gradebook(read_results(desk.results), [Absence("=eve", "01_tiny", {"q1": 10.0})])
+    (desk.results / "gradebook.csv").write_text(book, encoding="utf-8")
+    desk.export("wide")
+    assert desk.text("grades.csv") == (
+        "student,name,email,01_tiny,total,max,percent\n'=eve,,,0,0,10,0.0\n"
+        "ada,,,4.5,4.5,10,45.0\nben,,,4.5,4.5,10,45.0\n"
+    )
+
+
+def test_without_a_gradebook_there_is_no_wide_one(desk):
+    """It holds those who are absent, whom results do not know."""
+    assert "gradebook.csv cannot be read" in desk.export("wide").stderr
+
+
 # All of them
 
 
@@ -584,7 +628,7 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
         (["canvas"], "canvas needs --gradebook FILE"),
         (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas and moodle"),
         (["junit", "--column", "x"], "--column is for canvas"),
-        (["canvas", "--gradebook", "x.csv", "--column", "x"], "STEM has to be named"),
+        (["canvas", "--gradebook", "x.csv", "--column", "x"], "write --column STEM=HEADING"),
         (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
         (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),
         (["gradescope", "99_none"], "there is no assignment 99_none"),

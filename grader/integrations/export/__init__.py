@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from grader.results.model import QuestionResult, Result
 from grader.results.store import read_run
 from grader.term.people import students_of_folders
 from grader.term.record import Record
-from grader.term.roster import read_people
+from grader.term.roster import NOBODY, Person, Roster, read_people
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Export:
     folder: Path  # the results folder of `grade`
     out: Path
     gradebook: Path | None = None  # the teacher's own
-    column: str | None = None  # of the gradebook, to fill
+    columns: Mapping[str, str] = field(default_factory=dict)  # of the gradebook, to fill, by stem
     results: dict[str, list[Result]] = field(default_factory=dict)  # to export, by stem
     files: list[Path] = field(default_factory=list)  # that were written
     notes: list[str] = field(default_factory=list)  # sentences to show at the end
@@ -57,18 +57,27 @@ class Export:
         return self.course.settings.feedback
 
     @cached_property
-    def _called(self) -> dict[str, list[str]]:
-        """By student, the ids by which the notebooks were collected, and the names and ids of the roster.
-
-        Read beside what was graded, as far as that is still there.
-        """
-        called: dict[str, list[str]] = defaultdict(list)
+    def _roster_and_record(self) -> tuple[Roster, Record | None]:
+        """What lies beside what was graded, as far as that is still there."""
         submissions = read_run(self.folder).get("submissions")
         if not isinstance(submissions, str) or not Path(submissions).is_dir():
-            return called
-        roster, record = read_people(Path(submissions)), Record(Path(submissions))
-        for folder, student in students_of_folders(record.folders.values(), roster, record).items():
-            called[student] += [text for system, text in record.ids_of(folder).items() if system != "moodle"]
+            return NOBODY, None
+        return read_people(Path(submissions)), Record(Path(submissions))
+
+    def person(self, student: str) -> Person | None:
+        """The student on the roster."""
+        roster, _ = self._roster_and_record
+        return next((person for person in roster.people if person.student == student), None)
+
+    @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        """By student, the ids by which the notebooks were collected, and the names and ids of the roster."""
+        called: dict[str, list[str]] = defaultdict(list)
+        roster, record = self._roster_and_record
+        if record is not None:
+            for folder, student in students_of_folders(record.folders.values(), roster, record).items():
+                ids = record.ids_of(folder)
+                called[student] += [text for system, text in ids.items() if system != "moodle"]
         for person in roster.people:
             called[person.student] += [*person.ids.values(), person.name]
         return called

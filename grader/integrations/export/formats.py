@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -17,18 +17,32 @@ FORMATS: Mapping[str, Callable[[Export], None]] = {
     "gradescope": gradescope.write_files,
     "junit": junit.write_files,
     "moodle": gradebooks.write_moodle,
+    "wide": gradebooks.write_wide,
 }
 _FILLED = ("canvas", "moodle")  # a gradebook that was exported there
 
 
-def require_fitting_options(form: str, stem: str | None, gradebook: Path | None, column: str | None) -> None:
-    """Refuse options of ``export`` that its format does not have, or that it needs and are not there."""
+def columns_of(form: str, stem: str | None, gradebook: Path | None, columns: Sequence[str]) -> dict[str, str]:
+    """The column to fill for each assignment, from ``HEADING`` or ``STEM=HEADING``.
+
+    Raises:
+        GraderError: the format does not have such options, or needs some that are not there.
+    """
     if form in _FILLED and gradebook is None:
         raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
     if gradebook is not None and form not in _FILLED:
         raise GraderError(f"--gradebook is for {' and '.join(_FILLED)}")
-    if column is not None and (form != "canvas" or stem is None):
-        raise GraderError("--column is for canvas, and with it the assignment STEM has to be named")
+    if columns and form != "canvas":
+        raise GraderError("--column is for canvas")
+    if stem is not None:
+        named = [column.removeprefix(f"{stem}=") for column in columns]
+        if len(named) > 1:
+            raise GraderError(f"--column was given {len(named)} times, but {stem} has one column")
+        return dict.fromkeys([stem] if named else [], "".join(named))
+    for column in columns:
+        if "=" not in column:
+            raise GraderError(f"--column {column} names no assignment: write --column STEM=HEADING")
+    return dict(column.split("=", 1) for column in columns)
 
 
 def write_export(form: str, export: Export) -> None:

@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.integrations.export import Export, feedback_text, plain_text
+from grader.results.gradebook import gradebook_lines
 from grader.results.model import Result
-from grader.scores import format_points, points_text
+from grader.scores import format_points, points_text, total
 from grader.sheets import Sheet, read_sheet
 from grader.term.roster import name_keys
 from grader.text import file_name, some, without_formula
@@ -89,7 +90,7 @@ def _canvas_column(export: Export, sheet: Sheet, stem: str) -> int | None:
         for column, heading in enumerate(headings)
         if column and (_TITLE.fullmatch(heading) or _points_possible(sheet, column))
     ]
-    named = _columns_named(headings, export.column, stem, export.title(stem))
+    named = _columns_named(headings, export.columns.get(stem), stem, export.title(stem))
     columns = [column for column in named if column in with_points]
     if len(columns) == 1:
         return columns[0]
@@ -293,6 +294,25 @@ def _with_rows(
     export.note(f"Not in {sheet.path}, so left out", unknown)
     export.note(f"Left out, because several rows of {sheet.path} fit, or several students one row", ambiguous)
     return [(result, rows[result.student]) for result in results if result.student in rows]
+
+
+def write_wide(export: Export) -> None:
+    """Write ``grades.csv``: a row for each student, absent ones too, and a column for each assignment."""
+    lines = gradebook_lines(export.folder)
+    stems = [stem for stem in sorted({stem for _, stem in lines}) if stem in export.results]
+    most = {stem: max(result.max_score for result in export.results[stem]) for stem in stems}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["student", "name", "email", *stems, "total", "max", "percent"])
+    for student in sorted({student for student, stem in lines if stem in stems}):
+        scores = [lines[student, stem]["score"] if (student, stem) in lines else "0" for stem in stems]
+        person = export.person(student)
+        names = [person.name, person.ids.get("email", "")] if person else ["", ""]
+        earned, of = total(map(float, scores)), total(most.values())
+        share = f"{100 * earned / of:.1f}" if of else ""
+        cells = [student, *(without_formula(name) for name in names), *scores]
+        writer.writerow([*cells, format_points(earned), format_points(of), share])
+    export.write("grades.csv", text.getvalue())
 
 
 def match(students: Mapping[str, Sequence[str]], names: Names) -> tuple[dict[str, int], list[str], list[str]]:
