@@ -160,7 +160,7 @@ def _people(sheet: Sheet) -> Iterator[Person]:
     persons: list[tuple[str, str, dict[str, str], int]] = []
     for known, (_, line) in zip(cells, rows, strict=True):
         name = known.get("name") or f"{known.get('given', '')} {known.get('family', '')}".strip()
-        named = known[naming] if naming else name
+        named = (known[naming] if naming else "") or name
         if named.casefold() in _NOBODY:
             continue
         if not named:

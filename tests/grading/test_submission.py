@@ -454,6 +454,7 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
         ("First name,Last name,Email address\nAda,Lovelace,a@x\n", ("Ada Lovelace",)),
         ("identifier,github_username,github_id,name\na@x,ada-l,7,Ada Lovelace\n", ("Ada Lovelace",)),
         ("identifier,github_username\na@x,ada-l\n", ("a@x",)),
+        ("student,name\n,Ada Lovelace\nben,Ben Bell\n", ("Ada Lovelace", "ben")),
     ],
 )
 def test_roster_contents(folder, content, students):
