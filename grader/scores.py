@@ -46,6 +46,11 @@ def format_points(value: float) -> str:
     return f"{value:.10g}"
 
 
+def counted_points(value: float) -> str:
+    """Points as in ``1 point`` and ``3.5 points``."""
+    return f"{format_points(value)} point{'' if value == 1 else 's'}"
+
+
 def points_text(score: float, max_score: float) -> str:
     """Points as in ``3.5 of 7``."""
     return f"{format_points(score)} of {format_points(max_score)}"

@@ -125,9 +125,14 @@ _MOST_NEAR, _MOST_KNOWN = 3, 10
 _ALIKE = 0.5  # by the measure of difflib, which is 1 for equal names
 
 
+def alike(name: str, known: Collection[str]) -> list[str]:
+    """The known names that look like a name."""
+    return get_close_matches(name, known, n=_MOST_NEAR, cutoff=_ALIKE)
+
+
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """The end of a sentence: the known names that look like a name or, where none does, the first."""
-    if near := get_close_matches(name, known, n=_MOST_NEAR, cutoff=_ALIKE):
+    if near := alike(name, known):
         return f"did you mean {', '.join(near)}?"
     return f"there is {', '.join(sorted(known)[:_MOST_KNOWN]) or 'nothing'}"
 

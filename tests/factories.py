@@ -7,8 +7,10 @@ from pathlib import Path
 
 from grader.checks.finding import Finding
 from grader.checks.observation import finding_without_facts
+from grader.reports.class_report import report_html
 from grader.results.model import SCHEMA
 from grader.results.store import result_from_json
+from grader.results.students import students_of
 from grader.sandbox.evidence import Answer, NoFacts
 
 HOSTILE = (
@@ -144,3 +146,8 @@ def store(folder: Path, *results, name=None):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(one), encoding="utf-8")
     return folder
+
+
+def report_of(results, absent, protection, work=()):
+    """The report on results and absences."""
+    return report_html(results, students_of(results, absent), protection, work)

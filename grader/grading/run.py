@@ -252,9 +252,11 @@ class RunSteps:
         replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
         text = gradebook(results, absent)
         changes, unknown = write_gradebook(store, text, replaced, edited, same_class=same_class)
+        full_names = {person.student: person.name for person in plan.term.students.roster.people}
+        students = students_of(results, absent, full_names, plan.term.stems)
         work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
-        store.write(store.path / "report.html", report_html(results, absent, plan.protection.name, work))
-        write_students(store, students_of(results, absent))
+        store.write(store.path / "report.html", report_html(results, students, plan.protection.name, work))
+        write_students(store, students)
         notes = [self._note_of_others(submissions, len(results)), unknown]
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():
@@ -268,7 +270,7 @@ class RunSteps:
             graded_again=len(self._replaced) - plan.known,
             judged_again=plan.known,
             without_notebook=_without_notebook(handed_in, submissions, store.path),
-            note=" ".join(filter(None, notes)) or None,
+            notes=[note for note in notes if note],
             changes=changes,
             unlisted=plan.term.students.unlisted,
         )

@@ -18,10 +18,10 @@ from itertools import chain, count
 from markupsafe import Markup
 
 from grader.reports.templates import HTML
-from grader.results.model import Absence, Earned, Result
+from grader.results.model import Earned, Result
 from grader.results.similar import SameWork
 from grader.results.statistics import AssignmentSummary, cases, summarise
-from grader.results.students import students_of, worth_of
+from grader.results.students import Student
 
 _FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
@@ -40,11 +40,12 @@ _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
 def report_html(
-    results: Sequence[Result], absent: Sequence[Absence], protection: str, work: Sequence[SameWork] = ()
+    results: Sequence[Result], students: Sequence[Student], protection: str, work: Sequence[SameWork] = ()
 ) -> str:
     """The report as an HTML file that needs nothing else.
 
     Args:
+        students: all of the class, absent ones too.
         protection: what confined students' code.
         work: what several students handed in.
     """
@@ -53,9 +54,9 @@ def report_html(
     every = cases(results)
     resubmitted = [case for case in every if case.is_resubmission]
     return HTML.get_template("report.html").render(
-        figures=_figures(results, absent, protection),
-        students=students_of(results, absent),
-        worth=worth_of(results, absent),
+        figures=_figures(results, students, protection),
+        students=students,
+        worth={entry.assignment: entry.max_score for entry in students[0].entries} if students else {},
         protection=protection,
         assignments=summarise(results),
         cases=[case for case in every if not case.is_resubmission],
@@ -74,13 +75,13 @@ def report_html(
 
 
 def _figures(
-    results: Sequence[Result], absent: Sequence[Absence], protection: str
+    results: Sequence[Result], students: Sequence[Student], protection: str
 ) -> list[tuple[str, object]]:
     """The head of the page: name and value."""
     graded_at = max((result.provenance.graded_at or "" for result in results), default="")
     return [
         ("submissions", len(results)),
-        ("not handed in", len(absent)),
+        ("not handed in", sum(entry.result is None for student in students for entry in student.entries)),
         ("in error", sum(result.status == "error" for result in results)),
         ("flagged", sum(bool(result.flags) for result in results)),
         ("protection in force", protection),

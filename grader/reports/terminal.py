@@ -221,7 +221,7 @@ class RunSummary:
         results: of every submission that was found and has been graded, now or before.
         fresh: how many results are of submissions that had none.
         without_notebook: names of students' folders.
-        note: what else the instructor should know, in a sentence.
+        notes: what else the instructor should know, in sentences.
         graded_again: how many other results are of notebooks that ran again.
         judged_again: how many were judged again from what had been observed before.
         unlisted: a sentence about each student who handed in and is not on the roster.
@@ -232,7 +232,7 @@ class RunSummary:
     protection: str
     fresh: int
     without_notebook: list[str]
-    note: str | None = None
+    notes: list[str] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     graded_again: int = 0
     judged_again: int = 0
@@ -265,9 +265,9 @@ def print_class(run: RunSummary, out: Path) -> None:
         ("feedback", "for each student"),
     ):
         console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
-    if run.note:
+    for note in run.notes:
         Console(emoji=False, stderr=True).print(
-            terminal_text(run.note), markup=False, highlight=False, soft_wrap=True
+            terminal_text(note), markup=False, highlight=False, soft_wrap=True
         )
 
 

@@ -15,7 +15,7 @@ from grader.checks.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
-from grader.scores import format_points, remarks, total
+from grader.scores import counted_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v1"
 _MOST_HOURS = 48  # of more, days are told
@@ -104,7 +104,7 @@ class QuestionResult:
         )
         if self.adjusted:
             done = "added" if self.adjusted > 0 else "taken"
-            every.append(f"Then {format_points(abs(self.adjusted))} points were {done} by hand.")
+            every.append(f"Then {counted_points(abs(self.adjusted))} {done} by hand.")
         return every
 
     @property
@@ -244,13 +244,13 @@ class Result:
             at = datetime.fromisoformat(self.handed_in).strftime("%Y-%m-%d %H:%M (UTC%z)")
             sentences.append(f"This version was handed in on {at}.")
         if self.late:
-            cost = f"{format_points(self.late.penalty)} points" if self.late.penalty else "nothing"
+            cost = counted_points(self.late.penalty) if self.late.penalty else "nothing"
             sentences.append(f"It is {self.late.text}, which costs {cost}.")
         for given in self.adjustments:
             done = "added to" if given.points >= 0 else "taken from"
             what = given.question or "the assignment"
             reason = f": {given.comment}" if given.comment else "."
-            sentences.append(f"{format_points(abs(given.points))} points were {done} {what}{reason}")
+            sentences.append(f"By hand {counted_points(abs(given.points))} {done} {what}{reason}")
         return sentences
 
     @property

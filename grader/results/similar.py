@@ -37,7 +37,7 @@ _COMMON, _LEAST_COMMON = 0.25, 8  # part of the students, and how many they have
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
-#: Digests of normalised answers, by the names of their functions; empty where an answer is not compared.
+#: Digests of answers without names, by the names of their functions; empty where an answer is not compared.
 Digests = Mapping[str, str]
 
 

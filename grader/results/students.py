@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from grader.results.model import Absence, Result
 from grader.scores import total
+
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,14 @@ class Student:
 
     Attributes:
         entries: for each assignment of the class, in their order.
-        unrecognised: results of notebooks that belong to no assignment.
+        others: results of notebooks that belong to no assignment, or to none of this term.
+        full_name: as the roster has it; empty where that says nothing more.
     """
 
     name: str
     entries: tuple[Entry, ...]
-    unrecognised: tuple[Result, ...]
+    others: tuple[Result, ...]
+    full_name: str = ""
 
     @property
     def score(self) -> float:
@@ -63,40 +68,53 @@ class Student:
     def marks(self) -> list[str]:
         """The kinds of the marks of all entries, each once."""
         kinds = (kind for entry in self.entries for kind in entry.marks)
-        others = (kind for result in self.unrecognised for kind in _marks(result))
+        others = (kind for result in self.others for kind in _marks(result))
         return sorted({*kinds, *others})
 
 
-def students_of(results: Sequence[Result], absent: Sequence[Absence]) -> list[Student]:
-    """All students of a class, those with the least percent first, then by name."""
-    worth = worth_of(results, absent)
+def students_of(
+    results: Sequence[Result],
+    absent: Sequence[Absence],
+    full_names: Mapping[str, str] = NO_NAMES,
+    term: Collection[str] = (),
+) -> list[Student]:
+    """All students of a class, those with the least percent first, then by name.
+
+    Args:
+        full_names: by student, as far as they are known.
+        term: the assignments that count; all where it is empty.
+    """
+    worth = _worth_of(results, absent, term)
     known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
-    unrecognised: dict[str, list[Result]] = defaultdict(list)
+    others: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student = known.setdefault(result.student, {})
-        if result.assignment:
+        if result.assignment in worth:
             of_student[result.assignment] = result
         else:
-            unrecognised[result.student].append(result)
+            others[result.student].append(result)
     students = [
         Student(
             name,
             tuple(Entry(stem, points, of_student.get(stem)) for stem, points in worth.items()),
-            tuple(unrecognised[name]),
+            tuple(others[name]),
+            "" if full_names.get(name) in {name, None} else full_names[name],
         )
         for name, of_student in known.items()
     ]
     return sorted(students, key=lambda student: (student.percent, student.name))
 
 
-def worth_of(results: Sequence[Result], absent: Sequence[Absence]) -> dict[str, float]:
-    """What each assignment that a result or an absence names is worth, by its name.
+def _worth_of(
+    results: Sequence[Result], absent: Sequence[Absence], term: Collection[str]
+) -> dict[str, float]:
+    """What each assignment that a result or an absence names is worth, by its name, as far as it counts.
 
     A run for a few students leaves the results of others as they are, so the newest result decides.
     """
     worth = {absence.assignment: absence.max_score for absence in absent}
     for result in sorted(results, key=lambda result: result.provenance.graded_at or ""):
-        if result.assignment:
+        if result.assignment and (not term or result.assignment in term):
             worth[result.assignment] = result.max_score
     return dict(sorted(worth.items()))
 

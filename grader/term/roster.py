@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
 from grader.term.files import find_file
-from grader.text import did_you_mean, file_name, terminal_text
+from grader.text import alike, did_you_mean, file_name, terminal_text
 
 ROSTER = "roster.csv"
 
@@ -107,7 +107,9 @@ class Roster:
             named = " and ".join(map(terminal_text, several))
             return f"{terminal_text(name)} may be {named}: call the folder so, or give an id to the roster."
         known = {person.name for person in self.people} | {*self.students}
-        return f"{terminal_text(name)} is not on the roster: {terminal_text(did_you_mean(name, known))}"
+        near = alike(name, known)
+        meant = f": did you mean {terminal_text(' or '.join(near))}?" if near else "."
+        return f"{terminal_text(name)} is not on the roster{meant}"
 
     def _called(self, name: str) -> list[Person]:
         found = {person.student: person for key in name_keys(name) for person in self._names.get(key, ())}

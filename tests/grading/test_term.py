@@ -193,11 +193,11 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     ]
     for suffix in ("html", "md"):
         page = (klass.out / "feedback" / "kim" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
-        assert "1 points were added to q1: the picture was wrong" in page
+        assert "By hand 1 point added to q1: the picture was wrong" in page
         page = (klass.out / "feedback" / "ben" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
         assert "It is late by 3 h, which costs 0.6 points." in page
         assert "handed in on 2026-10-13 02:59" in page
-    assert "1 points were added to q1" in klass.explain("kim", "01_tiny").output
+    assert "By hand 1 point added to q1" in klass.explain("kim", "01_tiny").output
     assert (
         "now" not in klass.explain("kim", "01_tiny", "q1").output.partition("checks passed")[2].split("\n")[0]
     )

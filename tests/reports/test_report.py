@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import correlation
 
 import pytest
-from factories import check, made, question, row
+from factories import check, made, question, report_of, row
 from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
@@ -18,7 +18,7 @@ from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
-from grader.reports.class_report import histogram, parts_of_bar, report_html
+from grader.reports.class_report import histogram, parts_of_bar
 from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
 from grader.results.similar import SameWork
@@ -34,7 +34,7 @@ ABSENT = Absence("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
 def shown(monkeypatch, tmp_path):
     """Print a class; what stood on the terminal."""
 
-    def shown(rows, absent=(), without=(), note=None):
+    def shown(rows, absent=(), without=(), notes=()):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
@@ -43,7 +43,7 @@ def shown(monkeypatch, tmp_path):
             protection="landlock+seccomp",
             fresh=1,
             without_notebook=list(without),
-            note=note,
+            notes=[*notes],
         )
         print_class(run, tmp_path)
         return screen.getvalue()
@@ -62,7 +62,7 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
     """As for other students the row says of how many points, on the terminal and in the report."""
     (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
     assert line == ["zoe", "01_tiny", "0", "of", "31", "absent"]
-    page = report_html([row("ada")], [ABSENT], "landlock")
+    page = report_of([row("ada")], [ABSENT], "landlock")
     assert "<small>of 3</small>" in page
     assert page.count('data-value="-1"> <span class="mark absent">absent</span></td>') == 1
 
@@ -85,7 +85,7 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     assert len(text.splitlines()) < 40
     small = shown(odd[:3])
     assert small.count("look at it, see report.html") == 3
-    _, _, named = report_html(odd, [], "none").partition('<h2 id="look">')
+    _, _, named = report_of(odd, [], "none").partition('<h2 id="look">')
     assert all(f"<bdi>{result.student}</bdi>" in named for result in odd)
 
 
@@ -122,7 +122,9 @@ def test_long_lists_of_names_are_cut(shown):
 
 def test_a_note_is_printed(shown):
     """What else the instructor should know stands at the end."""
-    assert shown([row("ada")], note="Before, a was graded into b.").splitlines()[-1].startswith("Before, a")
+    assert (
+        shown([row("ada")], notes=["Before, a was graded into b."]).splitlines()[-1].startswith("Before, a")
+    )
 
 
 def test_figures_of_an_assignment():
@@ -158,7 +160,7 @@ def test_the_newest_result_says_what_was_asked():
 
 def test_the_report_of_a_large_class_names_everybody():
     """The page has a line for each, with links to the student's page and to the feedback."""
-    page = report_html([row(f"s{number:04}") for number in range(1_000)], [ABSENT], "none")
+    page = report_of([row(f"s{number:04}") for number in range(1_000)], [ABSENT], "none")
     assert page.count("<tr data-marks=") == 1_001
     assert '<a href="feedback/s0999/01_tiny.html">3</a>' in page
     assert '<a href="students/s0999.html"><bdi>s0999</bdi></a>' in page
@@ -192,7 +194,7 @@ def test_what_a_class_misunderstood_counts_students():
     ((question, told),) = tiny.misunderstood
     expected = MessageCount("Step 2 is wrong.", ("a0", "a1", "a2", "b"), 1)
     assert (question.id, question.answered, told) == ("q1", 4, expected)
-    page = report_html(rows, [], "landlock")
+    page = report_of(rows, [], "landlock")
     assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
     assert "(1 of them in other words)" in page
 
@@ -214,7 +216,7 @@ def test_diagnoses_of_the_same_students_are_one_mistake():
     assert (second.message, second.number, second.also) == ("It moved twice.", 3, ())
     (fewer,) = summarise(rows[1:])  # 7 of 9 are less than eight in ten
     assert [told.also for _, told in fewer.misunderstood] == [(), (), ()]
-    assert "also seen as:</span> It did not move." in report_html(rows, [], "landlock")
+    assert "also seen as:</span> It did not move." in report_of(rows, [], "landlock")
 
 
 def test_students_who_got_only_a_folded_diagnosis_are_counted():
@@ -229,7 +231,7 @@ def test_students_who_got_only_a_folded_diagnosis_are_counted():
 
 def test_a_diagnosis_names_its_students():
     """It opens to the students who got it, each with a link to what the student has of this assignment."""
-    page = report_html([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
+    page = report_of([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
     names = '<a href="students/a%20b.html#01_tiny"><bdi>a b</bdi></a>, <a href="students/c.html#01_tiny">'
     assert page.count(names) == 2  # under what the class misunderstood, and under the check
 
@@ -268,7 +270,7 @@ def test_what_stands_out_of_a_question_is_said():
         (),
         ("fewer than 1 in 5 earned points",),
     ]
-    assert "the best students fail this more often" in report_html(
+    assert "the best students fail this more often" in report_of(
         [
             result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
             for n, scores in enumerate(students)
@@ -299,7 +301,7 @@ def test_resubmissions_are_folded():
     rows = [replace(row(f"s{number}"), superseded=("old.ipynb",)) for number in range(3)]
     rows += [replace(rows[0], assignment="02_other", name="02_other"), row("f", flags=["gc"])]
     rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
-    page = report_html(rows, [], "landlock")
+    page = report_of(rows, [], "landlock")
     shown, _, folded = page.partition('<h2 id="look">')[2].partition("<summary>")
     assert folded.startswith("3 students handed in several notebooks</summary>")
     assert [name in shown for name in ("<bdi>f<", "<bdi>both<", "<bdi>s0<", "<bdi>s2<")] == [
@@ -315,12 +317,12 @@ def test_resubmissions_are_folded():
 def test_same_work_is_named_as_a_hint():
     """The section names the students and what is equal, with links, and says what a hint is worth."""
     work = [SameWork("01_tiny", ("q1", "q3"), ("a", "<b>")), SameWork("01_tiny", (), ("c", "d"))]
-    page = report_html([row("a")], [], "landlock", work)
+    page = report_of([row("a")], [], "landlock", work)
     assert "a hint, not a proof" in page
     assert '01_tiny, q1, q3: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
     assert "<bdi>&lt;b&gt;</bdi>" in page
     assert "01_tiny, the same notebook file: " in page
-    assert "Same work" not in report_html([row("a")], [], "landlock")
+    assert "Same work" not in report_of([row("a")], [], "landlock")
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
@@ -431,7 +433,7 @@ def test_an_unknown_kind_of_failure_is_refused():
 
 def test_a_single_submission_needs_no_chart():
     """Its numbers say the same."""
-    assert "<figure" not in report_html([row("a")], [], "landlock")
+    assert "<figure" not in report_of([row("a")], [], "landlock")
 
 
 def summary(*scores, max_score=None):
@@ -486,14 +488,14 @@ def test_a_question_is_divided_by_how_it_ended():
 
 def test_text_in_a_chart_is_no_markup():
     """Whatever a question is called, it is text in the drawing."""
-    page = report_html([row(f"s{number}", id="<b>&") for number in range(4)], [], "landlock")
+    page = report_of([row(f"s{number}", id="<b>&") for number in range(4)], [], "landlock")
     assert '<span class="id">&lt;b&gt;&amp;</span>' in page
 
 
 def test_the_head_says_how_the_class_was_graded():
     """How many, with which protection, and when the last one was."""
     rows = [row("a", at="2026-01-02T03:04:05Z"), row("b", at="2025-01-02T03:04:05Z", flags=["gc"])]
-    page = report_html(rows, [ABSENT], "none")
+    page = report_of(rows, [ABSENT], "none")
     for name, value in {
         "submissions": 2,
         "not handed in": 1,
@@ -518,6 +520,6 @@ def test_of_very_many_failed_cells_the_first_are_told():
 def test_a_report_of_many_assignments_folds_its_details(assignments, is_open):
     """Of more than three assignments, what each question and check saw waits for a click."""
     rows = [row("ada", stem=f"0{number}_tiny", score=0.0, message="Wrong.") for number in range(assignments)]
-    page = report_html(rows, [], "landlock+seccomp")
+    page = report_of(rows, [], "landlock+seccomp")
     assert page.count('<details class="questions" open>') == (assignments if is_open else 0)
     assert page.count('<details class="questions"') == assignments

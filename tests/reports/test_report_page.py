@@ -7,10 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 import browser as browsers
 import pytest
-from factories import row
+from factories import report_of, row
 from markupsafe import escape
 
-from grader.reports.class_report import report_html
 from grader.reports.student_page import write_students
 from grader.results.model import Absence, Adjustment, Late
 from grader.results.store import ResultsStore
@@ -51,7 +50,7 @@ def klass():
 def report(tmp_path_factory):
     """The class's report as a file."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(report_html(*klass(), "landlock+seccomp"), encoding="utf-8")
+    path.write_text(report_of(*klass(), "landlock+seccomp"), encoding="utf-8")
     return path
 
 
@@ -81,11 +80,11 @@ def test_everybody_is_there_without_a_script(report, visit):
     assert page.locator("button, #controls:visible").count() == 0
     assert table.locator("tr", has_text="nia").inner_text().split() == [
         "nia",
-        "absent",
-        "absent",
-        "0",
         "0",
         "%",
+        "0",
+        "absent",
+        "absent",
     ]
 
 
@@ -112,7 +111,7 @@ def test_scores_sort_as_numbers(report, visit):
     page = visit(report)
     for direction, turned in ("ascending", False), ("descending", True):
         header(page, "01_tiny").click()
-        scores = [-1.0 if "absent" in text else float(text.split()[0]) for text in column(page, 2)]
+        scores = [-1.0 if "absent" in text else float(text.split()[0]) for text in column(page, 4)]
         assert scores == sorted(scores, reverse=turned)
         assert sorted_by(page) == [direction]
     assert scores[:2] == [10.0, 9.5]
@@ -133,7 +132,7 @@ def test_equal_rows_keep_their_order(report, visit):
     page = visit(report)
     header(page, "total").click()
     header(page, "02_other").click()
-    pairs = list(zip(column(page, 3), map(float, column(page, 4)), strict=True))
+    pairs = list(zip(column(page, 5), map(float, column(page, 3)), strict=True))
     absent = [total for points, total in pairs if "absent" in points]
     assert absent == sorted(absent)
     assert sorted_by(page) == ["ascending"]
@@ -204,7 +203,7 @@ def test_links_lead_to_pages_that_are_there(tmp_path, visit):
     with ResultsStore(tmp_path) as store:
         write_students(store, students_of(rows, []))
     report = tmp_path / "report.html"
-    report.write_text(report_html(rows, [], "none"))
+    report.write_text(report_of(rows, [], "none"))
     pages = sorted((tmp_path / "students").iterdir())
     assert [page.stem for page in pages] == sorted(STRANGE.values())
     for page, number in (report, 4 * len(rows) + 2), (pages[0], 2), (pages[1], 2):
@@ -330,7 +329,7 @@ def test_a_page_that_complains_is_noticed(tmp_path, browser):
 def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
     """The script needs less than a second for 5,000 rows; moved one by one they take many."""
     path = tmp_path / "report.html"
-    path.write_text(report_html([row(f"s{n * 7919 % 5_000}", score=n % 7) for n in range(5_000)], [], "none"))
+    path.write_text(report_of([row(f"s{n * 7919 % 5_000}", score=n % 7) for n in range(5_000)], [], "none"))
     page = visit(path)
     click = "button => { const start = performance.now(); button.click(); return performance.now() - start }"
     for name in ("total", "student", "total"):

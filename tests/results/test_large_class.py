@@ -294,12 +294,12 @@ def test_what_a_killed_run_left_unfinished_is_cleared(klass):
 
 def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
     """The gradebook is of the last folder only; a note says once what stays beside it."""
-    assert klass.grade().note is None
+    assert not klass.grade().notes
     write_notebook(tmp_path / "evening" / "zoe" / "01_tiny.ipynb", RIGHT)
     outcome = klass.grade(submissions=tmp_path / "evening")
     assert [row.student for row in outcome.results] == ["zoe"]
-    assert f"Before, {klass.submissions} was graded into {klass.out}: 6 results" in outcome.note
-    assert klass.grade(submissions=tmp_path / "evening").note is None
+    assert f"Before, {klass.submissions} was graded into {klass.out}: 6 results" in " ".join(outcome.notes)
+    assert klass.grade(submissions=tmp_path / "evening").notes == []
     assert [row.student for row in klass.grade().results] == ["ada", "ben", "cem", "dan", "eva", "gus"]
 
 
@@ -307,5 +307,5 @@ def test_a_folder_that_only_moved_is_not_told(klass):
     """Where everything graded before is graded again, there is nothing to tell."""
     klass.grade()
     moved = klass.submissions.rename(klass.submissions.with_name("moved"))
-    assert klass.grade(submissions=moved).note is None
+    assert not klass.grade(submissions=moved).notes
     assert read_run(klass.out)["submissions"] == str(moved)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from factories import row
 
 from grader.results.model import Absence, Adjustment, Late
-from grader.results.students import students_of, worth_of
+from grader.results.students import students_of
 
 
 def test_the_weakest_come_first():
@@ -33,13 +33,24 @@ def test_what_is_absent_counts_nothing():
 def test_the_newest_result_says_what_an_assignment_is_worth():
     """A result that an older course gave has its own maximum; the column has the one of now."""
     old = replace(row("ada", at="2025"), max_score=2.0)
-    assert worth_of([row("ben", at="2026"), old], []) == {"01_tiny": 3.0}
+    students = students_of([row("ben", at="2026"), old], [])
+    assert {entry.max_score for student in students for entry in student.entries} == {3.0}
+
+
+def test_what_is_not_of_the_term_does_not_count():
+    """It stands beside the name, has no column, and makes nobody absent."""
+    rows = [row("ada"), row("ada", stem="02_other"), row("ben")]
+    found = students_of(rows, [], {"ada": "Ada Lovelace", "ben": "ben"}, ["01_tiny"])
+    ben, ada = sorted(found, key=lambda student: len(student.others))
+    assert [entry.assignment for entry in ben.entries] == ["01_tiny"]
+    assert [result.name for result in ada.others] == ["02_other"]
+    assert (ada.full_name, ben.full_name, ada.max_score) == ("Ada Lovelace", "", 3.0)
 
 
 def test_a_notebook_of_no_assignment_belongs_to_its_student():
     """It counts nothing, and is not forgotten."""
     (uma,) = students_of([row("uma", stem=None, error="?", score=0.0)], [])
-    assert (uma.entries, [result.name for result in uma.unrecognised], uma.percent) == ((), ["essay"], 0)
+    assert (uma.entries, [result.name for result in uma.others], uma.percent) == ((), ["essay"], 0)
     assert uma.marks == ["error"]
 
 
