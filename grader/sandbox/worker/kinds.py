@@ -431,7 +431,7 @@ class Net(nn.Module):
         if kind("buffers") == "buffers":
             self.register_buffer("shift", _randn(outputs))
             self.register_buffer("hidden_shift", _randn(hidden), persistent=False)
-            self.register_buffer("seen", torch.randint(1, 9, ()) + (1 << 41))
+            self.register_buffer("seen", torch.randint(1 << 41, 1 << 42, ()))
             self.register_buffer("unused", None)
 
     def pieces(self) -> tuple[Any, Any, Any]:
