@@ -18,6 +18,7 @@ from grader.sandbox.zygote import Zygote
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.
 SLOW = (
     *("test_attacks", "test_resume", "test_environments", "test_course", "test_sample_class", "test_term"),
+    "test_term_of_150",
     "test_in_jupyter",
     *("test_student_check", "test_dask_executor", "test_release", "test_reused_worker"),
     *("test_author_mistakes", "test_doctor", "test_export", "test_vocabulary", "test_claims", "test_names"),
