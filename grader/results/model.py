@@ -147,12 +147,13 @@ class Late:
 
     @property
     def duration(self) -> str:
-        """How late it is, as ``2 h 5 min`` or ``3 days``; ``marked`` where only a system's mark tells it."""
+        """How late it is, as ``2 h 5 min`` or ``3 days 1 h``; ``yes`` where only a mark tells it."""
         hours, minutes = divmod(self.minutes, 60)
         if not self.minutes:
-            return "marked"
+            return "yes"
         if hours >= _MOST_HOURS:
-            return f"{round(hours / 24)} days"
+            days, hours = divmod(hours, 24)
+            return f"{days} days {hours} h" if hours else f"{days} days"
         return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
 
 

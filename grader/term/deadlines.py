@@ -43,14 +43,17 @@ class Deadlines:
         Args:
             max_score: of the assignment, of which a penalty takes a part.
             is_marked: whether the system that it comes from has marked it as late; None where that marks
-                nothing. The mark decides: Canvas's zip has the times of its download.
+                nothing. The mark decides, and costs what a day does: Canvas's zip has the times of its
+                download, which say nothing.
         """
         deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
-        due = extended or (deadline and deadline.due)
-        after = handed_in - due if due else timedelta()
-        if not (after > timedelta() if is_marked is None else is_marked and extended is None):
+        due = extended or (deadline.due if deadline else None)
+        if is_marked is not None:
+            due = handed_in if is_marked and extended is None else None
+        if due is None or (handed_in <= due and not is_marked):
             return None
-        minutes = max(0, math.ceil(after / _MINUTE))
+        after = handed_in - due
+        minutes = math.ceil(after / _MINUTE)
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
             return Late(minutes, 0.0)
         days = max(1, math.ceil(after / _DAY))

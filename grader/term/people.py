@@ -45,7 +45,7 @@ class Students:
         if name in self.known:
             return name
         folders = Roster(Person(student, student) for student in self.handed_in)
-        people = self.roster.people_called(name) or folders.people_called(name)
+        people = self.roster.people_called(name, logins=[name]) or folders.people_called(name)
         if len(people) == 1:
             return people[0].student
         if people:
@@ -64,7 +64,9 @@ def students_of_folders(folders: Iterable[str], roster: Roster, record: Record) 
     """
     people: dict[str, Person | None] = {}
     for folder in folders:
-        found = roster.people_called(folder, ids=record.ids_of(folder))
+        ids = record.ids_of(folder)
+        # Canvas and Moodle call folders by names of people; others may call them by logins.
+        found = roster.people_called(folder, logins=[] if ids else [folder], ids=ids)
         people[folder] = found[0] if len(found) == 1 else None
     require_somebody(roster, people)
     return {folder: person.student if person else folder for folder, person in people.items()}

@@ -100,6 +100,11 @@ class Record:
         row = self._rows.get((_recorded(folder), _recorded(notebook)))
         return row["sha256"] if row else None
 
+    def time_of(self, folder: str, notebook: str) -> int:
+        """When what was laid out there was handed in, in nanoseconds since 1970; 0 where nothing was."""
+        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        return int(datetime.fromisoformat(row["modified"]).timestamp()) * 10**9 if row else 0
+
     def hand_in(self, folder: str, notebook: str, sha256: str | None, modified: datetime) -> HandIn:
         """When a notebook in a student's folder was handed in.
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
@@ -35,6 +36,9 @@ _NAMING = ("student", "name", "identifier", "github", "email", "number")  # the 
 _IDS = ("canvas", "moodle", "number", "email", "github", "identifier")
 _UNIQUE = ("identifier", "email", "github", "number")  # so unlike names that they may stand in their place
 _PARTICIPANT = re.compile(r"participant (\d+)", re.IGNORECASE)  # a number of Moodle's
+
+
+NO_IDS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -73,31 +77,30 @@ class Roster:
         """The students, in the roster's order."""
         return tuple(self._students)
 
-    def people_called(self, *names: str, ids: Mapping[str, str] | None = None) -> Sequence[Person]:
+    def people_called(
+        self, name: str, *, logins: Iterable[str] = (), ids: Mapping[str, str] = NO_IDS
+    ) -> Sequence[Person]:
         """Who may be meant: nobody, a person, or several of the same name.
 
         A folder's own name decides, then an id, then a name without case, accents and order of its words.
         Moodle numbers people anew in each assignment: its number only tells apart who has the same name.
 
         Args:
-            names: of a folder or a person.
+            name: of a folder or a person.
+            logins: what may be a login, an address or a number, whatever system has given it.
             ids: by the system that knows the person by it.
         """
-        for name in names:
-            if name in self._students:
-                return [self._students[name]]
-        known = {kind: self._ids.get((kind, _folded(text)), []) for kind, text in (ids or {}).items()}
-        of_moodle = known.pop("moodle", [])
-        for found in known.values():
-            if len(found) == 1:
+        if name in self._students:
+            return [self._students[name]]
+        asked = [(kind, text) for kind, text in ids.items() if kind != "moodle"]
+        asked += [(kind, login) for login in logins for kind in _UNIQUE]
+        for kind, text in asked:
+            if len(found := self._ids.get((kind, _folded(text)), [])) == 1:
                 return found
-        for name in names:
-            for kind in _UNIQUE:
-                if len(found := self._ids.get((kind, _folded(name)), [])) == 1:
-                    return found
-        named = next((found for name in names if (found := self._called(name))), [])
+        named = self._called(name)
         if len(named) == 1:
             return named
+        of_moodle = self._ids.get(("moodle", _folded(ids.get("moodle", ""))), [])
         return [person for person in of_moodle if person in named or not named] or named
 
     def about_unknown(self, name: str) -> str:

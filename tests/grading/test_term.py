@@ -64,7 +64,7 @@ def roster_of(tmp_path, content):
 def test_people_are_found_by_folder_then_id_then_name(tmp_path, names, ids, students):
     """Case, accents, strokes and the order of words make no other person; two of one name stay two."""
     roster = roster_of(tmp_path, CANVAS)
-    assert [person.student for person in roster.people_called(*names, ids=ids)] == students
+    assert [person.student for person in roster.people_called(names[0], logins=names, ids=ids)] == students
 
 
 def test_what_is_no_student_of_canvas_is_left_out(tmp_path):
@@ -131,7 +131,7 @@ def klass(tmp_path, monkeypatch):
         ("kim", timedelta(days=2), None, None),
         ("kim", timedelta(days=2, hours=1), None, Late(60, 0.6)),
         ("ada", timedelta(days=-1), True, Late(0, 0.6)),
-        ("ada", timedelta(hours=1), True, Late(60, 0.6)),
+        ("ada", timedelta(days=3), True, Late(0, 0.6)),
         ("ada", timedelta(hours=1), False, None),
         ("kim", timedelta(hours=1), True, None),
     ],
@@ -148,7 +148,15 @@ def test_how_late_a_notebook_is(klass, student, after, marked, late):
 
 @pytest.mark.parametrize(
     ("minutes", "told"),
-    [(0, "marked"), (5, "5 min"), (60, "1 h"), (125, "2 h 5 min"), (2879, "47 h 59 min"), (4320, "3 days")],
+    [
+        (0, "yes"),
+        (5, "5 min"),
+        (60, "1 h"),
+        (125, "2 h 5 min"),
+        (2879, "47 h 59 min"),
+        (3600, "2 days 12 h"),
+        (4320, "3 days"),
+    ],
 )
 def test_lateness_in_words(minutes, told):
     """As people say it."""

@@ -48,9 +48,9 @@ def student_folders(
     owners: dict[str, str] = {}  # by folder, the student's identity
     several, by_name = set(), set()
     # Who is known keeps the folder, whoever else of that name comes now.
-    for student in sorted(names, key=lambda s: (_known_folder(s, record) is None, s.name, s.identity)):
+    for student in sorted(names, key=lambda s: (_known_folder(s, record, None) is None, s.name, s.identity)):
         person = _person(student, roster)
-        known = _known_folder(student, record) or (person and person.student)
+        known = _known_folder(student, record, person)
         folder = known or _spelt(student.name, record)
         identity = student.identity if person is None else f"roster {person.student}"
         if known is None:
@@ -80,13 +80,22 @@ def student_folders(
     return folders, notes
 
 
-def _known_folder(student: Student, record: Record) -> str | None:
-    return record.folder_of(student.system, student.id)
+def _known_folder(student: Student, record: Record, person: Person | None) -> str | None:
+    """The folder that the student has, or has on the roster.
+
+    Moodle numbers people anew in each assignment: its number is somebody else's if the name is another.
+    """
+    folder = record.folder_of(student.system, student.id)
+    if student.system == "moodle" and folder not in {_spelt(student.name, record), _with_id(student)}:
+        folder = None
+    return folder or (person.student if person else None)
 
 
 def _person(student: Student, roster: Roster) -> Person | None:
     """The student on the roster, if it is clear who that is."""
-    people = roster.people_called(student.name, student.identity, ids={student.system: student.id})
+    people = roster.people_called(
+        student.name, logins=student.logins, ids={student.system: student.id} if student.id else {}
+    )
     return people[0] if len(people) == 1 else None
 
 
@@ -222,14 +231,16 @@ def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
         return
     sha256 = hashlib.sha256(content).hexdigest()
     there = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
-    kept = None
+    when, kept = notebook.when, None
     if there is not None and there != record.sha256_of(target.folder, target.name):
         somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
         kept = f"was not taken: {somebodys}; move it away to have this one"
-    elif there is not None and path.stat().st_mtime_ns > notebook.when:
+    elif there is not None and record.time_of(target.folder, target.name) > when:
         kept = f"is older than {target.path}, which is kept"
     if there == sha256:
         changes.unchanged.append(target.path)
+        # A later download is no later handing in.
+        when = min(when, record.time_of(target.folder, target.name) or when)
     elif kept:
         changes.skipped.append((notebook.file.path, kept))
         return
@@ -238,10 +249,9 @@ def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
             new.write_bytes(content)
             os.utime(new, ns=(notebook.when, notebook.when))
         (changes.written if there is None else changes.replaced).append(target.path)
-    modified = path.stat().st_mtime
     student = notebook.student
     identity = (student.system, student.id) if student.id else ("", "")
     record.remember(
-        *(target.folder, target.name, identity, notebook.file.path, sha256, modified),
+        *(target.folder, target.name, identity, notebook.file.path, sha256, when / 10**9),
         is_marked_late=notebook.is_marked_late,
     )

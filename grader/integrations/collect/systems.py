@@ -52,6 +52,7 @@ class Student:
     identity: str  # tells students of one name apart
     system: str = ""  # where it knows people by an `id`
     id: str = ""
+    logins: tuple[str, ...] = ()  # what may be a login, an address or a number of other systems
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,8 @@ def folders(source: Source, given: Sequence[str] | None) -> Listing:
             name = _without_prefix(file.parts[depth - 1], prefixes[file.parts[: depth - 1]])
         else:
             name = notebook_stem(file.parts[0])
-        notebooks.append(HandedIn(Student(name, name), file, file.parts[-1], file.modified))
+        student = Student(name, name, logins=(name,))
+        notebooks.append(HandedIn(student, file, file.parts[-1], file.modified))
     empty = {
         _without_prefix(folder[-1], prefixes.get(folder[:-1], ()))
         for folder in (source.folders | source.repositories) - students
@@ -361,7 +363,7 @@ def _parse_metadata(content: bytes) -> Metadata:
     groups: dict[str, list[Student]] = defaultdict(list)
     for (folder, _), known in people.items():
         named = [known[key] for key in (":name", ":email", ":sid") if key in known]
-        groups[folder].append(Student(named[0], named[-1], "gradescope", named[-1]))
+        groups[folder].append(Student(named[0], named[-1], "gradescope", named[-1], tuple(named[1:])))
     return groups, times
 
 
