@@ -17,4 +17,4 @@ from grader.course.course import Course
 # %%
 course = Course.find(__import__("pathlib").Path("__COURSE__"))
 # %%
-exec(course.assignments["01_leaves"].questions[0].answer)
+exec(course.assignment("01_leaves").questions[0].answer)
