@@ -163,7 +163,7 @@ class Adjustment:
 
     Attributes:
         question: its id; None for the assignment as a whole.
-        points: by which the score changed: no score gets below 0 or above its maximum.
+        points: as they were written; no score gets below 0 or above its maximum by them.
         comment: for the student.
     """
 

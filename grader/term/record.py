@@ -10,7 +10,6 @@ import csv
 import io
 import os
 import unicodedata
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,11 +52,6 @@ class HandIn:
     recorded: datetime | None = None
     is_marked_late: bool | None = None
 
-    @property
-    def at(self) -> datetime:
-        """The best that is known."""
-        return self.recorded or self.modified
-
 
 UNKNOWN = HandIn(datetime.fromtimestamp(0, UTC))
 
@@ -74,13 +68,14 @@ class Record:
         self.folders = {collision_key(name): name for name in names}
         self._rows = _read_rows(submissions / RECORD)
         self._folder_of_id: dict[tuple[str, str], str] = {}
-        self._notebooks: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._notebooks: dict[str, dict[str, dict[str, set[str]]]] = {}  # by folder, system and id
         there = {_recorded(name): name for name in names}
         for row in self._rows.values():
             if row["id"] and row["student"] in there:
                 folder = there[row["student"]]
                 self._folder_of_id.setdefault((row["system"], row["id"]), folder)
-                self._notebooks[folder, row["system"]][row["id"]].add(row["notebook"])
+                of_system = self._notebooks.setdefault(folder, {}).setdefault(row["system"], {})
+                of_system.setdefault(row["id"], set()).add(row["notebook"])
 
     def folder_of(self, system: str, student_id: str) -> str | None:
         """The folder of the student whom the system knows by that id, if there is one."""
@@ -88,21 +83,25 @@ class Record:
 
     def ids(self, folder: str, system: str) -> dict[str, set[str]]:
         """By which ids a system knows whose folder it is, and the notebooks that came with each."""
-        return self._notebooks.get((folder, system), {})
+        return self._notebooks.get(folder, {}).get(system, {})
 
     def ids_of(self, folder: str) -> dict[str, str]:
         """By system, the id by which it knows whose folder it is, where that is a single one."""
-        known = {system: self.ids(folder, system) for at, system in self._notebooks if at == folder}
+        known = self._notebooks.get(folder, {})
         return {system: next(iter(ids)) for system, ids in known.items() if len(ids) == 1}
+
+    def _row(self, folder: str, notebook: str) -> dict[str, str] | None:
+        """What is recorded of a name in a student's folder."""
+        return self._rows.get((_recorded(folder), _recorded(notebook)))
 
     def sha256_of(self, folder: str, notebook: str) -> str | None:
         """The hash of what was laid out in a student's folder under a name."""
-        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        row = self._row(folder, notebook)
         return row["sha256"] if row else None
 
     def time_of(self, folder: str, notebook: str) -> int:
         """When what was laid out there was handed in, in nanoseconds since 1970; 0 where nothing was."""
-        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        row = self._row(folder, notebook)
         return int(datetime.fromisoformat(row["modified"]).timestamp()) * 10**9 if row else 0
 
     def hand_in(self, folder: str, notebook: str, sha256: str | None, modified: datetime) -> HandIn:
@@ -112,7 +111,7 @@ class Record:
             sha256: of its file, which has to be the one that was collected.
             modified: when its file was changed.
         """
-        row = self._rows.get((_recorded(folder), _recorded(notebook)))
+        row = self._row(folder, notebook)
         if row is None or row["sha256"] != sha256:
             return HandIn(modified)
         is_marked = row["marked"] == LATE if row["system"] == MARKING else None

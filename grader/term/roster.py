@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,8 +221,7 @@ def _naming(sheet: Sheet, columns: Collection[str]) -> str | None:
 
 def _shared(names: Iterable[str]) -> set[str]:
     """The names that stand there more than once."""
-    every = [*names]
-    return {name for name in every if every.count(name) > 1}
+    return {name for name, number in Counter(names).items() if number > 1}
 
 
 def _folded(text: str) -> str:
