@@ -131,10 +131,12 @@ def alike(name: str, known: Collection[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """The end of a sentence: the known names that look like a name or, where none does, the first."""
+    """The end of a sentence: the known names that look like a name or, where none does, all of a few."""
     if near := alike(name, known):
         return f"did you mean {', '.join(near)}?"
-    return f"there is {', '.join(sorted(known)[:_MOST_KNOWN]) or 'nothing'}"
+    if len(known) > _MOST_KNOWN:
+        return f"none of the {len(known)} names is like it"
+    return f"there is {', '.join(sorted(known)) or 'nothing'}"
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

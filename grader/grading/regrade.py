@@ -17,23 +17,29 @@ from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
 from grader.scores import format_points
+from grader.term.people import Students
+from grader.term.roster import read_people
 from grader.term.standing import Standing, with_standing
 from grader.version import __version__
 
 
-def regrade(course: Course, results: Path, student: str, stem: str) -> Regrade:
+def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
     """Judge a stored result by the checks of now, and by the reference on the same inputs.
 
     Args:
+        name: of the student: a folder, or as the roster of what was graded has it.
         stem: the assignment or, where that is unknown, the name of the notebook.
 
     Raises:
-        GraderError: there is no such result, with the nearest that there is.
+        GraderError: there is no such result, with the nearest that there is, or the roster cannot be read.
         CourseError: the checks cannot be read.
     """
     store = ResultsStore(results)
-    result = store.find(student, stem)
-    found = Regrade(result, read_run(results))
+    run, students = read_run(results), store.students()
+    if students and name not in students:
+        name = Students(read_people(Path(str(run.get("submissions")))), students).called(name)
+    result = store.find(name, stem)
+    found = Regrade(result, run)
     if result.assignment is None or result.assignment not in course.stems:
         return found
     found = replace(found, rubric=course.rubric(result.assignment))

@@ -37,7 +37,7 @@ from grader.term.people import Students
 from grader.term.roster import read_people
 from grader.term.standing import with_standing
 from grader.term.term import Term, read_term
-from grader.text import did_you_mean, printable, some
+from grader.text import printable, some, terminal_text
 
 __all__ = ["Options", "grade"]
 
@@ -63,8 +63,9 @@ def grade(
     roster = read_people(submissions)
     known = recognised(course, before, results)
     handed_in = find_submissions(submissions, course.functions, known, out, roster)
-    term = read_term(submissions, course, Students(roster, {submission.student for submission in handed_in}))
-    selected = _selected(handed_in, course, submissions, options)
+    students = Students(roster, {submission.student for submission in handed_in})
+    term = read_term(submissions, course, students)
+    selected = _selected(handed_in, course, submissions, options, students)
     with store, _open_executor(_settings(course, selected, options), options) as executor:
         plan = plan_run(course, term, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
@@ -87,25 +88,23 @@ def grade(
 
 
 def _selected(
-    handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options
+    handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options, students: Students
 ) -> list[Submission]:
     """The submissions that the options ask for; GraderError where there are none.
 
     What cannot be recognised may be of the assignments that are asked for.
     """
     stems = course.select(options.assignments)
+    asked = {students.called(name) for name in options.students}
     selected = [
         submission
         for submission in handed_in
-        if (not options.students or submission.student in options.students)
+        if (not asked or submission.student in asked)
         and (not options.assignments or submission.assignment is None or submission.assignment in stems)
     ]
     if not selected:
-        asked = ", ".join([*options.students, *options.assignments])
-        students = {submission.student for submission in handed_in}
-        unknown = [name for name in options.students if name not in students]
-        meant = "".join(f"; {did_you_mean(name, students)}" for name in unknown)
-        raise GraderError(f"{submissions}: nothing was handed in that belongs to {asked}{meant}")
+        named = ", ".join([*sorted(asked), *options.assignments])
+        raise GraderError(f"{submissions}: nothing was handed in that belongs to {terminal_text(named)}")
     return selected
 
 

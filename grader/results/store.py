@@ -119,13 +119,17 @@ class ResultsStore:
         keys = ((path.parent.name, path.stem) for path in paths)
         return {key: result for key in keys if (result := self.result(*key)) is not None}
 
+    def students(self) -> set[str]:
+        """Who has results here."""
+        return {path.name for path in (self.path / "submissions").glob("*") if path.is_dir()}
+
     def find(self, student: str, name: str) -> Result:
         """The result of a student for an assignment or, where that is unknown, of a notebook by its name.
 
         Raises:
             GraderError: there is no such result, with the nearest that there is, or it is spoiled.
         """
-        students = {path.name for path in (self.path / "submissions").glob("*") if path.is_dir()}
+        students = self.students()
         if not students:
             raise GraderError(f"{self.path} holds no results: grade first, or name their folder by --results")
         if student not in students:

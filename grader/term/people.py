@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
+from grader.errors import GraderError
 from grader.term.files import Row
 from grader.term.record import Record
 from grader.term.roster import Person, Roster, require_somebody
-from grader.text import did_you_mean
+from grader.text import did_you_mean, terminal_text
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,41 @@ class Students:
     roster: Roster
     handed_in: Collection[str]
 
-    @property
+    @cached_property
     def known(self) -> Collection[str]:
         """All of them: those of the roster first, in its order."""
         return dict.fromkeys([*self.roster.students, *sorted(self.handed_in)])
 
+    @cached_property
+    def _folders(self) -> Roster:
+        """Those who handed in, found by the names of their folders."""
+        return Roster(Person(student, student) for student in self.handed_in)
+
     @property
     def unlisted(self) -> list[str]:
-        """A sentence about each who handed in and is not on the roster."""
+        """A sentence about each who handed in and is not on the roster, and what may be the reason."""
         others = {*self.handed_in} - {*self.roster.students} if self.roster.people else ()
-        return [self.roster.about_unknown(name) for name in sorted(others)]
+        told = [self.roster.about_unknown(name) for name in sorted(others)]
+        return [self.roster.about_unread, *told] if told and self.roster.unread else told
+
+    def called(self, name: str) -> str:
+        """The student whom a person calls so: by a folder, a name in any order, a login or an address.
+
+        Raises:
+            GraderError: it is nobody's, or may be that of several.
+        """
+        if name in self.known:
+            return name
+        people = self.roster.people_called(name, logins=[name]) or self._folders.people_called(name)
+        told = terminal_text(name)
+        if len(people) == 1:
+            return people[0].student
+        if people:
+            several = " or ".join(terminal_text(person.student) for person in people)
+            raise GraderError(f"{told} may be several students: write {several}")
+        unread = f" ({self.roster.about_unread})" if self.roster.unread else ""
+        meant = terminal_text(did_you_mean(name, self.known))
+        raise GraderError(f"{told} is no student of this class: {meant}{unread}")
 
     def of_row(self, row: Row) -> str:
         """The student whom the row's column `student` means.
@@ -42,16 +69,10 @@ class Students:
         name = row.cells["student"]
         if not name:
             raise row.error("it names no student: fill in the column student or remove the line")
-        if name in self.known:
-            return name
-        folders = Roster(Person(student, student) for student in self.handed_in)
-        people = self.roster.people_called(name, logins=[name]) or folders.people_called(name)
-        if len(people) == 1:
-            return people[0].student
-        if people:
-            several = " or ".join(person.student for person in people)
-            raise row.error(f"{name} may be several students: write {several}")
-        raise row.error(f"{name} is no student of this class: {did_you_mean(name, self.known)}")
+        try:
+            return self.called(name)
+        except GraderError as error:
+            raise row.error(str(error)) from None
 
 
 def students_of_folders(folders: Iterable[str], roster: Roster, record: Record) -> dict[str, str]:

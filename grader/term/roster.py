@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
 from grader.term.files import find_file
-from grader.text import alike, did_you_mean, file_name, terminal_text
+from grader.text import alike, did_you_mean, file_name, some, terminal_text
 
 ROSTER = "roster.csv"
 
@@ -23,7 +23,8 @@ _HEADINGS: Mapping[str, Collection[str]] = {
     "name": ("name", "full name"),
     "given": ("first name", "given name"),
     "family": ("last name", "surname", "family name"),
-    "identifier": ("identifier", "username", "user", "login", "sis login id"),
+    "identifier": ("identifier",),
+    "login": ("login", "username", "user", "sis login id"),
     "email": ("email", "e-mail", "email address", "mail"),
     "github": ("github", "github login", "github username"),
     "canvas": ("canvas", "canvas id"),
@@ -32,9 +33,17 @@ _HEADINGS: Mapping[str, Collection[str]] = {
 }
 _KIND_OF = {heading: kind for kind, headings in _HEADINGS.items() for heading in headings}
 _NOBODY = {"points possible", "student, test"}  # rows of Canvas's gradebook that are no student's
-_NAMING = ("student", "name", "identifier", "github", "email", "number")  # the first of them names a folder
-_IDS = ("canvas", "moodle", "number", "email", "github", "identifier")
-_UNIQUE = ("identifier", "email", "github", "number")  # so unlike names that they may stand in their place
+_NAMING = ("student", "name", "first name", "last name")
+_MOST_NAMED = 6
+_COLUMNS = "student,name,email,github,canvas id,moodle id"
+_IDS = ("canvas", "moodle", "number", "email", "github", "login", "identifier")
+_UNIQUE = (
+    "identifier",
+    "login",
+    "email",
+    "github",
+    "number",
+)  # so unlike names that they stand in their place
 _PARTICIPANT = re.compile(r"participant (\d+)", re.IGNORECASE)  # a number of Moodle's
 
 
@@ -59,10 +68,16 @@ class Person:
 
 
 class Roster:
-    """People, found by what systems call them."""
+    """People, found by what systems call them.
 
-    def __init__(self, people: Iterable[Person], path: Path | None = None) -> None:
-        self.people, self.path = tuple(people), path
+    Args:
+        unread: headings of the columns that mean nothing here.
+    """
+
+    def __init__(
+        self, people: Iterable[Person], path: Path | None = None, unread: Sequence[str] = ()
+    ) -> None:
+        self.people, self.path, self.unread = tuple(people), path, unread
         self._students = {person.student: person for person in self.people}
         self._ids: dict[tuple[str, str], list[Person]] = defaultdict(list)
         self._names: dict[str, list[Person]] = defaultdict(list)
@@ -103,6 +118,12 @@ class Roster:
         of_moodle = self._ids.get(("moodle", _folded(ids.get("moodle", ""))), [])
         return [person for person in of_moodle if person in named or not named] or named
 
+    @property
+    def about_unread(self) -> str:
+        """A sentence about columns that mean nothing here; empty where there are none."""
+        columns = ", ".join(some([terminal_text(heading) for heading in self.unread], _MOST_NAMED))
+        return f"{self.path} has columns that are not read: {columns}." if columns else ""
+
     def about_unknown(self, name: str) -> str:
         """A sentence about a name that is nobody's on the roster, or that of several."""
         several = [person.student for person in self._called(name)]
@@ -126,11 +147,17 @@ def read_people(submissions: Path) -> Roster:
     """The people that `roster.csv` names; nobody without such a file.
 
     Raises:
-        GraderError: The file cannot be read as CSV, no column names students, or a line names no student or a
-            student of another line.
+        GraderError: The file cannot be read as CSV, its first line is no headings or names no column of
+            students, or a line names no student or has a name or an id of another.
     """
     path = find_file(submissions, ROSTER)
-    return NOBODY if path is None else Roster(_people(read_sheet(path)), path)
+    if path is None:
+        return NOBODY
+    sheet = read_sheet(path)
+    columns = _columns(sheet)
+    headings = sheet.rows[0] if columns else []
+    unread = [heading.strip() for at, heading in enumerate(headings) if at not in columns.values()]
+    return Roster(_people(sheet, columns), path, [*filter(None, unread)])
 
 
 def read_roster(folder: Path) -> tuple[str, ...]:
@@ -154,44 +181,51 @@ def require_somebody(roster: Roster, folders: Mapping[str, Person | None]) -> No
         )
 
 
-def _people(sheet: Sheet) -> Iterator[Person]:
-    """The person in every row but that of the headings; no two rows have the same."""
-    kinds = _kinds(sheet)
-    rows = [*zip(sheet.rows, sheet.lines, strict=True)][1 if kinds else 0 :]
-    columns = kinds or {"student": 0}
-    naming = _naming(sheet, columns)
-    cells = [{kind: sheet.value(row, column) for kind, column in columns.items()} for row, _ in rows]
-    line_of: dict[str, int] = {}
-    persons: list[tuple[str, str, dict[str, str], int]] = []
-    for known, (_, line) in zip(cells, rows, strict=True):
+def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
+    """The person in every row but that of the headings; no two have a name or an id in common."""
+    rows = [*zip(sheet.rows, sheet.lines, strict=True)][1 if columns else 0 :]
+    lines_of: dict[tuple[str, str], int] = {}
+    persons: list[Person] = []
+    for row, line in rows:
+        known = {kind: sheet.value(row, column) for kind, column in (columns or {"student": 0}).items()}
         name = known.get("name") or f"{known.get('given', '')} {known.get('family', '')}".strip()
-        named = (known[naming] if naming else "") or name
+        named = known.get("student") or name or known.get("identifier", "")
         if named.casefold() in _NOBODY:
             continue
         if not named:
-            column = f"column {columns[naming] + 1}" if naming else "the names"
+            at = next((columns[kind] for kind in ("student", "name", "given") if kind in columns), 0)
             raise GraderError(
-                f"{sheet.path}, line {line} names no student: fill in {column} or remove the line."
+                f"{sheet.path}, line {line} names no student: fill in column {at + 1} or remove the line."
             )
-        persons.append((named, name or named, {kind: known[kind] for kind in _IDS if known.get(kind)}, line))
-    shared = _shared(file_name(named) for named, *_ in persons)
-    for named, name, ids, line in persons:
-        tag = next(iter(ids.values()), None) if file_name(named) in shared else None
-        student = file_name(f"{named}-{tag}" if tag else named)
-        if student in line_of:
+        ids = {kind: known[kind] for kind in _IDS if known.get(kind)}
+        for kind, text in ids.items():
+            if (first := lines_of.setdefault((kind, _folded(text)), line)) != line:
+                heading = sheet.value(sheet.rows[0], columns[kind])
+                raise GraderError(
+                    f"{sheet.path}, lines {first} and {line} have the same {heading}, {terminal_text(text)}:"
+                    " remove one of them or correct it, or leave it empty."
+                )
+        persons.append(Person(named, name or named, ids, line))
+    shared = _shared(file_name(person.student) for person in persons)
+    for person in persons:
+        tag = next(iter(person.ids.values()), None) if file_name(person.student) in shared else None
+        student = file_name(f"{person.student}-{tag}" if tag else person.student)
+        if (first := lines_of.setdefault(("student", student), person.line)) != person.line:
             raise GraderError(
-                f"{sheet.path}, lines {line_of[student]} and {line} both name {terminal_text(student)}:"
+                f"{sheet.path}, lines {first} and {person.line} both name {terminal_text(student)}:"
                 " remove one of them or, if they are two students, give each line an id of its own (email,"
                 " github, canvas id, number)."
             )
-        line_of[student] = line
-        yield Person(student, name, ids, line)
+        yield replace(person, student=student)
 
 
-def _kinds(sheet: Sheet) -> dict[str, int]:
-    """The columns by what they hold; empty where the first row is a student's.
+def _columns(sheet: Sheet) -> dict[str, int]:
+    """The columns by what they hold; empty where each row is a student's name, and there are no headings.
 
     The heading ``id`` is Canvas's number where a column names students, else the students' name.
+
+    Raises:
+        GraderError: the first row has no heading that names students, or a mistyped one.
     """
     if not sheet.rows:
         return {}
@@ -203,20 +237,20 @@ def _kinds(sheet: Sheet) -> dict[str, int]:
     if "id" in headings:
         is_other = columns.keys() & {"student", "name"}
         columns.setdefault("canvas" if is_other else "student", headings.index("id"))
-    return columns
-
-
-def _naming(sheet: Sheet, columns: Collection[str]) -> str | None:
-    """The column that names folders; None where first and last names do."""
-    naming = next((kind for kind in _NAMING if kind in columns), None)
-    if naming not in {"student", "name"} and {"given", "family"} <= {*columns}:
-        return None
-    if naming is None and sheet.rows:
-        raise GraderError(
-            f"{sheet.path}, line {sheet.lines[0]}: no column names the students: add a column student, with"
-            " the names of their folders, or a column name"
-        )
-    return naming
+    if not columns and all(len(row) == 1 for row in sheet.rows):
+        return {}
+    if columns.keys() & {"student", "name", "identifier"} or {"given", "family"} <= {*columns}:
+        return columns
+    unknown = [cell for cell, heading in zip(sheet.rows[0], headings, strict=True) if heading not in _KIND_OF]
+    meant = [
+        f"{terminal_text(cell.strip())} may be {near[0]}"
+        for cell in unknown
+        if (near := alike(cell, _NAMING))
+    ]
+    raise GraderError(
+        f"{sheet.path}, line {sheet.lines[0]}: no column names the students: the first line has to have"
+        f" headings, as {_COLUMNS}, of which student or name is needed{'; '.join(['', *meant])}"
+    )
 
 
 def _shared(names: Iterable[str]) -> set[str]:

@@ -597,8 +597,19 @@ BAD = {
     "a student twice": (
         "roster.csv",
         "{old}Kim Lee,new@example.org,new,1148,\n",
-        "lines 150 and 152 both name Kim Lee-1148: remove one of them",
+        "lines 150 and 152 have the same canvas id, 1148: remove one of them",
     ),
+    "an address of two": (
+        "roster.csv",
+        "{old}New Person,S148@example.org,new,2000,\n",
+        "lines 150 and 152 have the same email, S148@example.org: remove one of them",
+    ),
+    "a heading mistyped": (
+        "roster.csv",
+        "nmae,email\nKim Lee,s148@example.org\n",
+        "no column names the students: the first line has to have headings, as student,name,email",
+    ),
+    "no headings": ("roster.csv", "Kim Lee,s148@example.org\n", "no column names the students"),
     "no student": ("roster.csv", "{old},new@example.org,new,2000,\n", "line 152 names no student"),
     "another class": (
         "roster.csv",

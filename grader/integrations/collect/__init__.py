@@ -81,9 +81,14 @@ def _not_listed(roster: Roster, names: Collection[str], folders: Mapping[Student
     """A sentence for each name that is not on the roster, or is that of several people there."""
     if not roster.people:
         return
-    for student in sorted(folders, key=lambda student: student.name):
-        if student.name in names and folders[student] not in roster.students:
-            yield roster.about_unknown(student.name)
+    unknown = sorted(
+        student.name
+        for student, folder in folders.items()
+        if student.name in names and folder not in roster.students
+    )
+    if unknown and roster.unread:
+        yield roster.about_unread
+    yield from map(roster.about_unknown, unknown)
 
 
 def _require_notebooks(path: Path, source: Source) -> None:
