@@ -146,3 +146,21 @@ def without_formula(text: str) -> str:
     """A student's text as a cell that no spreadsheet takes for a formula."""
     plain = unicodedata.normalize("NFKC", text).lstrip()
     return f"'{text}" if plain.startswith(_FORMULA) else text
+
+
+def plain_words(name: str) -> list[str]:
+    """The words of a name in lower case, without accents and the strokes of letters, as Ø has."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return re.findall(r"\w+", "".join(map(_plain_letter, letters)).replace("_", " "))
+
+
+def _plain_letter(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    if unicodedata.combining(letter):
+        return ""
+    base = unicodedata.name(letter, "").partition(" WITH ")[0]
+    try:
+        return unicodedata.lookup(base)
+    except KeyError:
+        return letter

@@ -150,4 +150,4 @@ def store(folder: Path, *results, name=None):
 
 def report_of(results, absent, protection, work=()):
     """The report on results and absences."""
-    return report_html(results, students_of(results, absent), protection, work)
+    return report_html(results, students_of(results, absent), protection, work=work)

@@ -149,7 +149,12 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return tables, dict(_entries(tables))
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
         reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
-        raise CourseError(f"{path} is not TOML: {reason}. Mend that place, or remove the file") from error
+        at = re.search(r"at line (\d+)", str(error))
+        line = text.splitlines()[int(at[1]) - 1] if at else ""
+        form = " (a time is written as due = 2026-10-12T23:59:00)" if line.lstrip().startswith("due") else ""
+        raise CourseError(
+            f"{path} is not TOML: {reason}. Mend that place{form}, or remove the file"
+        ) from error
 
 
 def _add_zone(path: Path, text: str, stem: str, deadline: dict[str, Any], zone: str | None) -> None:

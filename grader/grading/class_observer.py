@@ -128,7 +128,7 @@ class ClassObserver:
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         self._executor.start()  # which takes a while, the first time
-        self._progress.report(doing="observing the reference")
+        self._progress.report(doing=f"observing the reference of {stem}")
         cells = cells_of(self._course.assignment(stem).reference)
         asked = self._rubrics[stem].plan(seed, expected=True)
         evidence = self._executor.observe(cells, asked, REFERENCE_LIMITS)
@@ -138,7 +138,7 @@ class ClassObserver:
         return evidence
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
-        self._progress.report(doing="observing the stubs")
+        self._progress.report(doing=f"observing the stubs of {stem}")
         cells = cells_of(self._course.assignment(stem).handed_out)
         asked = self._rubrics[stem].plan(seed)
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs

@@ -254,7 +254,10 @@ class RunSteps:
         full_names = {person.student: person.name for person in plan.term.students.roster.people}
         students = students_of(results, absent, full_names, plan.term.stems)
         work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
-        store.write(store.path / "report.html", report_html(results, students, plan.protection.name, work))
+        due = {stem: plan.term.deadlines.due(stem) for stem in plan.course.stems}
+        unlisted = plan.term.students.unlisted
+        page = report_html(results, students, plan.protection.name, work=work, due=due, unlisted=unlisted)
+        store.write(store.path / "report.html", page)
         write_students(store, students)
         notes = [self._note_of_others(submissions, len(results)), unknown]
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
@@ -271,7 +274,7 @@ class RunSteps:
             without_notebook=_without_notebook(handed_in, submissions, store.path),
             notes=[note for note in notes if note],
             changes=changes,
-            unlisted=plan.term.students.unlisted,
+            unlisted=unlisted,
         )
 
     def _remove_withdrawn_feedback(self, handed_in: set[Key]) -> None:

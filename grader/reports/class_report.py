@@ -10,19 +10,21 @@ import hashlib
 import math
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, count
+from types import MappingProxyType
 
 from markupsafe import Markup
 
 from grader.reports.templates import HTML
 from grader.results.model import Earned, Result
 from grader.results.similar import SameWork
-from grader.results.statistics import AssignmentSummary, cases, summarise
+from grader.results.statistics import AssignmentSummary, QuestionSummary, cases, summarise
 from grader.results.students import Student
 
+NO_DEADLINES: Mapping[str, str | None] = MappingProxyType({})
 _FEW = 1  # submissions: so few have no distribution
 _MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
 _MOST = 10  # further diagnoses of a check
@@ -39,8 +41,14 @@ _MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
-def report_html(
-    results: Sequence[Result], students: Sequence[Student], protection: str, work: Sequence[SameWork] = ()
+def report_html(  # noqa: PLR0913 - what the page shows
+    results: Sequence[Result],
+    students: Sequence[Student],
+    protection: str,
+    *,
+    work: Sequence[SameWork] = (),
+    due: Mapping[str, str | None] = NO_DEADLINES,
+    unlisted: Sequence[str] = (),
 ) -> str:
     """The report as an HTML file that needs nothing else.
 
@@ -48,17 +56,22 @@ def report_html(
         students: all of the class, absent ones too.
         protection: what confined students' code.
         work: what several students handed in.
+        due: the deadlines, by assignment, as `Result.handed_in`.
+        unlisted: a sentence about each student who is not on the roster.
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    every = cases(results)
+    every, assignments = cases(results), summarise(results)
     resubmitted = [case for case in every if case.is_resubmission]
     return HTML.get_template("report.html").render(
         figures=_figures(results, students, protection),
         students=students,
         worth={entry.assignment: entry.max_score for entry in students[0].entries} if students else {},
         protection=protection,
-        assignments=summarise(results),
+        assignments=assignments,
+        standing_out=_standing_out(assignments),
+        due={assignment.stem: due.get(assignment.stem) for assignment in assignments},
+        unlisted=unlisted,
         cases=[case for case in every if not case.is_resubmission],
         resubmitted=resubmitted,
         same_work=work,
@@ -72,6 +85,15 @@ def report_html(
         script=Markup(script),  # noqa: S704 - our own file
         script_source=f"sha256-{digest}",  # lets a browser run this script and no other
     )
+
+
+def _standing_out(
+    assignments: Sequence[AssignmentSummary],
+) -> list[tuple[AssignmentSummary, QuestionSummary]]:
+    """The questions of which something stands out, the hardest first."""
+    every = ((assignment, question) for assignment in assignments for question in assignment.questions)
+    found = [pair for pair in every if pair[1].figures and pair[1].figures.remarks]
+    return sorted(found, key=lambda pair: (pair[1].figures.percent or 0.0) if pair[1].figures else 0.0)
 
 
 def _figures(

@@ -96,7 +96,7 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
     lines = [*_head(regrade)]
     failures = [failure for each in asked for failure in _failures(regrade, each)]
     if not failures and not result.error:
-        lines.append(entry("failed", "no check of what was answered"))
+        lines.append(Line("  No check of what was answered failed."))
     if everything:
         own_code, shown = _own_code(regrade), set[str]()  # the probes that stand above
         lines += [*(line for failure in failures for line in failure), Line(), *_origin(regrade, own_code)]
@@ -113,7 +113,11 @@ def _head(regrade: Regrade) -> Iterator[Line]:
     score = points_text(result.score, result.max_score)
     yield Line(f"{result.student}, {result.what}: {score}, {result.status}", "bold")
     yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
-    yield from (entry("handed in", sentence) for sentence in result.about_standing)
+    told = [
+        *result.about_standing,
+        *([f"Left aside: {left}."] if (left := ", ".join(result.superseded)) else []),
+    ]
+    yield from (entry("" if number else "handed in", sentence) for number, sentence in enumerate(told))
     if result.error:
         yield entry("error", result.error, "red")
         yield entry("", "Nothing was judged: each check failed for this reason.")

@@ -162,7 +162,9 @@ class _Lines:
             self._tell(f"{now.total} notebook{'' if now.total == 1 else 's'} to grade, {were} graded before")
         elif now.done < now.total and time_now - self._told >= _SECONDS_BETWEEN_LINES:
             self._told = time_now
-            self._tell("; ".join(filter(None, (_counted(now), self._pace.text(now)))))
+            is_waiting = not now.done and now.doing != GRADING
+            told = [now.doing] if is_waiting else [_counted(now), self._pace.text(now)]
+            self._tell("; ".join(filter(None, told)))
 
     @staticmethod
     def _tell(line: str) -> None:

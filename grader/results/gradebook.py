@@ -55,7 +55,7 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
 
 def _line(result: Result) -> Line:
     late = result.late
-    given = total(adjustment.points for adjustment in result.adjustments)
+    given = total(map(result.adjusted_by, result.adjustments))
     return {
         "student": without_formula(result.student),
         "assignment": without_formula(result.what),
@@ -65,7 +65,7 @@ def _line(result: Result) -> Line:
         "notebook_sha256": result.provenance.notebook_sha256 or "",
         **{question.id: format_points(question.score) for question in result.questions},
         "late": late.duration if late else "",
-        "penalty": format_points(late.penalty) if late else "",
+        "penalty": format_points(result.penalty) if late else "",
         "adjustment": format_points(given) if result.adjustments else "",
     }
 
@@ -235,9 +235,12 @@ class Change:
             return "nothing handed in any more"
         if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
             return "another notebook"
-        if any(self.after.get(column, "") != self.before.get(column, "") for column in _STANDING):
-            return "adjusted, or another deadline"
-        return "checks or course changed"
+        reasons = {"late": "another deadline", "penalty": "another deadline", "adjustment": "adjusted"}
+        found = [reasons[column] for column in _STANDING if self._differs_in(column)]
+        return " and ".join(dict.fromkeys(found)) or "checks or course changed"
+
+    def _differs_in(self, column: str) -> bool:
+        return self.after.get(column, "") != self.before.get(column, "")
 
 
 def changes(before: str, after: str) -> list[Change]:
@@ -348,7 +351,7 @@ def _about_edits(path: Path, edited: Sequence[Edit]) -> str:
     return (
         f"{path} was edited, and is written anew; what it held is kept as {EDITED_FILE_NAME}. Points that you"
         " give or take belong into adjustments.csv beside the submissions (student, assignment, question,"
-        f" points, comment): {'; '.join(some(map(str, edited), _MOST_CHECKS))}"
+        " points, comment):\n" + "\n".join(some(map(str, edited), _MOST_CHECKS))
     )
 
 

@@ -15,7 +15,7 @@ from grader.checks.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
-from grader.scores import counted_points, remarks, total
+from grader.scores import counted_points, format_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v1"
 _MOST_HOURS = 48  # of more, days are told
@@ -134,11 +134,13 @@ class Late:
 
     Attributes:
         minutes: after the deadline of this student; 0 where only the mark of a system tells it.
-        penalty: the points that this costs; 0 within the grace.
+        penalty: the points that this costs, as far as there are any; 0 within the grace.
+        due: the deadline of this student, as `Result.handed_in`; None where only a mark tells of it.
     """
 
     minutes: int
     penalty: float
+    due: str | None = None
 
     @property
     def text(self) -> str:
@@ -155,6 +157,11 @@ class Late:
             days, hours = divmod(hours, 24)
             return f"{days} days {hours} h" if hours else f"{days} days"
         return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
+
+
+def told_time(iso: str) -> str:
+    """A time for people: ``2026-11-21 04:00:00 (UTC+0100)``."""
+    return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S (UTC%z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,20 +245,35 @@ class Result:
         return [question.id for question in self.questions if question.status != "answered"]
 
     @property
+    def penalty(self) -> float:
+        """The points that it cost to be late: no more than there were."""
+        earned = total(question.score for question in self.questions)
+        return min(self.late.penalty, earned) if self.late else 0.0
+
+    def adjusted_by(self, given: Adjustment) -> float:
+        """The points that an adjustment added or took, which its question or the assignment has room for."""
+        if given.question is not None:
+            return total(question.adjusted for question in self.questions if question.id == given.question)
+        earned = total(question.score for question in self.questions)
+        return total([self.score, self.penalty, -earned])
+
+    @property
     def about_standing(self) -> list[str]:
         """A sentence for when it was handed in, how late, and each adjustment."""
         sentences = []
         if self.handed_in:
-            at = datetime.fromisoformat(self.handed_in).strftime("%Y-%m-%d %H:%M (UTC%z)")
-            sentences.append(f"This version was handed in on {at}.")
+            sentences.append(f"This version was handed in on {told_time(self.handed_in)}.")
         if self.late:
-            cost = counted_points(self.late.penalty) if self.late.penalty else "nothing"
-            sentences.append(f"It is {self.late.text}, which costs {cost}.")
+            due = f"was due on {told_time(self.late.due)} and " if self.late.due else ""
+            cost = counted_points(self.penalty) if self.penalty else "nothing"
+            sentences.append(f"It {due}is {self.late.text}, which costs {cost}.")
         for given in self.adjustments:
             done = "added to" if given.points >= 0 else "taken from"
             what = given.question or "the assignment"
+            points, wanted = abs(self.adjusted_by(given)), abs(given.points)
+            limit = f" (of {format_points(wanted)}: there is room for no more)" if points != wanted else ""
             reason = f": {given.comment}" if given.comment else "."
-            sentences.append(f"By hand {counted_points(abs(given.points))} {done} {what}{reason}")
+            sentences.append(f"By hand {counted_points(points)} {done} {what}{limit}{reason}")
         return sentences
 
     @property

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from grader.results.model import Absence, Result
-from grader.scores import total
+from grader.scores import format_points, total
+from grader.text import plain_words
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
@@ -52,6 +53,16 @@ class Student:
     full_name: str = ""
 
     @property
+    def words(self) -> str:
+        """The names in letters of the plain alphabet, as a person types them: ``soren`` finds Søren."""
+        return " ".join(plain_words(f"{self.name} {self.full_name}"))
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether anything was handed in."""
+        return bool(self.others) or any(entry.result for entry in self.entries)
+
+    @property
     def score(self) -> float:
         return total(entry.score for entry in self.entries)
 
@@ -78,7 +89,7 @@ def students_of(
     full_names: Mapping[str, str] = NO_NAMES,
     term: Collection[str] = (),
 ) -> list[Student]:
-    """All students of a class, those with the least percent first, then by name.
+    """All students of a class, those with the least percent first, then by name; last who never handed in.
 
     Args:
         full_names: by student, as far as they are known.
@@ -102,7 +113,7 @@ def students_of(
         )
         for name, of_student in known.items()
     ]
-    return sorted(students, key=lambda student: (student.percent, student.name))
+    return sorted(students, key=lambda student: (not student.has_tried, student.percent, student.name))
 
 
 def _worth_of(
@@ -120,7 +131,8 @@ def _worth_of(
 
 
 def _marks(result: Result) -> dict[str, str]:
-    marks = {"late": result.late.text} if result.late else {}
+    taken = f", {format_points(-result.penalty)}" if result.penalty else ""
+    marks = {"late": f"{result.late.text}{taken}"} if result.late else {}
     marks |= {"error": "error"} if result.status == "error" else {}
     marks |= {"flagged": "flagged"} if result.flags else {}
     return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

@@ -2,11 +2,11 @@
 const table = document.getElementById("students");
 const body = table.tBodies[0];
 const names = new Intl.Collator(undefined, { numeric: true });
-// Letters without their marks: "Ångström" is found by "angstrom", however it is encoded.
+// Letters without their marks: "Ångström" is found by "angstrom", and by its row's plain words "Søren" by "soren".
 const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const rows = [...body.rows].map((row) => {
   const values = [...row.cells].map((cell) => cell.dataset.value === undefined ? cell.textContent : +cell.dataset.value);
-  return { row, values, text: folded(row.textContent), marks: row.dataset.marks.split(" ").filter(Boolean) };
+  return { row, values, text: `${folded(row.textContent)} ${row.dataset.words}`, marks: row.dataset.marks.split(" ").filter(Boolean) };
 });
 
 const [search, status] = ["search", "status"].map((id) => document.getElementById(id));

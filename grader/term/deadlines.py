@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -30,10 +30,12 @@ class Deadlines:
     Attributes:
         of_class: by assignment.
         extended: later deadlines, by student and assignment.
+        zone: in which times are told.
     """
 
     of_class: Mapping[str, Deadline] = field(default_factory=dict)
     extended: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+    zone: tzinfo = UTC
 
     def late(
         self, student: str, stem: str, handed_in: datetime, max_score: float, *, is_marked: bool | None
@@ -54,11 +56,17 @@ class Deadlines:
             return None
         after = handed_in - due
         minutes = math.ceil(after / _MINUTE)
+        told = None if is_marked else due.astimezone(self.zone).isoformat(timespec="seconds")
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
-            return Late(minutes, 0.0)
+            return Late(minutes, 0.0, told)
         days = max(1, math.ceil(after / _DAY))
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
-        return Late(minutes, round(share * max_score, _PLACES))
+        return Late(minutes, round(share * max_score, _PLACES), told)
+
+    def due(self, stem: str) -> str | None:
+        """The deadline of the class, as `Result.handed_in`; None where there is none."""
+        deadline = self.of_class.get(stem)
+        return deadline.due.astimezone(self.zone).isoformat(timespec="seconds") if deadline else None
 
 
 def read_deadlines(
@@ -81,7 +89,8 @@ def read_deadlines(
             if (student, stem) in extended:
                 raise row.error(f"{student} has an extension of {stem} already: keep one of these lines")
             extended[student, stem] = until
-    return Deadlines(settings.deadlines, extended)
+    zone = ZoneInfo(settings.time_zone) if settings.time_zone else UTC
+    return Deadlines(settings.deadlines, extended, zone)
 
 
 def _time_of(row: Row, zone: str | None) -> datetime:

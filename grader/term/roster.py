@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from types import MappingProxyType
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
 from grader.term.files import find_file
-from grader.text import alike, did_you_mean, file_name, some, terminal_text
+from grader.text import alike, did_you_mean, file_name, plain_words, some, terminal_text
 
 ROSTER = "roster.csv"
 
@@ -261,24 +260,6 @@ def _shared(names: Iterable[str]) -> set[str]:
 def _folded(text: str) -> str:
     participant = _PARTICIPANT.fullmatch(text.strip())
     return participant[1] if participant else text.strip().casefold()
-
-
-def plain_words(name: str) -> list[str]:
-    """The words of a name in lower case, without accents and the strokes of letters, as Ø has."""
-    letters = unicodedata.normalize("NFKD", name.casefold())
-    return re.findall(r"\w+", "".join(map(_plain_letter, letters)).replace("_", " "))
-
-
-def _plain_letter(letter: str) -> str:
-    if letter.isascii():
-        return letter
-    if unicodedata.combining(letter):
-        return ""
-    base = unicodedata.name(letter, "").partition(" WITH ")[0]
-    try:
-        return unicodedata.lookup(base)
-    except KeyError:
-        return letter
 
 
 def name_keys(name: str) -> set[str]:

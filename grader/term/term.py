@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from grader.course.course import Course
 from grader.term.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
@@ -26,14 +24,12 @@ class Term:
 
     Attributes:
         stems: of this term; empty for all of the course.
-        zone: in which times are told.
     """
 
     students: Students
     stems: Collection[str] = ()
     deadlines: Deadlines = field(default_factory=Deadlines)
     adjustments: Adjustments = field(default_factory=dict)
-    zone: tzinfo = UTC
 
     def has(self, stem: str) -> bool:
         """Whether an assignment is one of this term's."""
@@ -52,7 +48,7 @@ class Term:
         late = self.deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
         if hand_in.is_marked_late is not None:
             return Standing(None, late, given)  # where a system marks what is late, it tells no times
-        return Standing(at.astimezone(self.zone).isoformat(timespec="seconds"), late, given)
+        return Standing(at.astimezone(self.deadlines.zone).isoformat(timespec="seconds"), late, given)
 
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
@@ -91,5 +87,4 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
         settings.assignments,
         read_deadlines(submissions, settings, course.stems, students),
         read_adjustments(submissions, course.stems, course.points, students),
-        ZoneInfo(settings.time_zone) if settings.time_zone else UTC,
     )

@@ -161,9 +161,13 @@ class Work:
         if self.is_broken:
             points = {"q1": 0, "q2": 0}
         most = {"q1": 2, "q2": 4}
+        before = points
         points = {q: min(max(points[q] + self.adjusted.get(q, 0), 0), most[q]) for q in points}
         told, penalty = self.late or ("", 0)
-        score = min(max(max(sum(points.values()) - penalty, 0) + self.adjusted.get("", 0), 0), 6)
+        penalty = min(penalty, sum(points.values()))
+        rest = sum(points.values()) - penalty
+        score = min(max(rest + self.adjusted.get("", 0), 0), 6)
+        given = sum(points.values()) - sum(before.values()) + score - rest
         return {
             "student": self.student.folder,
             "assignment": self.stem,
@@ -173,7 +177,7 @@ class Work:
             **{q: f"{earned:g}" for q, earned in points.items()},
             "late": told,
             "penalty": f"{penalty:g}" if self.late else "",
-            "adjustment": f"{sum(self.adjusted.values()):g}" if self.adjusted else "",
+            "adjustment": f"{round(given, 6):g}" if self.adjusted else "",
         }
 
 
@@ -790,3 +794,15 @@ def test_when_canvas_was_asked_costs_nobody_points(term):
         (row,) = csv.DictReader((root / "out" / "gradebook.csv").read_text(encoding="utf-8").splitlines())
         scores.append(row["score"])
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("called", ["s148@example.org", "login-148", "KIM lee-1148"])
+def test_a_student_is_called_as_the_roster_does(term, called):
+    """`grade --student` and `explain` know people by an address, a login, and a name in any case."""
+    graded = term.run("grade", term.submissions, "--out", term.out, "--student", called)
+    assert graded.exit_code == 0, graded.output
+    (name,) = [stem for student, stem in term.rows() if student == "Kim Lee-1148"][:1]
+    explained = term.run("explain", called, name, "--results", term.out)
+    assert explained.output.startswith(f"Kim Lee-1148, {name}: "), explained.output
+    several = term.run("explain", "Lee Kim", name, "--results", term.out)
+    assert "Lee Kim may be several students: write Kim Lee-1148 or Kim Lee-1149" in several.output

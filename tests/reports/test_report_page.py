@@ -19,6 +19,7 @@ STRANGE = {
     "arabic": "محمد العربي",
     "chinese": "李小龙",
     "accented": "élodie",
+    "stroked": "Søren Đorđe Straße",
     "markup": "<img src='x' onerror='document.title = 1'>",
     "quotes": "\"Anna\" & 'Bob'",
     "percent": "100% #1?",
@@ -98,12 +99,16 @@ def test_names_are_shown_as_they_are(report, visit):
 
 
 def test_the_weakest_stand_first(report):
-    """Before anything is clicked, rows are sorted by percent and then by name."""
+    """Before anything is clicked, rows are sorted by percent and name; last is who handed in nothing."""
     students = students_of(*klass())
     text = report.read_text(encoding="utf-8")
     places = [text.index(f"<bdi>{escape(student.name)}</bdi>") for student in students]
     assert places == sorted(places)
-    assert [student.percent for student in students] == sorted(student.percent for student in students)
+    tried = [student.percent for student in students if student.has_tried]
+    assert tried == sorted(tried)
+    silent = len(students) - len(tried)
+    assert [student.has_tried for student in students] == [True] * len(tried) + [False] * silent
+    assert f"The weakest first; last, who handed in nothing at all ({silent})." in text
 
 
 def test_scores_sort_as_numbers(report, visit):
@@ -159,6 +164,8 @@ def test_rows_are_searched(report, visit):
     for words, names in {
         unicodedata.normalize("NFD", "ÉLODIE"): [STRANGE["accented"]],
         "elodie": [STRANGE["accented"]],
+        "dorde SOREN strasse": [STRANGE["stroked"]],
+        "Søren straße": [STRANGE["stroked"]],
         "angstrom AKE": ["Åke Ångström"],
         "ctypes": [],
         "flagged": ["ida"],

@@ -9,6 +9,7 @@ from grader.reports.student_page import student_html, write_students
 from grader.results.model import Absence, Adjustment, Flag, Late
 from grader.results.store import ResultsStore
 from grader.results.students import students_of
+from grader.term.standing import Standing, with_standing
 
 
 def page_of(*results, absent=()):
@@ -18,24 +19,22 @@ def page_of(*results, absent=()):
 
 def test_a_page_has_all_assignments():
     """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
-    first = replace(
-        row("ada", score=2.0),
-        handed_in="2026-11-20T21:13:00+00:00",
-        late=Late(130, 0.5),
-        adjustments=(Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal.")),
-        flags=(Flag("ctypes", 4),),
-    )
+    given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
+    standing = Standing("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
+    first = replace(with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4),))
+    first = replace(first, superseded=("ada/old.ipynb",))
     second = replace(row("ada", stem="02_other"), late=Late(3, 0.0))
     page = page_of(first, second, absent=[Absence("ada", "03_last", {"q1": 4.0})])
     for text in (
         "<bdi>ada</bdi>: 5 of 10 points, 50 %",
         "<h2>01_tiny: 2 of 3</h2>",
-        "This version was handed in on 2026-11-20 21:13 (UTC+0000).",
+        "This version was handed in on 2026-11-20 21:13:00 (UTC+0000).",
+        "Left aside: <bdi>ada/old.ipynb</bdi>.",
         "It is late by 2 h 10 min, which costs 0.5 points.",
         "By hand 1.5 points taken from q1: Copied &lt;b&gt;.",
         "By hand 2 points added to the assignment: An appeal.",
         "ctypes (code cell 4)",
-        "q1 2 of 3",
+        "q1 0.5 of 3",
         '<a href="../feedback/ada/01_tiny.html">',
         "It is late by 3 min, which costs nothing.",
         "<h2>03_last: absent, 0 of 4</h2>",
