@@ -9,6 +9,7 @@ import browser as browsers
 import pytest
 from factories import report_of, row
 from markupsafe import escape
+from pypdf import PdfReader
 
 from grader.reports.student_page import write_students
 from grader.results.model import Absence, Adjustment, Late
@@ -295,6 +296,14 @@ def test_it_prints_on_white(report, visit):
     assert contrast(luminance(page, computed("body")), 1.0) > 10
     assert page.locator("#controls:visible, nav:visible").count() == 0
     assert page.locator("details li").first.bounding_box()["height"] > 0
+
+
+def test_each_printed_page_of_students_has_headings(report, visit, tmp_path):
+    """The table goes on over several sheets of paper, and its columns are named on each."""
+    visit(report).pdf(path=tmp_path / "report.pdf")
+    first, second, *_ = PdfReader(tmp_path / "report.pdf").pages
+    assert "percent" in first.extract_text()
+    assert "percent" in second.extract_text().partition(" %")[0]
 
 
 def test_charts_say_in_words_what_they_show(report, visit):
