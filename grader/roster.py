@@ -1,5 +1,5 @@
-"""The name by which workflows that instructors have copied read the roster; see ``grader.term``."""
+"""The names by which workflows that instructors have copied read the roster; see ``grader.term``."""
 
-from grader.term.roster import read_roster
+from grader.term.roster import read_accounts, read_roster
 
-__all__ = ["read_roster"]
+__all__ = ["read_accounts", "read_roster"]

@@ -66,7 +66,14 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool) -> None:
     metavar="TEXT",
     help="What clones' names begin with, before the student's (may be repeated; empty: nothing).",
 )
-def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
+@click.option(
+    "--unread",
+    type=_PATH,
+    metavar="FILE",
+    help="A file with the names of repositories that could not be cloned this time, or none. What came from"
+    " them before stays and is marked, and so is what the others do not hold any more.",
+)
+def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | None) -> None:
     """Lay out the notebooks of SOURCE for `grade`: one folder for each student.
 
     SOURCE is a folder of cloned repositories or of students' folders, or the zip (or the folder unpacked
@@ -75,7 +82,8 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
     """
     from grader.integrations.collect import collect as lay_out
 
-    collected = lay_out(source, out, prefixes or None)
+    names = None if unread is None else _lines(unread)
+    collected = lay_out(source, out, prefixes or None, names)
     changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(
@@ -87,6 +95,16 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...]) -> None:
     _echo([f"replaced by a newer one: {path}" for path in changes.replaced])
     _echo([f"left aside: {path} {why}" for path, why in changes.skipped])
     _echo([f"no notebook: {name}" for name in collected.empty])
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file that are not empty; GraderError where it cannot be read."""
+    from grader.errors import GraderError
+
+    try:
+        return path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"{path} cannot be read ({error}): name a file of repositories' names") from error
 
 
 def _echo(lines: Sequence[str]) -> None:
@@ -260,6 +278,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     \b
     canvas       the gradebook you exported there, its columns filled (--gradebook FILE)
     classroom50  a result.json for each student and assignment
+    feedback     the feedback pages of each repository that was collected as a clone
     github       outputs of actions, notices and a step's summary, for each student and assignment
     gradescope   an autograder zip for each assignment, and a results.json for each student
     junit        an XML file for each assignment

@@ -164,7 +164,7 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
             )
 
 
-_MOST_NAMED = 5
+_MOST_NAMED, _MOST_UNREAD = 5, 20
 
 
 class RunSteps:
@@ -260,6 +260,7 @@ class RunSteps:
         store.write(store.path / "report.html", page)
         write_students(store, students)
         notes = [self._note_of_others(submissions, len(results)), unknown]
+        notes += _about_missing(results, absent)
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():
             listed = ", ".join(some(map(printable, names), _MOST_NAMED))
@@ -312,5 +313,24 @@ def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> li
     points = {stem: course.points(stem) for stem in stems}
     expected = ((student, stem) for student in term.students.roster.students for stem in stems)
     return [
-        Absence(student, stem, points[stem]) for student, stem in expected if (student, stem) not in present
+        Absence(student, stem, points[stem], term.unread.get(student))
+        for student, stem in expected
+        if (student, stem) not in present
     ]
+
+
+def _about_missing(results: Sequence[Result], absent: Sequence[Absence]) -> list[str]:
+    """Sentences about whom a night has not reached, and what repositories do not hold any more."""
+    unread = {result.student for result in results if result.missing and result.missing.why == "unread"}
+    never = {absence.student for absence in absent if absence.missing}
+    gone = [
+        f"{result.student}, {result.what}"
+        for result in results
+        if result.missing and result.missing.why == "gone"
+    ]
+    told = {
+        "Repositories that could not be read, so that the last results stay": sorted(unread),
+        "Absent, because no repository could be read so far": sorted(never),
+        "Not in the repository any more; the results stay": sorted(gone),
+    }
+    return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in told.items() if names]

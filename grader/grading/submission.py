@@ -85,8 +85,9 @@ class Submission:
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
-# What decides between rivals: when it was handed in, whether the file is named as the stem, the path.
-_Rank = tuple[int, bool, str]
+# What decides between rivals: whether it is still there, when it was handed in, whether the file is named as
+# the stem, the path.
+_Rank = tuple[bool, int, bool, str]
 
 
 def find_submissions(
@@ -100,9 +101,9 @@ def find_submissions(
 
     The first folder names the student, whom the roster may know by another name; a notebook directly in
     `folder` is named by its file. Of several notebooks of a student for an assignment the last one handed in
-    counts, by the record of ``collect`` or, where that says nothing, by the time of the file; on a tie the
-    notebook whose file is named as the stem, then the last path. Copies of Jupyter, macOS and a release are
-    skipped; links are not followed.
+    counts (of those that a repository still holds), by the record of ``collect`` or, where that says nothing,
+    by the time of the file; on a tie the notebook whose file is named as the stem, then the last path. Copies
+    of Jupyter, macOS and a release are skipped; links are not followed.
 
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
@@ -129,7 +130,9 @@ def find_submissions(
         submission = _with_time(_read(item, student, functions, known), item, record)
         recorded = submission.hand_in.recorded
         when = int(recorded.timestamp()) * 10**9 if recorded else item.modified
-        rank = (when, item.stem == submission.name, item.raw_relative)
+        missing = submission.hand_in.missing
+        is_there = missing is None or missing.why != "gone"
+        rank = (is_there, when, item.stem == submission.name, item.raw_relative)
         rivals[student, submission.assignment or ""][rank] = submission
     return sorted((_best(same) for same in rivals.values()), key=lambda submission: submission.key)
 

@@ -23,7 +23,8 @@ EDITED_FILE_NAME = "gradebook.edited.csv"
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
-_STANDING = ("late", "penalty", "adjustment")  # behind the questions
+_STANDING = ("late", "penalty", "adjustment", "missing")  # behind the questions
+_WHY = {"late": "another deadline", "penalty": "another deadline", "adjustment": "adjusted"}
 _CHANGES_COLUMNS = (
     *("time", "student", "assignment"),
     *("score_before", "max_score_before", "status_before", "score", "max_score", "status", "why", "checks"),
@@ -67,6 +68,7 @@ def _line(result: Result) -> Line:
         "late": late.duration if late else "",
         "penalty": format_points(result.penalty) if late else "",
         "adjustment": format_points(given) if result.adjustments else "",
+        "missing": result.missing.text if result.missing else "",
     }
 
 
@@ -77,6 +79,7 @@ def _line_of_absence(absence: Absence) -> Line:
         "score": "0",
         "max_score": format_points(absence.max_score),
         "status": _ABSENT,
+        "missing": absence.missing.text if absence.missing else "",
         **dict.fromkeys(absence.points, "0"),
     }
 
@@ -235,8 +238,7 @@ class Change:
             return "nothing handed in any more"
         if self.after["notebook_sha256"] != self.before["notebook_sha256"]:
             return "another notebook"
-        reasons = {"late": "another deadline", "penalty": "another deadline", "adjustment": "adjusted"}
-        found = [reasons[column] for column in _STANDING if self._differs_in(column)]
+        found = [why for column, why in _WHY.items() if self._differs_in(column)]
         return " and ".join(dict.fromkeys(found)) or "checks or course changed"
 
     def _differs_in(self, column: str) -> bool:

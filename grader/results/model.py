@@ -165,6 +165,32 @@ def told_time(iso: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """What was handed in before, and was not found when clones were collected last.
+
+    Attributes:
+        why: ``unread`` where the repository could not be read, ``gone`` where it was, and does not hold it.
+        since: when that was noticed first, as `Result.handed_in`.
+    """
+
+    why: Literal["unread", "gone"]
+    since: str
+
+    @property
+    def text(self) -> str:
+        """For a cell of a table: ``unread since 2026-11-21``."""
+        return f"{self.why} since {self.since[:10]}"
+
+    @property
+    def sentence(self) -> str:
+        """What happened, and what counts."""
+        since = told_time(self.since)
+        if self.why == "unread":
+            return f"The repository could not be read since {since}: this is what it held before."
+        return f"The repository does not hold this notebook any more since {since}: its result stays."
+
+
+@dataclass(frozen=True, slots=True)
 class Adjustment:
     """Points that a person gave or took.
 
@@ -208,6 +234,7 @@ class Result:
             zone of the term; None where that is not known.
         late: None for a notebook that came in time, or has no deadline.
         adjustments: of the score and of the questions' scores, which have them in them.
+        missing: None for what is still handed in, as far as that is known.
     """
 
     name: str
@@ -228,6 +255,7 @@ class Result:
     handed_in: str | None = None
     late: Late | None = None
     adjustments: tuple[Adjustment, ...] = ()
+    missing: Missing | None = None
 
     @property
     def what(self) -> str:
@@ -259,8 +287,8 @@ class Result:
 
     @property
     def about_standing(self) -> list[str]:
-        """A sentence for when it was handed in, how late, and each adjustment."""
-        sentences = []
+        """A sentence for when it was handed in, whether it still is, how late, and each adjustment."""
+        sentences = [self.missing.sentence] if self.missing else []
         if self.handed_in:
             sentences.append(f"This version was handed in on {told_time(self.handed_in)}.")
         if self.late:
@@ -300,11 +328,13 @@ class Absence:
 
     Attributes:
         points: what each question is worth.
+        missing: where a repository of the student could not be read; else nothing was in it.
     """
 
     student: str
     assignment: str
     points: Mapping[str, float]
+    missing: Missing | None = None
 
     @property
     def max_score(self) -> float:

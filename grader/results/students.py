@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from grader.results.model import Absence, Result
+from grader.results.model import Absence, Missing, Result
 from grader.scores import format_points, total
 from grader.text import plain_words
 
@@ -21,11 +21,13 @@ class Entry:
     Attributes:
         max_score: what the assignment is worth.
         result: None where nothing was handed in, which counts 0.
+        unread: where a repository of the student could not be read so far.
     """
 
     assignment: str
     max_score: float
     result: Result | None
+    unread: Missing | None = None
 
     @property
     def score(self) -> float:
@@ -34,7 +36,9 @@ class Entry:
     @property
     def marks(self) -> dict[str, str]:
         """What to know at a glance: kinds of marks, which a page filters by, with their texts."""
-        return _marks(self.result) if self.result else {"absent": "absent"}
+        if self.result:
+            return _marks(self.result)
+        return {"absent": "absent"} | ({self.unread.why: self.unread.text} if self.unread else {})
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ def students_of(
     """
     worth = _worth_of(results, absent, term)
     known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
+    unread = {(absence.student, absence.assignment): absence.missing for absence in absent}
     others: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student = known.setdefault(result.student, {})
@@ -107,7 +112,10 @@ def students_of(
     students = [
         Student(
             name,
-            tuple(Entry(stem, points, of_student.get(stem)) for stem, points in worth.items()),
+            tuple(
+                Entry(stem, points, of_student.get(stem), unread.get((name, stem)))
+                for stem, points in worth.items()
+            ),
             tuple(others[name]),
             "" if full_names.get(name) in {name, None} else full_names[name],
         )
@@ -133,6 +141,7 @@ def _worth_of(
 def _marks(result: Result) -> dict[str, str]:
     taken = f", {format_points(-result.penalty)}" if result.penalty else ""
     marks = {"late": f"{result.late.text}{taken}"} if result.late else {}
+    marks |= {result.missing.why: result.missing.text} if result.missing else {}
     marks |= {"error": "error"} if result.status == "error" else {}
     marks |= {"flagged": "flagged"} if result.flags else {}
     return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

@@ -10,12 +10,13 @@ import csv
 import io
 import os
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.results.model import Missing
 from grader.text import printable, utf8_text, without_formula
 
 RECORD = "collected.csv"
@@ -23,8 +24,9 @@ LATE = "late"
 """What the record says of a notebook that its system has marked as late."""
 MARKING = "canvas"
 """The system that marks what is late."""
-_COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from")
-_NEW_COLUMNS = frozenset({"marked"})  # records of earlier graders do not have them
+_COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from", "missing", "since")
+_NEW_COLUMNS = frozenset({"marked", "missing", "since"})  # records of earlier graders do not have them
+_NO_NOTEBOOK = ""  # the name in a row of a student of whose repository nothing has been collected
 
 
 def collision_key(name: str) -> str:
@@ -46,11 +48,13 @@ class HandIn:
         recorded: when it was handed in, as the record says; None where it says nothing of this notebook.
         is_marked_late: whether the system that it comes from says that it is late; None where that marks
             nothing.
+        missing: where it was not found any more when clones were collected last.
     """
 
     modified: datetime
     recorded: datetime | None = None
     is_marked_late: bool | None = None
+    missing: Missing | None = None
 
 
 UNKNOWN = HandIn(datetime.fromtimestamp(0, UTC))
@@ -94,6 +98,17 @@ class Record:
         """What is recorded of a name in a student's folder."""
         return self._rows.get((_recorded(folder), _recorded(notebook)))
 
+    def origin_of(self, folder: str, notebook: str) -> str | None:
+        """The path in its source of what was laid out in a student's folder under a name."""
+        row = self._row(folder, notebook)
+        return row["from"] if row else None
+
+    def clone_of(self, folder: str, notebook: str) -> str | None:
+        """The folder that it came in, a clone's as a rule; None where a system gave it its name."""
+        row = self._row(folder, notebook)
+        top, slash, _ = row["from"].partition("/") if row and not row["system"] else ("", "", "")
+        return top if slash else None
+
     def sha256_of(self, folder: str, notebook: str) -> str | None:
         """The hash of what was laid out in a student's folder under a name."""
         row = self._row(folder, notebook)
@@ -115,7 +130,51 @@ class Record:
         if row is None or row["sha256"] != sha256:
             return HandIn(modified)
         is_marked = row["marked"] == LATE if row["system"] == MARKING else None
-        return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked)
+        return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked, _missing(row))
+
+    def unread(self) -> dict[str, Missing]:
+        """The students, by their folders, of whose repositories nothing could be read so far."""
+        rows = (row for row in self._rows.values() if row["notebook"] == _NO_NOTEBOOK)
+        return {row["student"]: missing for row in rows if (missing := _missing(row))}
+
+    def mark_missing(
+        self,
+        found: Collection[tuple[str, str]],
+        read: Collection[str],
+        unread: Mapping[str, str],
+        at: datetime,
+    ) -> None:
+        """Mark what came from clones before and is not among them now.
+
+        Args:
+            found: folders and names of the notebooks that are.
+            read: the names of the clones.
+            unread: by the name of a repository that could not be read, the folder of its student.
+            at: now.
+        """
+        when = at.isoformat(timespec="seconds")
+        for key in [key for key in self._rows if key[1] == _NO_NOTEBOOK]:
+            if self._rows[key]["from"] not in unread:
+                del self._rows[key]
+        told = {self._rows[key]["from"].partition("/")[0] for key in self._rows}
+        for name, folder in unread.items():
+            if _recorded(name) not in told:
+                row = dict.fromkeys(_COLUMNS, "") | {"student": _recorded(folder), "from": _recorded(name)}
+                self._rows[row["student"], _NO_NOTEBOOK] = row | {"modified": when}
+        kept = {(_recorded(folder), _recorded(name)) for folder, name in found}
+        for key, row in self._rows.items():
+            top = row["from"].partition("/")[0]
+            why = (
+                ""
+                if key in kept
+                else "unread"
+                if top in unread
+                else "gone"
+                if top in read
+                else row["missing"]
+            )
+            if why != row["missing"]:
+                self._rows[key] = row | {"missing": why, "since": when if why else ""}
 
     def remember(  # noqa: PLR0913, PLR0917 - the columns
         self,
@@ -136,7 +195,9 @@ class Record:
         """
         when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
         mark = LATE if is_marked_late else ""
-        values = [_recorded(value) for value in (folder, notebook, *identity, when, mark, sha256, origin)]
+        values = [
+            _recorded(value) for value in (folder, notebook, *identity, when, mark, sha256, origin, "", "")
+        ]
         self._rows[values[0], values[1]] = dict(zip(_COLUMNS, values, strict=True))
 
     def content(self) -> bytes:
@@ -146,6 +207,13 @@ class Record:
         writer.writeheader()
         writer.writerows(self._rows[key] for key in sorted(self._rows))
         return utf8_text(text.getvalue()).encode()
+
+
+def _missing(row: Mapping[str, str]) -> Missing | None:
+    match row["missing"]:
+        case "unread" | "gone" as why:
+            return Missing(why, row["since"])
+    return None
 
 
 def _read_rows(path: Path) -> dict[tuple[str, str], dict[str, str]]:

@@ -164,6 +164,11 @@ def read_roster(folder: Path) -> tuple[str, ...]:
     return read_people(folder).students
 
 
+def read_accounts(folder: Path) -> tuple[str, ...]:
+    """The students' GitHub accounts; who has no login on the roster is called by it. Raises as above."""
+    return tuple(person.ids.get("github", person.student) for person in read_people(folder).people)
+
+
 def require_somebody(roster: Roster, folders: Mapping[str, Person | None]) -> None:
     """Refuse a roster that names nobody who handed in, because then the whole class would be absent.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from grader.results.model import Adjustment, Late, QuestionResult, Result
+from grader.results.model import Adjustment, Late, Missing, QuestionResult, Result
 from grader.scores import total
 
 
@@ -15,11 +15,12 @@ class Standing:
     handed_in: str | None = None
     late: Late | None = None
     adjustments: tuple[Adjustment, ...] = ()
+    missing: Missing | None = None
 
     @classmethod
     def of(cls, result: Result) -> Standing:
         """What a result was made with."""
-        return cls(result.handed_in, result.late, result.adjustments)
+        return cls(result.handed_in, result.late, result.adjustments, result.missing)
 
 
 def with_standing(result: Result, standing: Standing) -> Result:
@@ -40,6 +41,7 @@ def with_standing(result: Result, standing: Standing) -> Result:
         handed_in=standing.handed_in,
         late=standing.late,
         adjustments=standing.adjustments,
+        missing=standing.missing,
     )
 
 

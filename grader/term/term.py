@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.course.course import Course
+from grader.results.model import Missing
 from grader.term.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
 from grader.term.deadlines import Deadlines, read_deadlines
 from grader.term.people import Students
-from grader.term.record import HandIn
+from grader.term.record import HandIn, Record
 from grader.term.standing import Standing
 from grader.text import some, terminal_text
 
@@ -24,12 +25,14 @@ class Term:
 
     Attributes:
         stems: of this term; empty for all of the course.
+        unread: students of whose repositories nothing could be read so far.
     """
 
     students: Students
     stems: Collection[str] = ()
     deadlines: Deadlines = field(default_factory=Deadlines)
     adjustments: Adjustments = field(default_factory=dict)
+    unread: Mapping[str, Missing] = field(default_factory=dict)
 
     def has(self, stem: str) -> bool:
         """Whether an assignment is one of this term's."""
@@ -44,11 +47,14 @@ class Term:
         given = self.adjustments.get((student, stem), ())
         at = hand_in.recorded or (hand_in.modified if stem in self.deadlines.of_class else None)
         if at is None:
-            return Standing(adjustments=given)
+            return Standing(adjustments=given, missing=hand_in.missing)
         late = self.deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
         if hand_in.is_marked_late is not None:
-            return Standing(None, late, given)  # where a system marks what is late, it tells no times
-        return Standing(at.astimezone(self.deadlines.zone).isoformat(timespec="seconds"), late, given)
+            return Standing(
+                None, late, given, hand_in.missing
+            )  # where a system marks what is late, it tells no times
+        told = at.astimezone(self.deadlines.zone).isoformat(timespec="seconds")
+        return Standing(told, late, given, hand_in.missing)
 
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
@@ -87,4 +93,5 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
         settings.assignments,
         read_deadlines(submissions, settings, course.stems, students),
         read_adjustments(submissions, course.stems, course.points, students),
+        Record(submissions).unread(),
     )

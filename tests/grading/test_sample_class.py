@@ -193,7 +193,7 @@ def test_gradebook_agrees_with_the_results(graded):
                 "status": result["status"],
                 "notebook_sha256": result["provenance"]["notebook_sha256"] or "",
                 **{f"q{place}": scores.get(f"q{place}", "") for place in range(1, most + 1)},
-                **dict.fromkeys(["late", "penalty", "adjustment"], ""),
+                **dict.fromkeys(["late", "penalty", "adjustment", "missing"], ""),
             }
         )
     assert rows == expected

@@ -4,12 +4,13 @@ import csv
 import hashlib
 import io
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from tiny_class import TinyClass
-from tiny_course import HALF, RIGHT
+from tiny_course import HALF, RIGHT, write_notebook
 
 from grader.course.course import Course
 from grader.errors import GraderError
@@ -388,3 +389,75 @@ def test_an_edited_gradebook_is_noticed_and_kept(klass):
     assert path.read_text(encoding="utf-8") == before
     assert (klass.out / "gradebook.edited.csv").read_text(encoding="utf-8") == edited
     assert "was edited" not in klass.run("grade", klass.submissions, "--out", klass.out).output
+
+
+def collected_night(klass, tmp_path, unread, **clones):
+    """Collect the clones of a night, and grade."""
+    folder = tmp_path / f"night{len([*tmp_path.glob('night*')])}"
+    folder.mkdir()
+    for student, sources in clones.items():
+        (folder / f"hw-{student}" / ".git").mkdir(parents=True)
+        if sources:
+            write_notebook(folder / f"hw-{student}" / "01_tiny.ipynb", sources)
+    (folder / "unread").write_text("".join(f"hw-{name}\n" for name in unread), encoding="utf-8")
+    options = "--prefix", "hw", "--unread", folder / "unread"
+    ended = klass.run("collect", folder, "--out", klass.submissions, *options)
+    assert ended.exit_code == 0, ended.output
+    run = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert run.exit_code == 0, run.output
+    lines = rows(klass)
+    return " ".join(run.output.split()), {
+        student: (row["score"], row["status"], row["missing"].partition(" ")[0])
+        for student, row in lines.items()
+    }
+
+
+def test_one_bad_night_loses_nothing(klass, tmp_path):
+    """Who cannot be reached keeps result and page, marked by date; so does a notebook that is gone."""
+    klass.submissions.mkdir()
+    roster = klass.submissions / "roster.csv"
+    roster.write_text("student\nada\nben\ncleo\ndora\neve\n", encoding="utf-8")
+    _, first = collected_night(klass, tmp_path, ["dora"], ada=RIGHT, ben=HALF, cleo=RIGHT, eve=None)
+    assert first == {
+        "ada": ("6", "graded", ""),
+        "ben": ("2", "graded", ""),
+        "cleo": ("6", "graded", ""),
+        "dora": ("0", "absent", "unread"),
+        "eve": ("0", "absent", ""),
+    }
+    printed, second = collected_night(klass, tmp_path, ["ada", "ben", "dora"], cleo=None, eve=HALF)
+    assert second == {
+        "ada": ("6", "graded", "unread"),
+        "ben": ("2", "graded", "unread"),
+        "cleo": ("6", "graded", "gone"),
+        "dora": ("0", "absent", "unread"),
+        "eve": ("2", "graded", ""),
+    }
+    assert "could not be read, so that the last results stay: ada; ben." in printed
+    assert "Not in the repository any more; the results stay: cleo, 01_tiny." in printed
+    assert "Absent, because no repository could be read so far: dora." in printed
+    report = (klass.out / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"absent</span> <span class=.mark unread.>unread since \d{4}-\d\d-\d\d</span>", report)
+    for name, told in (("ada", "could not be read since"), ("cleo", "does not hold this notebook any more")):
+        assert told in (klass.out / "feedback" / name / "01_tiny.md").read_text(encoding="utf-8")
+    _, third = collected_night(klass, tmp_path, [], ada=RIGHT, ben=RIGHT, cleo=HALF, dora=RIGHT, eve=HALF)
+    assert third == {
+        student: (score, "graded", "")
+        for student, score in zip(rows(klass), ("6", "6", "2", "6", "2"), strict=True)
+    }
+
+
+def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
+    """The repository holds the new name, whatever the times of the files say."""
+    klass.submissions.mkdir()
+    collected_night(klass, tmp_path, [], ada=RIGHT)
+    later = tmp_path / "later"
+    (later / "hw-ada" / ".git").mkdir(parents=True)
+    os.utime(write_notebook(later / "hw-ada" / "mine.ipynb", HALF), (1e9, 1e9))
+    (later / "unread").touch()
+    options = "--prefix", "hw", "--unread", later / "unread"
+    assert klass.run("collect", later, "--out", klass.submissions, *options).exit_code == 0
+    klass.grade()
+    result = klass.result("ada")
+    assert (result["notebook"], result["superseded"]) == ("ada/mine.ipynb", ["ada/01_tiny.ipynb"])
+    assert klass.scores() == {"ada": "2"}

@@ -178,6 +178,7 @@ class Work:
             "late": told,
             "penalty": f"{penalty:g}" if self.late else "",
             "adjustment": f"{round(given, 6):g}" if self.adjusted else "",
+            "missing": "",
         }
 
 
@@ -297,7 +298,7 @@ class Truth:
     @property
     def rows(self):
         """The gradebook, by student and assignment."""
-        empty = dict.fromkeys(("late", "penalty", "adjustment"), "")
+        empty = dict.fromkeys(("late", "penalty", "adjustment", "missing"), "")
         nothing = {"score": "0", "max_score": "6", "status": "absent", "q1": "0", "q2": "0", **empty}
         rows = {
             (student.folder, stem): {"student": student.folder, "assignment": stem, **nothing}

@@ -778,3 +778,68 @@ def test_the_terminal_is_told_in_short_and_without_control_characters(tmp_path):
     assert said.exit_code == 0
     assert "\x1b" not in said.output and "and 88 more" in said.output
     assert len(said.output.splitlines()) < 30
+
+
+# --- one night after the other
+
+
+def night(tmp_path, unread=(), **clones):
+    """Collect the clones of a night as they are; each has notebooks by name."""
+    folder = tmp_path / f"night{len([*tmp_path.glob('night*')])}"
+    folder.mkdir()
+    for student, notebooks in clones.items():
+        (folder / f"hw-{student}" / ".git").mkdir(parents=True)
+        for name, cell in notebooks.items():
+            (folder / f"hw-{student}" / f"{name}.ipynb").write_bytes(text(cell))
+    collect(folder, tmp_path / "class", ["hw"], [f"hw-{student}" for student in unread])
+    return {
+        (row["student"], row["notebook"]): row["missing"]
+        for row in csv.DictReader((tmp_path / "class/collected.csv").read_text().splitlines())
+    }
+
+
+def test_what_a_night_does_not_find_stays_and_is_marked(tmp_path):
+    """Unread is what no repository could be read for, gone what a repository that was read does not hold."""
+    assert night(tmp_path, ada={"a": "1", "b": "1"}, ben={"a": "1"}, cleo={}) == {
+        ("ada", "a.ipynb"): "",
+        ("ada", "b.ipynb"): "",
+        ("ben", "a.ipynb"): "",
+    }
+    assert night(tmp_path, ["ben", "dora"], ada={"b": "2"}, cleo={}) == {
+        ("ada", "a.ipynb"): "gone",
+        ("ada", "b.ipynb"): "",
+        ("ben", "a.ipynb"): "unread",
+        ("dora", ""): "unread",
+    }
+    assert laid_out(tmp_path / "class") == ["ada/a.ipynb", "ada/b.ipynb", "ben/a.ipynb"]
+    assert night(tmp_path, ben={}, ada={"a": "1", "b": "1"}, dora={}) == {
+        ("ada", "a.ipynb"): "",
+        ("ada", "b.ipynb"): "",
+        ("ben", "a.ipynb"): "gone",
+    }
+
+
+def test_the_date_of_the_first_bad_night_stays(tmp_path):
+    """A second bad night says since when, and a night without any notebook is a night too."""
+    night(tmp_path, ada={"a": "1"})
+    night(tmp_path, ["ada"])
+    record = tmp_path / "class/collected.csv"
+    (since,) = [row["since"] for row in csv.DictReader(record.read_text().splitlines())]
+    record.write_text(record.read_text().replace(since, "2026-01-02T03:04:05+00:00"))
+    night(tmp_path, ["ada"])
+    assert "2026-01-02T03:04:05+00:00" in record.read_text()
+
+
+def test_a_clone_of_now_replaces_a_newer_version(tmp_path):
+    """A force-push may take a student back to an earlier commit, and what is there now counts."""
+    for when, cell in ((2000, "new"), (1000, "old")):
+        folder = tmp_path / f"night{when}"
+        commit(folder / "hw-ada", when, a=cell)
+        collect(folder, tmp_path / "class", ["hw"], [])
+    assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("old")
+
+
+def test_unread_needs_a_prefix(tmp_path):
+    """Only a prefix says whose a repository is that is not there."""
+    with pytest.raises(GraderError, match="--unread needs --prefix"):
+        collect(tmp_path, tmp_path / "class", None, [])

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
 PAGE = ROOT / "docs" / "grading-on-github.md"
 TOKENS = {"github.token": "token-of-the-course", "secrets.STUDENTS_TOKEN": "token-of-the-students"}
+BRANCH = "autograd-feedback"
 BRING_BACK = "Bring back the results of the nights before"
 CLONE = "Clone the students' repositories"
 #: What a student of the tiny course reads who has not everything right.
@@ -160,33 +161,33 @@ def test_two_nights(hub, workflow):
         ("dora", "0", "absent"),
     ]
     assert "results/run.json" in kept
-    assert {path.split("/")[0] for path in kept} == {"results"}
-    assert (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:] == ["* dora"]
+    assert {path.split("/")[0] for path in kept} == {"results", "roster.csv", "submissions"}
+    assert (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:] == ["* autograd-dora"]
     _each_got_their_own(hub)
     _nothing_was_followed(runner)
     assert not (hub.folder / "smudged").exists()
-    first = {name: hub.head(f"my-course/autograd-{name}", "feedback") for name in ("ada", "ben")}
+    first = {name: hub.head(f"my-course/autograd-{name}", BRANCH) for name in ("ada", "ben")}
 
     clone = hub.folder / "desk" / "my-course/autograd-ben"
     hub.push("my-course/autograd-ben", lambda folder: write_notebook(folder / "01_tiny.ipynb", RIGHT))
-    hub.git("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feedback", folder=clone)
+    hub.git("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{BRANCH}", folder=clone)
     _, printed, status = hub.night(workflow)
     assert status == 0, printed
     assert ", 1 graded again." in printed["Grade"], printed["Grade"]
-    assert hub.head("my-course/autograd-ada", "feedback") == first["ada"]
-    pages = hub.files("my-course/autograd-ben", "feedback")
+    assert hub.head("my-course/autograd-ada", BRANCH) == first["ada"]
+    pages = hub.files("my-course/autograd-ben", BRANCH)
     assert set(pages) == {"01_tiny.html", "01_tiny.md"}
     assert HALVED not in pages["01_tiny.md"]
     _no_token_was_kept(hub)
 
 
 def _each_got_their_own(hub):
-    ada, ben = (hub.files(f"my-course/autograd-{name}", "feedback") for name in ("ada", "ben"))
+    ada, ben = (hub.files(f"my-course/autograd-{name}", BRANCH) for name in ("ada", "ben"))
     assert set(ada) == {"01_tiny.html", "01_tiny.md"}
     assert HALVED not in ada["01_tiny.md"]
     assert HALVED in ben["01_tiny.md"]
     for nobody in ("cleo", "eve"):
-        assert hub.files(f"my-course/autograd-{nobody}", "feedback") == {}
+        assert hub.files(f"my-course/autograd-{nobody}", BRANCH) == {}
     branches = hub.git("branch", "--format=%(refname:short)", folder=hub.remote("teacher/course"))
     assert set(branches.split()) == {"main", "results"}
 
@@ -264,14 +265,16 @@ def bomb(hub, name, blob, entries, depth):
 
 def test_what_students_commit_costs_nobody_else(hub, workflow):
     """Few bytes that stand for very many files, or large ones, cost their student; links are no links."""
-    (hub.folder / "students").write_text("ada\nben\ncleo\ndora\neve\nflo\n", encoding="utf-8")
+    names = "".join(f"autograd-{name}\n" for name in ("ada", "ben", "cleo", "dora", "eve", "flo"))
+    (hub.folder / "repositories").write_text(names, encoding="utf-8")
     (hub.folder / "large").write_bytes(bytes(2**20))
     bomb(hub, "my-course/autograd-dora", hub.remote("my-course/autograd-ada") / "HEAD", entries=10, depth=9)
     bomb(hub, "my-course/autograd-flo", hub.folder / "large", entries=300, depth=1)
     hub.push("my-course/autograd-eve", lambda folder: (folder / "LINK.IPYNB").symlink_to("/etc/passwd"))
     printed, status = _run_alone(workflow, CLONE, hub)
     assert status == 0, printed
-    assert (hub.folder / "not-cloned").read_text(encoding="utf-8") == "dora\nflo\n"
+    not_cloned = (hub.folder / "not-cloned").read_text(encoding="utf-8")
+    assert sorted(not_cloned.split()) == ["autograd-dora", "autograd-flo"]
     assert printed.count("too many or too large files") == 2
     clones = {path.name: path for path in (hub.folder / "clones").iterdir()}
     assert set(clones) == {f"autograd-{name}" for name in ("ada", "ben", "cleo", "eve")}
@@ -282,19 +285,24 @@ def test_what_students_commit_costs_nobody_else(hub, workflow):
 
 def test_feedback_that_cannot_be_sent_costs_its_student_alone(hub, workflow):
     """Whatever pages are called, and whatever stands on that branch, the others get theirs."""
-    (hub.folder / "students").write_text("ada\nben\ncleo\ndora\neve\n", encoding="utf-8")
-    feedback = hub.folder / "kept/results/feedback"
-    pages = {"ada": ".x.md", "ben": "01_tiny.md", "cleo": ".git", "dora": "01_tiny.md", "eve": "-::x.md"}
+    names = ["ada", "ben", "cleo", "dora", "eve"]
+    (hub.folder / "repositories").write_text("".join(f"autograd-{name}\n" for name in names))
+    (hub.folder / "not-cloned").write_text("autograd-eve\n")
+    (hub.folder / ".venv/bin").mkdir(parents=True)
+    (hub.folder / ".venv/bin/python").symlink_to("/bin/true")  # the pages lie there already
+    pages = {"ada": ".x.md", "ben": "-::x.md", "cleo": ".git", "dora": "01_tiny.md", "eve": "01_tiny.md"}
     for student, name in pages.items():
-        (feedback / student).mkdir(parents=True)
-        (feedback / student / name).write_text(student, encoding="utf-8")
+        (hub.folder / "pages" / f"autograd-{student}").mkdir(parents=True)
+        (hub.folder / "pages" / f"autograd-{student}" / name).write_text(student, encoding="utf-8")
     printed, status = _run_alone(workflow, "Give feedback", hub)
     assert status == 1
     told = [line for line in printed.splitlines() if line.startswith("::warning::")]
-    assert told == [f"::warning::the feedback of {name} could not be sent" for name in ("cleo", "dora")]
+    lost = ("autograd-cleo", "autograd-dora")
+    assert told == [f"::warning::the feedback for {name} could not be sent" for name in lost]
     assert printed.index("::stop-commands::") < printed.index(told[0])
-    for student in ("ada", "ben", "eve"):
-        assert hub.files(f"my-course/autograd-{student}", "feedback") == {pages[student]: student}
+    for student in ("ada", "ben"):
+        assert hub.files(f"my-course/autograd-{student}", BRANCH) == {pages[student]: student}
+    assert hub.files("my-course/autograd-eve", BRANCH) == {}  # nobody can say tonight what it holds
 
 
 def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
@@ -381,10 +389,10 @@ def test_the_page_names_what_the_workflow_uses(workflow):
     page = PAGE.read_text(encoding="utf-8")
     for word in (
         "ORGANISATION",
-        "PREFIX",
+        "PREFIXES",
+        "FEEDBACK_BRANCH",
         "STUDENTS_TOKEN",
         "`results`",
-        "`feedback`",
         "roster.csv",
         "grade.yml",
     ):
@@ -392,5 +400,5 @@ def test_the_page_names_what_the_workflow_uses(workflow):
 
 
 def test_the_roster_has_its_old_name_too():
-    """A workflow that was copied from an earlier grader finds it there."""
+    """A workflow that was copied from an earlier grader finds it there, and accounts beside it."""
     assert importlib.import_module("grader.roster").read_roster is read_roster

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.collect.layout import Changes, lay_out, plan_targets, student_folders
+from grader.integrations.collect.layout import Changes, folder_of, lay_out, plan_targets, student_folders
 from grader.integrations.collect.source import REPOSITORY, Source, open_source
-from grader.integrations.collect.systems import Student, list_submissions
+from grader.integrations.collect.systems import Student, list_submissions, student_of
 from grader.term.record import Record
 from grader.term.roster import ROSTER, Roster, read_people
 
@@ -41,22 +42,34 @@ class Collected:
     empty: tuple[str, ...]  # students, as far as folders tell, without a notebook
 
 
-def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> Collected:
+def collect(
+    path: Path,
+    folder: Path,
+    prefixes: Sequence[str] | None = None,
+    unread: Collection[str] | None = None,
+) -> Collected:
     """Lay out the notebooks of a source for ``grade``; they are copied as bytes.
 
     Args:
         path: the source: a folder of clones or of students' folders, or a learning-management system's zip.
         folder: where they go; what it holds already is kept, or brought up to date.
         prefixes: of clones' names; None for what all share.
+        unread: the names of repositories that could not be read, where the source holds the clones of all
+            others as they are now: what came from them before and is not there any more is marked.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
     """
+    if unread is not None and prefixes is None:
+        raise GraderError(
+            "--unread needs --prefix, which says where students' names begin in those of repositories"
+        )
     if path.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(path.resolve()):
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
     with open_source(path) as source:
-        _require_notebooks(path, source)
         roster = read_people(folder)
+        if unread is None or not folder.is_dir():
+            _require_notebooks(path, source)
         listing = list_submissions(source, prefixes, roster)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +80,12 @@ def collect(path: Path, folder: Path, prefixes: Sequence[str] | None = None) -> 
         targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
-        changes = lay_out(targets, folder, record)
+        if unread is not None:
+            clones = {parts[0] for parts in source.repositories if len(parts) == 1}
+            missing = {name: folder_of(student_of(name, prefixes or ()), record, roster) for name in unread}
+            found = {(target.folder, target.name) for target in targets}
+            record.mark_missing(found, clones, missing, datetime.now(UTC))
+        changes = lay_out(targets, folder, record, is_now=unread is not None)
     changes.skipped += skipped + source.skipped
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")

@@ -80,6 +80,12 @@ def student_folders(
     return folders, notes
 
 
+def folder_of(student: Student, record: Record, roster: Roster) -> str:
+    """The folder of a student of whom nothing has come: the roster's, else called as the student."""
+    person = _person(student, roster)
+    return person.student if person else _spelt(student.name, record)
+
+
 def _known_folder(student: Student, record: Record, person: Person | None) -> str | None:
     """The folder that the student has, or has on the roster.
 
@@ -194,8 +200,12 @@ class Changes:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
+def lay_out(targets: Sequence[Target], folder: Path, record: Record, *, is_now: bool = False) -> Changes:
     """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
+
+    Args:
+        is_now: whether the source holds what is handed in now, so that an older version replaces a newer one
+            that came from the same place.
 
     Raises:
         GraderError: something is in the way, or cannot be read or written.
@@ -205,7 +215,7 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
         try:
             for target in targets:
                 path = folder / target.folder / target.name
-                _put(target, path, record, changes)
+                _put(target, path, record, changes, is_now=is_now)
         finally:
             write_atomic(folder / RECORD, record.content())
     except OSError as error:
@@ -216,7 +226,7 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record) -> Changes:
     return changes
 
 
-def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
+def _put(target: Target, path: Path, record: Record, changes: Changes, *, is_now: bool) -> None:
     """Put a notebook where it belongs, unless something there has to stay."""
     for place, fits, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
         if place.is_symlink():
@@ -232,10 +242,12 @@ def _put(target: Target, path: Path, record: Record, changes: Changes) -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     there = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
     when, kept = notebook.when, None
+    is_newer = record.time_of(target.folder, target.name) > when
+    is_newer &= not (is_now and record.origin_of(target.folder, target.name) == notebook.file.path)
     if there is not None and there != record.sha256_of(target.folder, target.name):
         somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
         kept = f"was not taken: {somebodys}; move it away to have this one"
-    elif there is not None and record.time_of(target.folder, target.name) > when:
+    elif there is not None and is_newer:
         kept = f"is older than {target.path}, which is kept"
     if there == sha256:
         changes.unchanged.append(target.path)

@@ -215,10 +215,9 @@ def folders(source: Source, given: Sequence[str] | None) -> Listing:
     notebooks = []
     for file in source.files:
         if len(file.parts) > depth:
-            name = _without_prefix(file.parts[depth - 1], prefixes[file.parts[: depth - 1]])
+            student = student_of(file.parts[depth - 1], prefixes[file.parts[: depth - 1]])
         else:
-            name = notebook_stem(file.parts[0])
-        student = Student(name, name, logins=(name,))
+            student = student_of(notebook_stem(file.parts[0]), ())
         notebooks.append(HandedIn(student, file, file.parts[-1], file.modified))
     empty = {
         _without_prefix(folder[-1], prefixes.get(folder[:-1], ()))
@@ -226,6 +225,16 @@ def folders(source: Source, given: Sequence[str] | None) -> Listing:
         if folder[:-1] in (beside or {()})
     }
     return Listing(notebooks, list(_notes_of_prefixes(beside, prefixes, given)), sorted(empty))
+
+
+def student_of(clone: str, prefixes: Sequence[str]) -> Student:
+    """Whose a clone is, by its name behind the prefix.
+
+    Raises:
+        GraderError: it begins with two of them.
+    """
+    name = _without_prefix(clone, _with_hyphen(prefixes))
+    return Student(name, name, logins=(name,))
 
 
 def _is_in_container(file: SourceFile) -> bool:

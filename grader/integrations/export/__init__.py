@@ -86,6 +86,12 @@ class Export:
         """All that a student may be called elsewhere: an id that is known from there, then the folder."""
         return [*self._called.get(student, ()), student]
 
+    def repository_of(self, result: Result) -> str | None:
+        """The name of the clone that a notebook was collected from; None where it came otherwise."""
+        _, record = self._roster_and_record
+        folder, _, notebook = result.notebook.partition("/")
+        return record.clone_of(folder, notebook) if record else None
+
     def title(self, stem: str) -> str | None:
         """An assignment's title, or None where the course has no such assignment now."""
         return self.course.assignment(stem).title if stem in self.course.stems else None

@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.export import Export, classroom50, github, gradebooks, gradescope, junit
+from grader.integrations.export import Export, classroom50, feedback, github, gradebooks, gradescope, junit
 from grader.results.gradebook import still_handed_in
 from grader.results.store import read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": gradebooks.write_canvas,
     "classroom50": classroom50.write_files,
+    "feedback": feedback.write_files,
     "github": github.write_files,
     "gradescope": gradescope.write_files,
     "junit": junit.write_files,
     "moodle": gradebooks.write_moodle,
     "wide": gradebooks.write_wide,
 }
+_OF_ALL = ("feedback",)  # also of what belongs to no assignment
 _FILLED = ("canvas", "moodle")  # a gradebook that was exported there
 
 
@@ -51,11 +53,12 @@ def write_export(form: str, export: Export) -> None:
     Raises:
         GraderError: there is nothing to export, or it cannot be written.
     """
-    is_graded = (export.folder / "submissions").is_dir()
-    if form != "gradescope" or (
-        is_graded and any(result.assignment in export.stems for result in read_results(export.folder))
-    ):
-        _read_results(export)
+    is_graded = (export.folder / "submissions").is_dir() and any(
+        result.assignment in export.stems for result in read_results(export.folder)
+    )
+    if form != "gradescope" or is_graded:
+        if form not in _OF_ALL:
+            _read_results(export)
     else:  # the zips can be made before grading
         export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
     if was_stopped(export.folder):
