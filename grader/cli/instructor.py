@@ -80,10 +80,13 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     from it) that Canvas, Moodle or Gradescope hands out. Collecting again, or from another source, adds to
     the folder. No link is followed, nothing but notebooks is copied, and nothing is run.
     """
+    from grader.course.course import Course
     from grader.integrations.collect import collect as lay_out
+    from grader.term.deadlines import closing_times
 
     names = None if unread is None else _lines(unread)
-    collected = lay_out(source, out, prefixes or None, names)
+    closing = closing_times(out, Course.find().settings)
+    collected = lay_out(source, out, prefixes or None, names, closing)
     changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -71,12 +71,19 @@ class Deadline:
         penalty_per_day: the part of the assignment's points, 0 to 1, that each day takes, the first begun one
             included.
         most_penalty: the largest part that is taken.
+        in_time_first: whether the last version in time counts before any that came later.
     """
 
     due: datetime
     grace_minutes: float = 0.0
     penalty_per_day: float = 0.0
     most_penalty: float = 1.0
+    in_time_first: bool = False
+
+    @property
+    def closes(self) -> datetime:
+        """Until when a version is in time, with the grace."""
+        return self.due + timedelta(minutes=self.grace_minutes)
 
 
 @dataclass(frozen=True)
@@ -192,6 +199,7 @@ def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Rule]:
     allowed |= {f"feedback.{shown.name}": _YES_OR_NO for shown in fields(Feedback)}
     for stem, ids in questions.items():
         allowed |= {f"deadlines.{stem}.due": _TIME, f"deadlines.{stem}.grace_minutes": _MINUTES}
+        allowed[f"deadlines.{stem}.in_time_first"] = _YES_OR_NO
         allowed |= {f"deadlines.{stem}.{name}": _SHARE for name in ("penalty_per_day", "most_penalty")}
         given = [key for key in content if key.startswith(f"points.{stem}.")]
         known = given if ids is None else [f"points.{stem}.{question}" for question in ids]

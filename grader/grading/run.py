@@ -20,7 +20,7 @@ from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
-from grader.grading.submission import Key, Submission, find_submissions
+from grader.grading.submission import Key, Submission, counting, find_rivals
 from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
@@ -62,9 +62,10 @@ def grade(
     edited = edits(out, results.values())
     roster = read_people(submissions)
     known = recognised(course, before, results)
-    handed_in = find_submissions(submissions, course.functions, known, out, roster)
-    students = Students(roster, {submission.student for submission in handed_in})
+    rivals = find_rivals(submissions, course.functions, known, out, roster)
+    students = Students(roster, {submission.student for same in rivals for _, submission in same})
     term = read_term(submissions, course, students)
+    handed_in = counting(rivals, lambda one: term.prefers(one.student, one.assignment, one.hand_in))
     selected = _selected(handed_in, course, submissions, options, students)
     with store, _open_executor(_settings(course, selected, options), options) as executor:
         plan = plan_run(course, term, store, before, selected, results, options, executor)

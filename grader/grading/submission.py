@@ -6,7 +6,7 @@ Students named the folders and files: a name may be anything that a file system 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,9 +85,11 @@ class Submission:
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
-# What decides between rivals: whether it is still there, when it was handed in, whether the file is named as
-# the stem, the path.
+# What decides between rivals: whether a repository still holds it, when it was handed in, whether the file is
+# named as the stem, the path.
 _Rank = tuple[bool, int, bool, str]
+Rivals = list[tuple[_Rank, "Submission"]]
+"""The notebooks of which one counts."""
 
 
 def find_submissions(
@@ -97,13 +99,21 @@ def find_submissions(
     results: Path | None = None,
     roster: Roster = NOBODY,
 ) -> list[Submission]:
-    """Find every notebook below a folder and decide which of them count.
+    """Find every notebook below a folder and decide which of them count, without regard to deadlines."""
+    return counting(find_rivals(folder, functions, known, results, roster))
+
+
+def find_rivals(
+    folder: Path,
+    functions: Mapping[str, Collection[str]],
+    known: Mapping[Key, str] = _NOTHING_KNOWN,
+    results: Path | None = None,
+    roster: Roster = NOBODY,
+) -> list[Rivals]:
+    """Find every notebook below a folder, and put those together of which one can count.
 
     The first folder names the student, whom the roster may know by another name; a notebook directly in
-    `folder` is named by its file. Of several notebooks of a student for an assignment the last one handed in
-    counts (of those that a repository still holds), by the record of ``collect`` or, where that says nothing,
-    by the time of the file; on a tie the notebook whose file is named as the stem, then the last path. Copies
-    of Jupyter, macOS and a release are skipped; links are not followed.
+    `folder` is named by its file. Copies of Jupyter, macOS and a release are skipped; links are not followed.
 
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
@@ -111,9 +121,8 @@ def find_submissions(
         results: where results go; a folder in `folder` that is this one is no student's.
 
     Returns:
-        A submission for each student and assignment, and a submission for all of a student's notebooks of no
-        known assignment, sorted by student and name. Notebooks that cannot be read are among them, and
-        students who handed in other files only.
+        The notebooks of each student and assignment, and all of a student's notebooks of no known assignment.
+        Notebooks that cannot be read are among them, and students who handed in other files only.
 
     Raises:
         GraderError: there is no such folder, or no notebook in it, or nobody of the roster, or the record
@@ -124,7 +133,7 @@ def find_submissions(
     safe = _name_students(item.student for item in notebooks)
     record = Record(folder)
     students = students_of_folders(safe.values(), roster, record)
-    rivals: dict[tuple[str, str], dict[_Rank, Submission]] = defaultdict(dict)
+    rivals: dict[tuple[str, str], Rivals] = defaultdict(list)
     for item in notebooks:
         student = students[safe[item.student]]
         submission = _with_time(_read(item, student, functions, known), item, record)
@@ -133,8 +142,23 @@ def find_submissions(
         missing = submission.hand_in.missing
         is_there = missing is None or missing.why != "gone"
         rank = (is_there, when, item.stem == submission.name, item.raw_relative)
-        rivals[student, submission.assignment or ""][rank] = submission
-    return sorted((_best(same) for same in rivals.values()), key=lambda submission: submission.key)
+        rivals[student, submission.assignment or ""].append((rank, submission))
+    return [*rivals.values()]
+
+
+def counting(
+    rivals: Iterable[Rivals], prefers: Callable[[Submission], bool] = lambda _: True
+) -> list[Submission]:
+    """The submissions that count, sorted by student and name.
+
+    Of several notebooks of a student for an assignment the last one handed in counts, of those that are
+    preferred and that a repository still holds, by the record of ``collect`` or, where that says nothing, by
+    the time of the file; on a tie the notebook whose file is named as the stem, then the last path.
+
+    Args:
+        prefers: whether a notebook counts before those of which this says no.
+    """
+    return sorted((_best(same, prefers) for same in rivals), key=lambda submission: submission.key)
 
 
 def _with_time(submission: Submission, item: FoundNotebook, record: Record) -> Submission:
@@ -143,13 +167,13 @@ def _with_time(submission: Submission, item: FoundNotebook, record: Record) -> S
     return replace(submission, hand_in=record.hand_in(folder, name, submission.sha256, modified))
 
 
-def _best(rivals: dict[_Rank, Submission]) -> Submission:
+def _best(rivals: Rivals, prefers: Callable[[Submission], bool]) -> Submission:
     """The submission of the highest rank, which names the others.
 
     Without an assignment a submission that could not be read comes first, because it says why.
     """
-    best = rivals.pop(max(rivals, key=lambda rank: (_is_unread(rivals[rank]), rank)))
-    others = tuple(sorted(loser.relative for loser in rivals.values()))
+    _, best = max(rivals, key=lambda rival: (_is_unread(rival[1]), prefers(rival[1]), rival[0]))
+    others = tuple(sorted(rival.relative for _, rival in rivals if rival is not best))
     if best.assignment is not None or not others:
         return replace(best, superseded=others)
     named = ", ".join(some(others, _MOST_NAMED - 1))

@@ -63,6 +63,13 @@ class Deadlines:
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
         return Late(minutes, round(share * max_score, _PLACES), told)
 
+    def prefers(self, student: str, stem: str, handed_in: datetime) -> bool:
+        """Whether a version counts before those of which this says no: only what is late may have to wait."""
+        deadline = self.of_class.get(stem)
+        if deadline is None or not deadline.in_time_first:
+            return True
+        return handed_in <= max(deadline.closes, self.extended.get((student, stem), deadline.closes))
+
     def due(self, stem: str) -> str | None:
         """The deadline of the class, as `Result.handed_in`; None where there is none."""
         deadline = self.of_class.get(stem)
@@ -91,6 +98,18 @@ def read_deadlines(
             extended[student, stem] = until
     zone = ZoneInfo(settings.time_zone) if settings.time_zone else UTC
     return Deadlines(settings.deadlines, extended, zone)
+
+
+def closing_times(submissions: Path, settings: Settings) -> set[datetime]:
+    """The times at which a version may be the last in time, of whatever student and assignment.
+
+    Raises:
+        GraderError: a line of the extensions has no time.
+    """
+    closing = {deadline.closes for deadline in settings.deadlines.values() if deadline.in_time_first}
+    path = find_file(submissions, EXTENSIONS)
+    rows = read_rows(path, _COLUMNS, _COLUMNS) if path and closing else []
+    return closing | {_time_of(row, settings.time_zone) for row in rows}
 
 
 def _time_of(row: Row, zone: str | None) -> datetime:

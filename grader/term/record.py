@@ -26,7 +26,8 @@ MARKING = "canvas"
 """The system that marks what is late."""
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from", "missing", "since")
 _NEW_COLUMNS = frozenset({"marked", "missing", "since"})  # records of earlier graders do not have them
-_NO_NOTEBOOK = ""  # the name in a row of a student of whose repository nothing has been collected
+_REPOSITORY = "/"  # ends the name in a row that says when a repository was read, which no notebook's does
+_NEVER = "1970-01-01T00:00:00+00:00"
 
 
 def collision_key(name: str) -> str:
@@ -109,6 +110,16 @@ class Record:
         top, slash, _ = row["from"].partition("/") if row and not row["system"] else ("", "", "")
         return top if slash else None
 
+    def times(self) -> dict[tuple[str, str], datetime]:
+        """When what was laid out was handed in, by the student's folder and the notebook's hash."""
+        rows = (row for row in self._rows.values() if not _is_repository(row))
+        return {(row["student"], row["sha256"]): datetime.fromisoformat(row["modified"]) for row in rows}
+
+    def last_read(self) -> dict[str, datetime]:
+        """When each repository was read the last time, by its name; in 1970 where it never was."""
+        rows = filter(_is_repository, self._rows.values())
+        return {row["from"].rstrip("/"): datetime.fromisoformat(row["modified"]) for row in rows}
+
     def sha256_of(self, folder: str, notebook: str) -> str | None:
         """The hash of what was laid out in a student's folder under a name."""
         row = self._row(folder, notebook)
@@ -133,48 +144,42 @@ class Record:
         return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked, _missing(row))
 
     def unread(self) -> dict[str, Missing]:
-        """The students, by their folders, of whose repositories nothing could be read so far."""
-        rows = (row for row in self._rows.values() if row["notebook"] == _NO_NOTEBOOK)
+        """The students, by their folders, of whom a repository could not be read the last time."""
+        rows = filter(_is_repository, self._rows.values())
         return {row["student"]: missing for row in rows if (missing := _missing(row))}
 
-    def mark_missing(
+    def mark_night(
         self,
         found: Collection[tuple[str, str]],
-        read: Collection[str],
+        read: Mapping[str, str],
         unread: Mapping[str, str],
         at: datetime,
     ) -> None:
-        """Mark what came from clones before and is not among them now.
+        """Note which repositories were read, and mark what came from them before and is not there any more.
 
         Args:
-            found: folders and names of the notebooks that are.
-            read: the names of the clones.
-            unread: by the name of a repository that could not be read, the folder of its student.
+            found: folders and names of the notebooks that are there.
+            read: by the name of a repository, the folder of its student.
+            unread: the same of those that could not be read.
             at: now.
         """
-        when = at.isoformat(timespec="seconds")
-        for key in [key for key in self._rows if key[1] == _NO_NOTEBOOK]:
-            if self._rows[key]["from"] not in unread:
-                del self._rows[key]
-        told = {self._rows[key]["from"].partition("/")[0] for key in self._rows}
-        for name, folder in unread.items():
-            if _recorded(name) not in told:
-                row = dict.fromkeys(_COLUMNS, "") | {"student": _recorded(folder), "from": _recorded(name)}
-                self._rows[row["student"], _NO_NOTEBOOK] = row | {"modified": when}
-        kept = {(_recorded(folder), _recorded(name)) for folder, name in found}
+        now = at.isoformat(timespec="seconds")
+        for name, folder in {**read, **unread}.items():
+            key = _recorded(folder), _recorded(name) + _REPOSITORY
+            row = self._rows.get(key) or dict.fromkeys(_COLUMNS, "") | {"modified": _NEVER}
+            when = now if name in read else row["modified"]
+            self._rows[key] = row | {"student": key[0], "notebook": key[1], "modified": when, "from": key[1]}
+        there = {(_recorded(folder), _recorded(name)) for folder, name in found}
         for key, row in self._rows.items():
-            top = row["from"].partition("/")[0]
-            why = (
-                ""
-                if key in kept
-                else "unread"
-                if top in unread
-                else "gone"
-                if top in read
-                else row["missing"]
-            )
+            name = row["from"].partition("/")[0]
+            if name in unread:
+                why = "unread"
+            elif name in read:
+                why = "" if key in there or _is_repository(row) else "gone"
+            else:
+                why = row["missing"]
             if why != row["missing"]:
-                self._rows[key] = row | {"missing": why, "since": when if why else ""}
+                self._rows[key] = row | {"missing": why, "since": now if why else ""}
 
     def remember(  # noqa: PLR0913, PLR0917 - the columns
         self,
@@ -207,6 +212,10 @@ class Record:
         writer.writeheader()
         writer.writerows(self._rows[key] for key in sorted(self._rows))
         return utf8_text(text.getvalue()).encode()
+
+
+def _is_repository(row: Mapping[str, str]) -> bool:
+    return row["notebook"].endswith(_REPOSITORY)
 
 
 def _missing(row: Mapping[str, str]) -> Missing | None:

@@ -56,6 +56,12 @@ class Term:
         told = at.astimezone(self.deadlines.zone).isoformat(timespec="seconds")
         return Standing(told, late, given, hand_in.missing)
 
+    def prefers(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
+        """Whether a version counts before those of which this says no."""
+        if stem is None or hand_in.is_marked_late is not None:
+            return not hand_in.is_marked_late
+        return self.deadlines.prefers(student, stem, hand_in.recorded or hand_in.modified)
+
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
 

@@ -461,3 +461,20 @@ def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
     result = klass.result("ada")
     assert (result["notebook"], result["superseded"]) == ("ada/mine.ipynb", ["ada/01_tiny.ipynb"])
     assert klass.scores() == {"ada": "2"}
+
+
+@pytest.mark.parametrize(("first", "score", "aside"), [("false", "2", 1), ("true", "6", 1)])
+def test_the_last_version_in_time_counts_first_where_the_settings_say_so(klass, first, score, aside):
+    """Else the last one handed in counts, whenever that was; an extension is in time."""
+    klass.settings(f"{SETTINGS}in_time_first = {first}\n")
+    for student in ("ada", "kim"):
+        at(klass, student, DUE + timedelta(minutes=5), RIGHT)
+        path = at(klass, f"{student}/late", DUE + timedelta(hours=3), HALF)
+        assert path.parent.name == "late"
+    (klass.submissions / "extensions.csv").write_text("student,assignment,until\nkim,,2026-10-14\n")
+    klass.grade()
+    assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == (
+        (score, "5 min") if first == "true" else ("1.4", "3 h")
+    )
+    assert (rows(klass)["kim"]["score"], rows(klass)["kim"]["late"]) == ("2", "")
+    assert len(klass.result("ada")["superseded"]) == aside

@@ -795,6 +795,7 @@ def night(tmp_path, unread=(), **clones):
     return {
         (row["student"], row["notebook"]): row["missing"]
         for row in csv.DictReader((tmp_path / "class/collected.csv").read_text().splitlines())
+        if row["missing"] or not row["notebook"].endswith("/")
     }
 
 
@@ -809,7 +810,8 @@ def test_what_a_night_does_not_find_stays_and_is_marked(tmp_path):
         ("ada", "a.ipynb"): "gone",
         ("ada", "b.ipynb"): "",
         ("ben", "a.ipynb"): "unread",
-        ("dora", ""): "unread",
+        ("ben", "hw-ben/"): "unread",
+        ("dora", "hw-dora/"): "unread",
     }
     assert laid_out(tmp_path / "class") == ["ada/a.ipynb", "ada/b.ipynb", "ben/a.ipynb"]
     assert night(tmp_path, ben={}, ada={"a": "1", "b": "1"}, dora={}) == {
@@ -824,7 +826,7 @@ def test_the_date_of_the_first_bad_night_stays(tmp_path):
     night(tmp_path, ada={"a": "1"})
     night(tmp_path, ["ada"])
     record = tmp_path / "class/collected.csv"
-    (since,) = [row["since"] for row in csv.DictReader(record.read_text().splitlines())]
+    (since,) = {row["since"] for row in csv.DictReader(record.read_text().splitlines())}
     record.write_text(record.read_text().replace(since, "2026-01-02T03:04:05+00:00"))
     night(tmp_path, ["ada"])
     assert "2026-01-02T03:04:05+00:00" in record.read_text()
@@ -843,3 +845,53 @@ def test_unread_needs_a_prefix(tmp_path):
     """Only a prefix says whose a repository is that is not there."""
     with pytest.raises(GraderError, match="--unread needs --prefix"):
         collect(tmp_path, tmp_path / "class", None, [])
+
+
+def recorded_times(tmp_path):
+    """By the text of a notebook in ada's folder, when it was handed in."""
+    texts = {text(cell): cell for cell in ("one", "two", "three")}
+    return {
+        texts[(tmp_path / "class/ada" / row["notebook"]).read_bytes()]: int(
+            datetime.fromisoformat(row["modified"]).timestamp()
+        )
+        for row in csv.DictReader((tmp_path / "class/collected.csv").read_text().splitlines())
+        if row["notebook"].startswith("a")
+    }
+
+
+def test_a_clone_gives_the_last_version_in_time_too(tmp_path):
+    """Of its history the version before each closing time, with the time of its commit, and that of now."""
+    for when, cell in ((1000, "one"), (2000, "two"), (3000, "three")):
+        commit(tmp_path / "in/hw-ada", when, a=cell)
+    commit(tmp_path / "in/hw-ada", 9000, other="x")
+    closing = [datetime.fromtimestamp(at, UTC) for at in (10, 2500, 2600, 9999)]
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], closing)
+    times = recorded_times(tmp_path)
+    assert {cell: times[cell] for cell in ("two", "three")} == {"two": 2000, "three": 3000}
+    assert "one" not in times
+    collect(tmp_path / "in", tmp_path / "again", ["hw"])
+    assert laid_out(tmp_path / "again") == ["ada/a.ipynb", "ada/other.ipynb"]
+
+
+def test_a_commit_cannot_say_that_it_came_before_a_night_that_did_not_have_it(tmp_path):
+    """A commit has the time that its author gives it; the last night without it is a witness."""
+    commit(tmp_path / "in/hw-ada", 1000, a="one")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [])
+    record = tmp_path / "class/collected.csv"
+    read = next(r for r in csv.DictReader(record.read_text().splitlines()) if r["notebook"] == "hw-ada/")
+    record.write_text(record.read_text().replace(read["modified"], "1970-01-01T01:00:00+00:00"))  # 3600
+    commit(tmp_path / "in/hw-ada", 1500, a="two")
+    closing = [datetime.fromtimestamp(1200, UTC)]
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], closing)
+    assert recorded_times(tmp_path) == {"one": 1000, "two": 3600}
+    commit(tmp_path / "in/hw-ada", 2**33, a="three")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [])
+    assert recorded_times(tmp_path)["three"] < 2**32  # nor that it comes from the future
+
+
+def test_a_history_that_is_a_bomb_costs_its_student_alone(tmp_path, monkeypatch):
+    """Where git prints very much, the versions are left out, and the notebook of now is taken."""
+    monkeypatch.setattr("grader.integrations.collect.source._MOST_PRINTED", 10)
+    commit(tmp_path / "in/hw-ada", 1000, a="one")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], [datetime.now(UTC)])
+    assert laid_out(tmp_path / "class") == ["ada/a.ipynb"]

@@ -181,6 +181,99 @@ def test_two_nights(hub, workflow):
     _no_token_was_kept(hub)
 
 
+CLASS = [f"s{number:03}" for number in range(150)]
+#: What befalls whom on the second night.
+GONE, EMPTIED, BACK, BOMBED, REFUSED, NEVER = CLASS[:6]
+
+
+def remote_with(hub, name, *versions):
+    """A repository of commits that hold a notebook each, or nothing, made without a clone."""
+    remote = hub.remote(f"my-course/autograd-{name}")
+    if not remote.is_dir():
+        hub.git("init", "--quiet", "--bare", "--initial-branch", "main", remote)
+    parents = []
+    for sources in versions:
+        listing = ""
+        if sources:
+            blob = hub.git("hash-object", "-w", hub.notebooks[tuple(sources)], folder=remote).strip()
+            listing = f"100644 blob {blob}\t01_tiny.ipynb\n"
+        tree = hub.git("mktree", folder=remote, given=listing).strip()
+        commit = hub.git("commit-tree", *parents, "-m", "work", tree, folder=remote).strip()
+        parents = ["-p", commit]
+    hub.git("update-ref", "refs/heads/main", commit, folder=remote)
+    return remote
+
+
+def gradebook_of(hub):
+    lines = hub.files("teacher/course", "results")["results/gradebook.csv"].splitlines()
+    return {
+        row["student"]: (row["score"], row["status"], row["missing"].partition(" ")[0])
+        for row in csv.DictReader(lines)
+    }
+
+
+@pytest.mark.long
+def test_a_bad_night_of_a_class_of_150(hub, workflow):
+    """Five misfortunes cost their students nothing that they had, and nobody else anything."""
+    hub.notebooks = {
+        tuple(sources): write_notebook(hub.folder / f"{name}.ipynb", sources)
+        for name, sources in (("right", RIGHT), ("half", HALF))
+    }
+    hub.push(
+        "teacher/course",
+        lambda folder: (folder / "roster.csv").write_text("student\n" + "\n".join(CLASS) + "\n"),
+    )
+    for number, name in enumerate(CLASS):
+        if name == BACK:
+            remote_with(hub, name, HALF, RIGHT)
+        elif name != NEVER:
+            remote_with(hub, name, RIGHT if number % 2 else HALF)
+    _, printed, status = hub.night(workflow)
+    assert status == 0, printed
+    first = gradebook_of(hub)
+    assert len(first) == 150
+    assert first[NEVER] == ("0", "absent", "unread")
+    assert first[BACK] == ("6", "graded", "")
+    pages = {name: hub.head(f"my-course/autograd-{name}", BRANCH) for name in CLASS if name != NEVER}
+
+    hub.remote(f"my-course/autograd-{GONE}").rename(hub.folder / "gone.git")
+    remote_with(hub, EMPTIED, ())
+    remote_with(hub, BACK, HALF)
+    shutil.rmtree(hub.remote(f"my-course/autograd-{BOMBED}"))
+    (hub.folder / "large").write_bytes(bytes(2**20))
+    bomb(hub, f"my-course/autograd-{BOMBED}", hub.folder / "large", entries=300, depth=1)
+    hook = remote_with(hub, REFUSED, RIGHT, HALF if REFUSED in CLASS[1::2] else RIGHT) / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    changed = remote_with(hub, CLASS[-1], HALF)
+    assert changed.is_dir()
+    runner, printed, status = hub.night(workflow)
+    assert status == 1
+    told = [line for line in printed["Give feedback"].splitlines() if line.startswith("::warning::")]
+    assert told == [f"::warning::the feedback for autograd-{REFUSED} could not be sent"]
+    second = gradebook_of(hub)
+    assert second == {
+        **first,
+        GONE: (*first[GONE][:2], "unread"),
+        EMPTIED: (*first[EMPTIED][:2], "gone"),
+        BACK: ("2", "graded", ""),
+        BOMBED: (*first[BOMBED][:2], "unread"),
+        REFUSED: second[REFUSED],
+        CLASS[-1]: ("2", "graded", ""),
+    }
+    assert second[REFUSED] != first[REFUSED]
+    summary = (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:]
+    assert summary == [f"* autograd-{name}" for name in (GONE, BOMBED, NEVER)]
+    moved = {
+        name
+        for name in pages
+        if name not in {GONE, BOMBED} and hub.head(f"my-course/autograd-{name}", BRANCH) != pages[name]
+    }
+    assert moved == {EMPTIED, BACK, CLASS[-1]}
+    page = hub.files(f"my-course/autograd-{EMPTIED}", BRANCH)["01_tiny.md"]
+    assert "does not hold this notebook any more" in page
+
+
 def _each_got_their_own(hub):
     ada, ben = (hub.files(f"my-course/autograd-{name}", BRANCH) for name in ("ada", "ben"))
     assert set(ada) == {"01_tiny.html", "01_tiny.md"}

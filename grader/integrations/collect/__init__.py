@@ -20,7 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.collect.layout import Changes, folder_of, lay_out, plan_targets, student_folders
+from grader.integrations.collect.layout import (
+    Changes,
+    Night,
+    folder_of,
+    lay_out,
+    plan_targets,
+    student_folders,
+)
 from grader.integrations.collect.source import REPOSITORY, Source, open_source
 from grader.integrations.collect.systems import Student, list_submissions, student_of
 from grader.term.record import Record
@@ -47,6 +54,7 @@ def collect(
     folder: Path,
     prefixes: Sequence[str] | None = None,
     unread: Collection[str] | None = None,
+    closing: Collection[datetime] = (),
 ) -> Collected:
     """Lay out the notebooks of a source for ``grade``; they are copied as bytes.
 
@@ -56,6 +64,7 @@ def collect(
         prefixes: of clones' names; None for what all share.
         unread: the names of repositories that could not be read, where the source holds the clones of all
             others as they are now: what came from them before and is not there any more is marked.
+        closing: the times at which versions may have been the last in time; of a clone these are taken too.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
@@ -66,7 +75,7 @@ def collect(
         )
     if path.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(path.resolve()):
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
-    with open_source(path) as source:
+    with open_source(path, closing) as source:
         roster = read_people(folder)
         if unread is None or not folder.is_dir():
             _require_notebooks(path, source)
@@ -80,12 +89,15 @@ def collect(
         targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
+        night = None
         if unread is not None:
-            clones = {parts[0] for parts in source.repositories if len(parts) == 1}
-            missing = {name: folder_of(student_of(name, prefixes or ()), record, roster) for name in unread}
+            night = Night(datetime.now(UTC), record.times(), record.last_read())
+            read = [parts[0] for parts in source.repositories if len(parts) == 1]
+            whose = {n: folder_of(student_of(n, prefixes or ()), record, roster) for n in [*read, *unread]}
             found = {(target.folder, target.name) for target in targets}
-            record.mark_missing(found, clones, missing, datetime.now(UTC))
-        changes = lay_out(targets, folder, record, is_now=unread is not None)
+            are_read, are_unread = ({name: whose[name] for name in names} for names in (read, unread))
+            record.mark_night(found, are_read, are_unread, night.now)
+        changes = lay_out(targets, folder, record, night)
     changes.skipped += skipped + source.skipped
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")

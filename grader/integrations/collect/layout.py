@@ -13,6 +13,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -200,12 +201,36 @@ class Changes:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def lay_out(targets: Sequence[Target], folder: Path, record: Record, *, is_now: bool = False) -> Changes:
+@dataclass(frozen=True)
+class Night:
+    """What was known before a night, in which all repositories are read as they are.
+
+    A commit has the time that its author gives it, so a version counts as handed in at that time, but not
+    before the last night in which its repository was read without it.
+
+    Attributes:
+        times: when what lay there was handed in, by the student's folder and the notebook's hash.
+        last_read: when each repository was read, by its name.
+    """
+
+    now: datetime
+    times: Mapping[tuple[str, str], datetime]
+    last_read: Mapping[str, datetime]
+
+    def handed_in(self, target: Target, sha256: str) -> int:
+        """When a version was handed in, in nanoseconds since 1970."""
+        known = self.times.get((target.folder, sha256))
+        read = self.last_read.get(target.notebook.file.parts[0])
+        earliest = int(read.timestamp()) * 10**9 if read else 0
+        latest = int(self.now.timestamp()) * 10**9
+        return int(known.timestamp()) * 10**9 if known else min(max(target.notebook.when, earliest), latest)
+
+
+def lay_out(targets: Sequence[Target], folder: Path, record: Record, night: Night | None = None) -> Changes:
     """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
 
     Args:
-        is_now: whether the source holds what is handed in now, so that an older version replaces a newer one
-            that came from the same place.
+        night: where the source holds what is handed in now, so that an older version replaces a newer one.
 
     Raises:
         GraderError: something is in the way, or cannot be read or written.
@@ -215,7 +240,7 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record, *, is_now: 
         try:
             for target in targets:
                 path = folder / target.folder / target.name
-                _put(target, path, record, changes, is_now=is_now)
+                _put(target, path, record, changes, night)
         finally:
             write_atomic(folder / RECORD, record.content())
     except OSError as error:
@@ -226,7 +251,7 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record, *, is_now: 
     return changes
 
 
-def _put(target: Target, path: Path, record: Record, changes: Changes, *, is_now: bool) -> None:
+def _put(target: Target, path: Path, record: Record, changes: Changes, night: Night | None) -> None:
     """Put a notebook where it belongs, unless something there has to stay."""
     for place, fits, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
         if place.is_symlink():
@@ -241,13 +266,11 @@ def _put(target: Target, path: Path, record: Record, changes: Changes, *, is_now
         return
     sha256 = hashlib.sha256(content).hexdigest()
     there = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
-    when, kept = notebook.when, None
-    is_newer = record.time_of(target.folder, target.name) > when
-    is_newer &= not (is_now and record.origin_of(target.folder, target.name) == notebook.file.path)
+    when, kept = night.handed_in(target, sha256) if night else notebook.when, None
     if there is not None and there != record.sha256_of(target.folder, target.name):
         somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
         kept = f"was not taken: {somebodys}; move it away to have this one"
-    elif there is not None and is_newer:
+    elif night is None and there is not None and record.time_of(target.folder, target.name) > when:
         kept = f"is older than {target.path}, which is kept"
     if there == sha256:
         changes.unchanged.append(target.path)
@@ -259,7 +282,7 @@ def _put(target: Target, path: Path, record: Record, changes: Changes, *, is_now
     else:
         with atomic_path(path) as new:
             new.write_bytes(content)
-            os.utime(new, ns=(notebook.when, notebook.when))
+            os.utime(new, ns=(when, when))
         (changes.written if there is None else changes.replaced).append(target.path)
     student = notebook.student
     identity = (student.system, student.id) if student.id else ("", "")

@@ -15,11 +15,13 @@ import subprocess
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from threading import Timer
 
 from grader.errors import GraderError
 from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, NotebookError, is_notebook, read_file
@@ -37,6 +39,7 @@ _LONGEST_SHOWN = 200
 _TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
 
 _GIT_SECONDS = 30.0
+_MOST_PRINTED = 64 << 20  # bytes; a few bytes of Git can stand for very many files
 _COMMIT_MARK = "\x01"  # begins the entry of a commit, which no path does
 #: Nothing that a clone's configuration names is run, and nothing is fetched.
 _HARMLESS = (
@@ -140,14 +143,17 @@ def _not_ordinary(mode: int) -> str | None:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
+def open_source(path: Path, closing: Collection[datetime] = ()) -> Iterator[Source]:
     """What a folder or a zip holds; its files can be read while the context lasts.
+
+    Args:
+        closing: times of which the last version of each notebook before is listed too, as a clone has it.
 
     Raises:
         GraderError: there is none, it is neither, or it cannot be listed.
     """
     if path.is_dir():
-        yield _list_folder(path)
+        yield _list_folder(path, [int(at.timestamp()) * 10**9 for at in closing])
     elif path.is_file() and zipfile.is_zipfile(path):
         try:
             archive = zipfile.ZipFile(path)
@@ -167,7 +173,7 @@ def open_source(path: Path) -> Iterator[Source]:
         raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")
 
 
-def _list_folder(folder: Path) -> Source:
+def _list_folder(folder: Path, closing: Collection[int]) -> Source:
     source = Source(is_archive=False)
     pending: list[Parts] = [()]  # not recursive, because a stranger decides how deep it is
     clones: list[Parts] = []
@@ -193,16 +199,29 @@ def _list_folder(folder: Path) -> Source:
                 pending.append((*parts, entry.name))
             elif entry.name not in SKIPPED_FOLDERS:
                 _add_file(source, (*parts, entry.name), Path(entry.path))
-    source.files = _with_commit_times(source.files, folder, clones)
+    source.files = [*_with_versions(source.files, folder, clones, closing)]
     return source
 
 
-def _with_commit_times(files: list[SourceFile], folder: Path, clones: list[Parts]) -> list[SourceFile]:
-    committed: dict[Parts, int] = {}
+def _with_versions(
+    files: Sequence[SourceFile], folder: Path, clones: Collection[Parts], closing: Collection[int]
+) -> Iterator[SourceFile]:
+    """The files with the times of their commits, and the versions of a clone that were the last in time."""
+    versions: dict[Parts, tuple[Parts, Versions]] = {}
     for clone in sorted(clones, key=len):  # the outermost decides
-        for inner, when in _commit_times(folder.joinpath(*clone)).items():
-            committed.setdefault((*clone, *inner), when)
-    return [replace(file, modified=committed.get(file.parts, file.modified)) for file in files]
+        for inner, known in _versions(folder.joinpath(*clone)).items():
+            versions.setdefault((*clone, *inner), (clone, known))
+    for file in files:
+        if file.parts not in versions:
+            yield file
+            continue
+        clone, known = versions[file.parts]
+        yield replace(file, modified=known[0][0])
+        for when, commit in {next((v for v in known if v[0] <= at), known[0]) for at in closing} - {known[0]}:
+            name = f"{commit}:{'/'.join(file.parts[len(clone) :])}"
+            content = partial(_read_committed, folder.joinpath(*clone), name)
+            parts = (*clone, commit, file.parts[-1])
+            yield SourceFile(parts, path_text(parts), when, file.size, content)
 
 
 def _add_file(source: Source, parts: Parts, path: Path) -> None:
@@ -226,35 +245,59 @@ def _read_file(path: Path) -> bytes:
         raise UnreadableError(f"cannot be taken: {error.problem}") from error
 
 
-def _commit_times(clone: Path) -> dict[Parts, int]:
-    """When each notebook of a clone was last committed; the files' own times say when it was cloned.
+Versions = list[tuple[int, str]]
+"""When each version was committed, in nanoseconds since 1970, and by which commit; the newest first."""
 
-    Nanoseconds since 1970, by the notebook's path in the clone; empty where git is missing or fails.
+
+def _versions(clone: Path) -> dict[Parts, Versions]:
+    """The versions of each notebook of a clone; the files' own times say when it was cloned.
+
+    By the notebook's path in the clone; empty where git is missing or fails.
     """
+    log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct %H", "--name-only", "--no-renames"]
+    listed = _git(clone, [*log, "--no-ext-diff", "--diff-filter=d"]).decode("utf-8", "surrogateescape")
+    versions: dict[Parts, Versions] = {}
+    version = 0, ""
+    for entry in listed.split("\0"):
+        if entry.startswith(_COMMIT_MARK):
+            seconds, _, commit = entry.removeprefix(_COMMIT_MARK).partition(" ")
+            version = int(seconds) * 10**9, commit
+        elif is_notebook((path := entry.removeprefix("\n")).rpartition("/")[2]):
+            versions.setdefault(tuple(path.split("/")), []).append(version)
+    return versions
+
+
+def _read_committed(clone: Path, name: str) -> bytes:
+    """The bytes of a file in a commit, by ``COMMIT:PATH``."""
+    size = _git(clone, ["cat-file", "-s", name])
+    if not size.strip().isdigit() or int(size) > MAX_FILE_BYTES:
+        raise UnreadableError(_TOO_LARGE if size else "cannot be read from the repository's history")
+    return _git(clone, ["cat-file", "blob", name])
+
+
+def _git(clone: Path, arguments: Sequence[str]) -> bytes:
+    """What git prints, nothing where it fails, is missing, or prints very much."""
     git = shutil.which("git")
     if git is None:
-        return {}
+        return b""
     repository = ["-C", str(clone), f"--git-dir={clone / '.git'}"]
-    log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct", "--name-only", "--no-renames", "--no-ext-diff"]
-    try:
-        done = subprocess.run(  # noqa: S603 - git itself; what a clone configures is switched off
-            [git, *repository, *_HARMLESS, *log],
-            env={"PATH": os.environ.get("PATH", ""), **_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    times: dict[Parts, int] = {}
-    committed = 0
-    for entry in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
-        if entry.startswith(_COMMIT_MARK):
-            committed = int(entry.removeprefix(_COMMIT_MARK)) * 10**9
-        elif is_notebook((path := entry.removeprefix("\n")).rpartition("/")[2]):
-            times.setdefault(tuple(path.split("/")), committed)  # the newest commit comes first
-    return times
+    with subprocess.Popen(  # noqa: S603 - git itself; what a clone configures is switched off
+        [git, *repository, *_HARMLESS, *arguments],
+        env={"PATH": os.environ.get("PATH", ""), **_ENVIRONMENT},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        clock = Timer(_GIT_SECONDS, process.kill)
+        clock.start()
+        printed = b""
+        try:
+            printed = process.stdout.read(_MOST_PRINTED + 1) if process.stdout else b""
+        finally:
+            clock.cancel()
+            if len(printed) > _MOST_PRINTED:
+                process.kill()
+    return printed if process.returncode == 0 else b""
 
 
 def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
