@@ -118,28 +118,45 @@ def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) 
     """Check a notebook; where it cannot be checked, its questions have that error.
 
     Raises:
-        GraderError: it cannot be checked, and it is not known which questions were handed out.
+        GraderError: there is no such notebook, or it has no such question.
     """
     handed_out = notebook_as_handed_out(Path(path))
+    if handed_out is None:
+        find_notebook(path)
     try:
         notebook = _opened(path, handed_out)
-        asked = [notebook.question(question)] if question else notebook.questions
+    except GraderError as error:
+        return _unchecked(path, question, handed_out, error)
+    asked = [notebook.question(question)] if question else notebook.questions
+    try:
         report = _as_handed_out(notebook, asked) or check(notebook, asked, seconds, pool.take)
     except GraderError as error:
-        if handed_out is None:
-            raise
-        asked = [handed_out.question(question)] if question else handed_out.questions
-        told = terminal_text(str(error))
-        scores = [
-            QuestionScore(each.id, terminal_text(each.title), 0.0, each.points, "error", told)
-            for each in asked
-            if question or _has_points(each)
-        ]
-        return _Checked(handed_out.stem, handed_out.title, error, scores)
+        return _unchecked(path, question, handed_out or notebook, error)
     scores = [
         _score(report, answer) for answer in report.questions if question or _has_points(answer.question)
     ]
     return _Checked(notebook.stem, notebook.title, report, scores)
+
+
+def _unchecked(
+    path: str, question: str | None, known: StudentNotebook | None, error: GraderError
+) -> _Checked:
+    """What is reported of a notebook that cannot be checked: red, with the reason.
+
+    Args:
+        known: says which questions were handed out; None where nothing does.
+    """
+    told = terminal_text(str(error))
+    if known is None:
+        scores = [QuestionScore(question, "", 0.0, 0.0, "error", told)] if question else []
+        return _Checked(Path(path).stem, Path(path).stem, error, scores)
+    asked = [known.question(question)] if question else known.questions
+    scores = [
+        QuestionScore(each.id, terminal_text(each.title), 0.0, each.points, "error", told)
+        for each in asked
+        if question or _has_points(each)
+    ]
+    return _Checked(known.stem, known.title, error, scores)
 
 
 def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
@@ -147,8 +164,6 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
     try:
         found = find_notebook(path)
     except GraderError as error:
-        if handed_out is None:
-            raise
         raise GraderError(
             f"there is no notebook {path}: push yours, or copy .handout/{path} here, as it was handed out"
         ) from error

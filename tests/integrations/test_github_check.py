@@ -233,6 +233,26 @@ def test_what_cannot_be_reported_is_told(step, monkeypatch, arguments, output, t
     assert "::notice" not in done.output
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe{", b'{"cells": []}', None])
+@pytest.mark.parametrize("arguments", [[], ["01_small"], ["01_small", "q1"]])
+def test_a_broken_notebook_is_red_even_where_nothing_says_what_was_handed_out(step, arguments, content):
+    """Whatever a student pushes, the exit status is 1 with a sentence, never that of a broken workflow."""
+    path = step.repository / "01_small.ipynb"
+    if content is None:
+        path.symlink_to("/etc/hostname")
+    else:
+        path.write_bytes(content)
+    done = step.run(*arguments)
+    assert done.exit_code == 1, done.output
+    assert "01_small.ipynb" in done.stdout
+    if arguments[1:]:
+        (result,) = step.results().values()
+        assert (result["status"], result["max_score"]) == ("error", 0)
+        assert "01_small.ipynb" in result["tests"][0]["message"]
+    else:
+        assert REPORT.format(0, 0) in done.stdout
+
+
 def test_a_folder_without_notebooks_is_told(step):
     """There is nothing to report."""
     done = step.run()
