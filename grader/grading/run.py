@@ -251,16 +251,16 @@ class RunSteps:
             self._remove_withdrawn_feedback({s.key for s in handed_in})
         replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
         text = gradebook(results, absent)
-        changes, unknown = write_gradebook(store, text, replaced, edited, same_class=same_class)
+        changes, about_gradebook = write_gradebook(store, text, replaced, edited, same_class=same_class)
         full_names = {person.student: person.name for person in plan.term.students.roster.people}
         students = students_of(results, absent, full_names, plan.term.stems)
         work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
-        due = {stem: plan.term.deadlines.due(stem) for stem in plan.course.stems}
+        due = {stem: plan.term.deadlines.about(stem) for stem in plan.course.stems}
         unlisted = plan.term.students.unlisted
         page = report_html(results, students, plan.protection.name, work=work, due=due, unlisted=unlisted)
         store.write(store.path / "report.html", page)
         write_students(store, students)
-        notes = [self._note_of_others(submissions, len(results)), unknown]
+        notes = [self._note_of_others(submissions, len(results)), *about_gradebook]
         notes += _about_missing(results, absent)
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():

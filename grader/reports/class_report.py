@@ -56,7 +56,7 @@ def report_html(  # noqa: PLR0913 - what the page shows
         students: all of the class, absent ones too.
         protection: what confined students' code.
         work: what several students handed in.
-        due: the deadlines, by assignment, as `Result.handed_in`.
+        due: by assignment, when it is due and what it costs to be late, in a sentence.
         unlisted: a sentence about each student who is not on the roster.
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")

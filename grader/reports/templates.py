@@ -5,7 +5,6 @@ from __future__ import annotations
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.results.model import told_time
 from grader.scores import format_points
 from grader.text import fence, html_text, markdown_text, without_controls
 
@@ -24,7 +23,7 @@ HTML = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-HTML.filters.update(number=format_points, time=told_time, drawn=Markup)
+HTML.filters.update(number=format_points, drawn=Markup)
 HTML.filters.update(coded=lambda text: Markup(html_text(text)))  # noqa: S704
 #: Templates of Markdown, in which a student's text goes through the filter `text`, or stands in a fence that
 #: the filter `fence` makes for it. The filter `fenced` is for Mermaid, which needs no backticks: without any

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 
 from grader.errors import BrokenRunError, GraderError
@@ -39,7 +40,8 @@ _GONE = "gone"  # in no gradebook: the line is not there any more
 def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
     """The gradebook as CSV text, sorted by student and assignment, with a column for each question.
 
-    Scores have adjustments and penalties in them, which stand in the last columns too.
+    A score is the sum of its questions, less the penalty, with the adjustment of the assignment as a whole;
+    the points of a question have its own adjustment in them.
     """
     lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
     questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
@@ -56,7 +58,7 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
 
 def _line(result: Result) -> Line:
     late = result.late
-    given = total(map(result.adjusted_by, result.adjustments))
+    given = [result.adjusted_by(one) for one in result.adjustments if one.question is None]
     return {
         "student": without_formula(result.student),
         "assignment": without_formula(result.what),
@@ -67,7 +69,7 @@ def _line(result: Result) -> Line:
         **{question.id: format_points(question.score) for question in result.questions},
         "late": late.duration if late else "",
         "penalty": format_points(result.penalty) if late else "",
-        "adjustment": format_points(given) if result.adjustments else "",
+        "adjustment": format_points(total(given)) if given else "",
         "missing": result.missing.text if result.missing else "",
     }
 
@@ -91,7 +93,7 @@ def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
         ValueError: the text is no gradebook, perhaps since a spreadsheet saved it in another form.
     """
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        reader = _reader(text)
         lines = [line for line in reader if any(line.values())]
     except csv.Error as error:
         raise ValueError(str(error)) from error
@@ -100,6 +102,12 @@ def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
     ):
         raise ValueError("columns are missing")
     return {(line["student"], line["assignment"]): line for line in lines}
+
+
+def _reader(text: str) -> csv.DictReader[str]:
+    """The lines of a gradebook, which a spreadsheet may have saved with another delimiter."""
+    first = text.partition("\n")[0]
+    return csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ def _edits_of(result: Result, line: Line) -> list[Edit]:
 def _restored(text: str, edited: Sequence[Edit]) -> str:
     """The gradebook as it was before a person edited it."""
     scores = {(edit.student, edit.assignment): edit for edit in edited if edit.column == "score"}
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = _reader(text)
     made = io.StringIO()
     writer = csv.DictWriter(made, reader.fieldnames or (), lineterminator="\n")
     writer.writeheader()
@@ -290,7 +298,7 @@ def _differ(before: Line, after: Line) -> bool:
 def _number(text: str) -> float | str:
     """A score, however a spreadsheet may have written it."""
     try:
-        return float(text)
+        return float(text.replace(",", "."))
     except ValueError:
         return text
 
@@ -308,7 +316,7 @@ def write_gradebook(
     edited: Sequence[Edit] = (),
     *,
     same_class: bool,
-) -> tuple[list[Change], str | None]:
+) -> tuple[list[Change], list[str]]:
     """Write a gradebook, and before it add what it changes of the stored gradebook to the history.
 
     So a run that is killed in between is compared with the same gradebook again.
@@ -319,18 +327,19 @@ def write_gradebook(
         same_class: whether both runs graded the same submissions; if not, no result counts as gone.
 
     Returns:
-        The changes and, where the old gradebook cannot be compared or was edited, a sentence about it.
+        The changes and, where the old gradebook cannot be compared or was edited, sentences about it.
 
     Raises:
         BrokenRunError: the gradebook or the history cannot be read or written.
     """
-    path, unknown = store.path / FILE_NAME, None
+    path, notes = store.path / FILE_NAME, list[str]()
     changed: list[Change] = []
     try:
         before = path.read_text(encoding="utf-8-sig")
         if edited:
-            store.write(store.path / EDITED_FILE_NAME, before)
-            before, unknown = _restored(before, edited), _about_edits(path, edited)
+            kept = _free_path(store.path / EDITED_FILE_NAME)
+            store.write(kept, before)
+            before, notes = _restored(before, edited), _about_edits(path, kept, edited)
         found = changes(before, text)
         results = {_key(after): (before, after) for before, after in replaced}
         changed = [
@@ -341,20 +350,27 @@ def write_gradebook(
     except FileNotFoundError:
         pass  # the first run
     except (OSError, ValueError):
-        unknown = f"{path} was saved in another form, so nobody can say which results have changed."
+        notes = [f"{path} was saved in another form, so nobody can say which results have changed."]
     grown = history(store.path / CHANGES_FILE_NAME, changed) if changed else None
     if grown is not None:
         store.write(store.path / CHANGES_FILE_NAME, grown)
     store.write(path, text)
-    return changed, unknown
+    return changed, notes
 
 
-def _about_edits(path: Path, edited: Sequence[Edit]) -> str:
-    return (
-        f"{path} was edited, and is written anew; what it held is kept as {EDITED_FILE_NAME}. Points that you"
-        " give or take belong into adjustments.csv beside the submissions (student, assignment, question,"
-        " points, comment):\n" + "\n".join(some(map(str, edited), _MOST_CHECKS))
+def _free_path(path: Path) -> Path:
+    """The path or, where there is such a file, the same with a number."""
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    return next(free for free in chain([path], numbered) if not free.exists())
+
+
+def _about_edits(path: Path, kept: Path, edited: Sequence[Edit]) -> list[str]:
+    said = (
+        f"{path} was edited, and is written anew; what it held is kept as {kept.name}. Points that you give"
+        " or take belong into adjustments.csv beside the submissions, as these lines below its headings"
+        " (student,assignment,question,points,comment):"
     )
+    return [said, *some(map(str, edited), _MOST_CHECKS)]
 
 
 def history(path: Path, changed: Sequence[Change], at: datetime | None = None) -> str | None:

@@ -148,6 +148,13 @@ class Late:
         return f"late by {self.duration}" if self.minutes else "late"
 
     @property
+    def sentence(self) -> str:
+        """The beginning of a sentence: the deadline, or that only a mark tells of one."""
+        if self.due is None:
+            return "The system that it comes from has marked it as late"
+        return f"It was due on {told_time(self.due)} and is {self.text}"
+
+    @property
     def duration(self) -> str:
         """How late it is, as ``2 h 5 min`` or ``3 days 1 h``; ``yes`` where only a mark tells it."""
         hours, minutes = divmod(self.minutes, 60)
@@ -274,8 +281,8 @@ class Result:
 
     @property
     def penalty(self) -> float:
-        """The points that it cost to be late: no more than there were."""
-        earned = total(question.score for question in self.questions)
+        """The points that it cost to be late: no more than were earned; what a person gives is not taken."""
+        earned = total(question.by_checks for question in self.questions)
         return min(self.late.penalty, earned) if self.late else 0.0
 
     def adjusted_by(self, given: Adjustment) -> float:
@@ -292,17 +299,24 @@ class Result:
         if self.handed_in:
             sentences.append(f"This version was handed in on {told_time(self.handed_in)}.")
         if self.late:
-            due = f"was due on {told_time(self.late.due)} and " if self.late.due else ""
-            cost = counted_points(self.penalty) if self.penalty else "nothing"
-            sentences.append(f"It {due}is {self.late.text}, which costs {cost}.")
+            sentences.append(f"{self.late.sentence}, {self._about_penalty(self.late)}.")
         for given in self.adjustments:
             done = "added to" if given.points >= 0 else "taken from"
             what = given.question or "the assignment"
             points, wanted = abs(self.adjusted_by(given)), abs(given.points)
-            limit = f" (of {format_points(wanted)}: there is room for no more)" if points != wanted else ""
+            least = "there is room for no more" if given.points >= 0 else "there was no more to take"
+            limit = f" (of {format_points(wanted)}: {least})" if points != wanted else ""
             reason = f": {given.comment}" if given.comment else "."
             sentences.append(f"By hand {counted_points(points)} {done} {what}{limit}{reason}")
         return sentences
+
+    def _about_penalty(self, late: Late) -> str:
+        if not late.penalty:
+            return "which costs nothing"
+        if self.penalty < late.penalty:
+            points = f"{format_points(self.penalty)} of {counted_points(late.penalty)}"
+            return f"which costs {points}: all that was earned"
+        return f"which costs {counted_points(self.penalty)}"
 
     @property
     def stopped_cells(self) -> list[FailedCell]:

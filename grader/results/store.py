@@ -23,8 +23,9 @@ from grader.files import lock_file, write_atomic
 from grader.results.model import SCHEMA, QuestionResult, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
-from grader.text import did_you_mean, file_name
+from grader.text import file_name, some
 
+_MOST_NAMED = 12
 RUN_SCHEMA = "autograd-grader/run/v1"
 _UNFINISHED = ".unfinished"
 _FEEDBACK_FORMS = ("md", "html")
@@ -133,12 +134,11 @@ class ResultsStore:
         if not students:
             raise GraderError(f"{self.path} holds no results: grade first, or name their folder by --results")
         if student not in students:
-            raise GraderError(f"{self.path} has no result of {student}; {did_you_mean(student, students)}")
+            raise GraderError(f"{self.path} has no result of {student}: nothing of theirs was graded")
         names = {path.stem for path in (self.path / "submissions" / student).glob("*.json")}
         if name not in names:
-            raise GraderError(
-                f"{self.path} has no result of {student} for {name}; {did_you_mean(name, names)}"
-            )
+            there = ", ".join(some(sorted(names), _MOST_NAMED)) or "nothing"
+            raise GraderError(f"{self.path} has no result of {student} for {name}; there is {there}")
         result = self.result(student, name)
         if result is None:
             place = self._place("submissions", student, name)

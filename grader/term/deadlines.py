@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from grader.course.settings import Deadline, Settings
-from grader.results.model import Late
+from grader.results.model import Late, told_time
 from grader.term.files import Row, find_file, read_rows
 from grader.term.people import Students
 
@@ -70,10 +70,19 @@ class Deadlines:
             return True
         return handed_in <= max(deadline.closes, self.extended.get((student, stem), deadline.closes))
 
-    def due(self, stem: str) -> str | None:
-        """The deadline of the class, as `Result.handed_in`; None where there is none."""
+    def about(self, stem: str) -> str | None:
+        """When an assignment is due, and what it costs to be late, in sentences; None without a deadline."""
         deadline = self.of_class.get(stem)
-        return deadline.due.astimezone(self.zone).isoformat(timespec="seconds") if deadline else None
+        if deadline is None:
+            return None
+        told = f"Due on {told_time(deadline.due.astimezone(self.zone).isoformat())}"
+        if deadline.grace_minutes:
+            told += f", with {deadline.grace_minutes:g} minutes of grace"
+        if deadline.penalty_per_day:
+            share, most = 100 * deadline.penalty_per_day, 100 * deadline.most_penalty
+            told += f"; each day begun takes {share:g} % of the points, at most {most:g} %"
+        first = " The last version in time counts before later ones." if deadline.in_time_first else ""
+        return f"{told}.{first}"
 
 
 def read_deadlines(

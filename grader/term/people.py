@@ -36,10 +36,10 @@ class Students:
 
     @property
     def unlisted(self) -> list[str]:
-        """A sentence about each who handed in and is not on the roster, and what may be the reason."""
+        """Sentences about columns that are not read, and each who handed in and is not on the roster."""
         others = {*self.handed_in} - {*self.roster.students} if self.roster.people else ()
-        told = [self.roster.about_unknown(name) for name in sorted(others)]
-        return [self.roster.about_unread, *told] if told and self.roster.unread else told
+        unread = [self.roster.about_unread] if self.roster.unread else []
+        return [*unread, *(self.roster.about_unknown(name) for name in sorted(others))]
 
     def called(self, name: str) -> str:
         """The student whom a person calls so: by a folder, a name in any order, a login or an address.

@@ -34,7 +34,7 @@ _KIND_OF = {heading: kind for kind, headings in _HEADINGS.items() for heading in
 _NOBODY = {"points possible", "student, test"}  # rows of Canvas's gradebook that are no student's
 _NAMING = ("student", "name", "first name", "last name")
 _MOST_NAMED = 6
-_COLUMNS = "student,name,email,github,canvas id,moodle id"
+_COLUMNS = "student, name, email, github, canvas id, moodle id, number"
 _IDS = ("canvas", "moodle", "number", "email", "github", "login", "identifier")
 _UNIQUE = (
     "identifier",
@@ -252,8 +252,9 @@ def _columns(sheet: Sheet) -> dict[str, int]:
         if (near := alike(cell, _NAMING))
     ]
     raise GraderError(
-        f"{sheet.path}, line {sheet.lines[0]}: no column names the students: the first line has to have"
-        f" headings, as {_COLUMNS}, of which student or name is needed{'; '.join(['', *meant])}"
+        f"{sheet.path}, line {sheet.lines[0]}: no column names the students: the first line has to say what"
+        f" each column holds, in these words: {_COLUMNS}. The column name (or student) is"
+        f" needed{'; '.join(['', *meant])}"
     )
 
 

@@ -26,23 +26,20 @@ class Standing:
 def with_standing(result: Result, standing: Standing) -> Result:
     """The result with the adjustments in its scores, and without what it costs to be late.
 
-    No score gets below 0 or above its maximum. The penalty is taken before the assignment as a whole is
-    adjusted, so that an adjustment can give it back.
+    No score gets below 0 or above its maximum. The penalty is taken of what the checks gave, so that a point
+    that a person gives is a point more.
     """
-    questions = tuple(_adjusted(question, standing) for question in result.questions)
-    score = total(question.score for question in questions)
-    if standing.late:
-        score = max(0.0, total([score, -standing.late.penalty]))
-    whole = [given.points for given in standing.adjustments if given.question is None]
-    return replace(
+    adjusted = replace(
         result,
-        questions=questions,
-        score=_within(total([score, *whole]), result.max_score),
+        questions=tuple(_adjusted(question, standing) for question in result.questions),
         handed_in=standing.handed_in,
         late=standing.late,
         adjustments=standing.adjustments,
         missing=standing.missing,
     )
+    whole = [given.points for given in standing.adjustments if given.question is None]
+    points = [*(question.score for question in adjusted.questions), -adjusted.penalty, *whole]
+    return replace(adjusted, score=_within(total(points), result.max_score))
 
 
 def _adjusted(question: QuestionResult, standing: Standing) -> QuestionResult:

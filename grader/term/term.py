@@ -83,7 +83,10 @@ class Term:
         unused = [f"{terminal_text(student)}, {stem}" for student, stem in self.adjustments.keys() - present]
         if unused:
             named = "; ".join(some(sorted(unused), _MOST_NAMED))
-            notes.append(f"{ADJUSTMENTS} adjusts what was not handed in: {named}.")
+            notes.append(
+                f"{ADJUSTMENTS} adjusts what was not handed in, so these lines give nothing: {named}. To give"
+                " points for it, put the notebook that was handed out into the student's folder."
+            )
         return notes
 
 

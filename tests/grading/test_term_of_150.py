@@ -164,10 +164,10 @@ class Work:
         before = points
         points = {q: min(max(points[q] + self.adjusted.get(q, 0), 0), most[q]) for q in points}
         told, penalty = self.late or ("", 0)
-        penalty = min(penalty, sum(points.values()))
+        penalty = min(penalty, sum(before.values()))
         rest = sum(points.values()) - penalty
         score = min(max(rest + self.adjusted.get("", 0), 0), 6)
-        given = sum(points.values()) - sum(before.values()) + score - rest
+        given = score - rest
         return {
             "student": self.student.folder,
             "assignment": self.stem,
@@ -177,7 +177,7 @@ class Work:
             **{q: f"{earned:g}" for q, earned in points.items()},
             "late": told,
             "penalty": f"{penalty:g}" if self.late else "",
-            "adjustment": f"{round(given, 6):g}" if self.adjusted else "",
+            "adjustment": f"{round(given, 6):g}" if "" in self.adjusted else "",
             "missing": "",
         }
 
@@ -567,7 +567,7 @@ def test_points_put_right_later_change_that_line_only(term):
     try:
         assert "1 judged again" in term.grade()
         changed = {k: r for k, r in term.rows().items() if r != before[k]}
-        assert changed == {key: {**row, "score": "4.5", "q2": "2.5", "adjustment": "-1.5"}}
+        assert changed == {key: {**row, "score": "4.5", "q2": "2.5", "adjustment": ""}}
     finally:
         path.write_text(text, encoding="utf-8")
     term.grade()
@@ -612,7 +612,7 @@ BAD = {
     "a heading mistyped": (
         "roster.csv",
         "nmae,email\nKim Lee,s148@example.org\n",
-        "no column names the students: the first line has to have headings, as student,name,email",
+        "no column names the students: the first line has to say what each column holds",
     ),
     "no headings": ("roster.csv", "Kim Lee,s148@example.org\n", "no column names the students"),
     "no student": ("roster.csv", "{old},new@example.org,new,2000,\n", "line 152 names no student"),

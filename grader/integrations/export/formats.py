@@ -53,19 +53,21 @@ def write_export(form: str, export: Export) -> None:
     Raises:
         GraderError: there is nothing to export, or it cannot be written.
     """
-    is_graded = (export.folder / "submissions").is_dir() and any(
-        result.assignment in export.stems for result in read_results(export.folder)
-    )
-    if form != "gradescope" or is_graded:
-        if form not in _OF_ALL:
-            _read_results(export)
-    else:  # the zips can be made before grading
+    if form == "gradescope" and not _is_graded(export):  # the zips can be made before
         export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
+    elif form not in _OF_ALL:
+        _read_results(export)
     if was_stopped(export.folder):
         export.note(
             f"The last run into {export.folder} was stopped: grade again, or some results are missing."
         )
     FORMATS[form](export)
+
+
+def _is_graded(export: Export) -> bool:
+    """Whether there is a result of an assignment that was asked for."""
+    is_there = (export.folder / "submissions").is_dir()
+    return is_there and any(result.assignment in export.stems for result in read_results(export.folder))
 
 
 def _read_results(export: Export) -> None:
