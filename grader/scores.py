@@ -51,9 +51,9 @@ def counted_points(value: float) -> str:
     return f"{format_points(value)} point{'' if value == 1 else 's'}"
 
 
-def points_text(score: float, max_score: float) -> str:
-    """Points as in ``3.5 of 7``."""
-    return f"{format_points(score)} of {format_points(max_score)}"
+def points_text(score: float, max_score: float, of: str = " of ") -> str:
+    """Points as in ``3.5 of 7``, or with another text between them."""
+    return f"{format_points(score)}{of}{format_points(max_score)}"
 
 
 def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> list[str]:

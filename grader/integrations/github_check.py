@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rich.console import Console
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.integrations.export.github import (
+    CheckScore,
     QuestionScore,
     action_output,
     notices,
@@ -26,6 +27,7 @@ from grader.integrations.export.github import (
     quoted,
     within_limit,
 )
+from grader.scores import apportioned
 from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import failure_lines, print_report
 from grader.student.notebook import (
@@ -212,7 +214,20 @@ def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
         "pass" if passes else "fail",
         ("\n".join(told) or None) if not passes else None,
         round(answer.seconds, 3),
+        tuple(_check_scores(answer)),
     )
+
+
+def _check_scores(answer: QuestionReport) -> Iterator[CheckScore]:
+    """The public tests of a question, which share its points where all of them pass."""
+    tests = answer.tests
+    shares = (
+        apportioned([1.0] * len(tests), answer.question.points) if tests and answer.question.points else []
+    )
+    for (title, failure), share in zip(tests, shares, strict=False):
+        score = share if answer.is_done else 0.0
+        message = "\n".join(failure_lines(failure)) if failure else None
+        yield CheckScore(terminal_text(title), score, share, "fail" if failure else "pass", message)
 
 
 def _summary(every: Sequence[_Checked]) -> str:

@@ -1,8 +1,9 @@
 """Questions' scores for GitHub: an action's outputs, notices and a step's summary.
 
-The outputs have the format of GitHub Classroom's graders. Its reporter multiplies the ``max_score`` of each
-output by the part of its tests that passed. So an output holds one question as one test, and the test's name
-gives points earned in part.
+The outputs have the format of GitHub Classroom's graders: an output holds one question, with a test for each
+of its checks. The reporter adds up the tests' scores for its notices; the table of its first version multiplies
+``max_score`` by the part of the tests that passed instead. Names begin with what tells tests apart, and with
+the points, because tables cut them.
 """
 
 from __future__ import annotations
@@ -10,26 +11,44 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from grader.course.settings import Feedback
 from grader.integrations.export import Export, feedback_text, plain_number, plain_text
+from grader.results.model import Outcome, QuestionResult, Result
 from grader.scores import format_points, points_text, total
 from grader.text import markdown_text, utf8_text
 
 #: Bytes; GitHub shows nothing of a longer summary of a step.
 MAX_SUMMARY = 1 << 20
 
+Status = Literal["pass", "fail", "error"]
+
+_STATUSES: Mapping[Outcome, Status] = {"passed": "pass", "failed": "fail", "error": "error"}
 _SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 
-Status = Literal["pass", "fail", "error"]
+
+@dataclass(frozen=True)
+class CheckScore:
+    """A check of a question, with the points that it brought; what else changed the score may be one too."""
+
+    title: str
+    score: float
+    max_score: float
+    status: Status
+    message: str | None = None
 
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """A question's points, status and message."""
+    """A question's points, status and message.
+
+    Attributes:
+        checks: the scores of these add up to its own; empty where it was not checked.
+    """
 
     id: str  # `q1`, or `q1_01_leaves` where questions of several notebooks are listed
     title: str
@@ -38,25 +57,36 @@ class QuestionScore:
     status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
     message: str | None = None  # what the student reads; it may hold the student's own text
     seconds: float = 0.0
+    checks: tuple[CheckScore, ...] = ()
 
 
 def action_output(score: QuestionScore) -> str:
     """A question as the output ``result`` of an action: base64 of JSON, on one line."""
-    titled = f"{score.id} {plain_text(score.title)}".rstrip()
-    name = f"{titled} ({format_points(score.score)}/{format_points(score.max_score)})"
-    test = {
-        "name": name,
-        "status": score.status,
-        "score": plain_number(score.score),
-        "message": None if score.message is None else plain_text(score.message),
-        "test_code": "",
-        "filename": "",
-        "line_no": 0,
-        "duration": round(score.seconds * 1000),
-    }
+    whole = CheckScore(score.title, score.score, score.max_score, score.status, score.message)
+    checks = score.checks or (whole,)
+    tests = [
+        {
+            "name": plain_text(
+                f"{name} ({points_text(check.score, check.max_score, '/')}) {check.title}"
+            ).rstrip(),
+            "status": check.status,
+            "score": plain_number(check.score),
+            "message": None if check.message is None else plain_text(check.message),
+            "test_code": "",
+            "filename": "",
+            "line_no": 0,
+            "duration": round(score.seconds * 1000 / len(checks)),
+        }
+        for name, check in zip(_names(score.id, len(checks)), checks, strict=True)
+    ]
     most = plain_number(score.max_score)
-    result = {"version": 1, "status": score.status, "max_score": most, "tests": [test]}
+    result = {"version": 1, "status": score.status, "max_score": most, "tests": tests}
     return base64.b64encode(json.dumps(result, allow_nan=False).encode()).decode()
+
+
+def _names(question: str, number: int) -> list[str]:
+    """Names of a question's tests: ``q1.1`` and so on, or ``q1`` for a single one."""
+    return [f"{question}.{index}" for index in range(1, number + 1)] if number > 1 else [question]
 
 
 def outputs(stem: str, scored: Sequence[QuestionScore]) -> str:
@@ -114,22 +144,35 @@ def within_limit(lines: Sequence[str]) -> str:
     return kept[: kept.rfind(b"\n")].decode() + _CUT
 
 
+def _question_score(result: Result, answer: QuestionResult, shows: Feedback) -> QuestionScore:
+    status: Status = "error" if result.error else "pass" if answer.in_full else "fail"
+    checks = [
+        CheckScore(
+            check.title,
+            check.points,
+            check.max_points,
+            _STATUSES[check.outcome],
+            check.message if shows.diagnoses and check.outcome != "passed" else None,
+        )
+        for check in answer.checks
+        if answer.status == "answered" and not result.error
+    ]
+    rest = total([answer.score, *(-check.score for check in checks)])
+    if checks and rest:  # a failed check caps what the others bring, and a person may add or take points
+        why = " ".join(answer.remarks) or "Points that no check gives"
+        checks.append(CheckScore(why, rest, 0.0, "pass" if rest > 0 else "fail"))
+    message = feedback_text(answer, shows)
+    return QuestionScore(
+        answer.id, answer.title, answer.score, answer.max_score, status, message, checks=tuple(checks)
+    )
+
+
 def write_files(export: Export) -> None:
     """Write ``<student>/<stem>/``: outputs in the format of ``$GITHUB_OUTPUT``, notices and a summary."""
     for stem, results in export.results.items():
         title = export.title(stem) or stem
         for result in results:
-            scored = [
-                QuestionScore(
-                    answer.id,
-                    answer.title,
-                    answer.score,
-                    answer.max_score,
-                    "error" if result.error else "pass" if answer.in_full else "fail",
-                    feedback_text(answer, export.shows),
-                )
-                for answer in result.questions
-            ]
+            scored = [_question_score(result, answer, export.shows) for answer in result.questions]
             folder = f"{result.student}/{stem}"
             export.write(f"{folder}/outputs.txt", outputs(stem, scored))
             export.write(f"{folder}/notices.txt", "\n".join([*notices(scored, result.score), ""]))
