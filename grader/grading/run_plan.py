@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -185,6 +186,7 @@ class RunPlan:
             "earlier_seeds": seeds[1:],
             "finished": False,
             "submissions": str(submissions.resolve()),
+            "submissions_from_here": os.path.relpath(submissions.resolve(), self.store.path.resolve()),
             "grader": __version__,
             "torch": self.protection.torch,
             "protection": self.protection.name,

@@ -237,12 +237,22 @@ def _read_evidence(path: Path) -> StoredEvidence | None:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What a results folder says of its last run; empty where it says nothing that can be read."""
+    """What a results folder says of its last run; empty where it says nothing that can be read.
+
+    Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
+    where that lies now.
+    """
     try:
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return run if isinstance(run, dict) else {}
+    if not isinstance(run, dict):
+        return {}
+    was, beside = run.get("submissions"), run.get("submissions_from_here")
+    if isinstance(was, str) and isinstance(beside, str) and not Path(was).is_dir():
+        now = folder.resolve() / beside
+        run["submissions"] = str(now.resolve()) if now.is_dir() else was
+    return run
 
 
 def was_stopped(results: Path) -> bool:

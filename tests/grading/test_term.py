@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -478,3 +479,21 @@ def test_the_last_version_in_time_counts_first_where_the_settings_say_so(klass, 
     )
     assert (rows(klass)["kim"]["score"], rows(klass)["kim"]["late"]) == ("2", "")
     assert len(klass.result("ada")["superseded"]) == aside
+
+
+def test_results_that_are_moved_with_what_was_graded_stay_together(klass, tmp_path):
+    """The results of a night are taken home: the roster, changes and exports still know what lies beside."""
+    klass.hand_in("Ada Lovelace", RIGHT)
+    (klass.submissions / "roster.csv").write_text("name,email\nAda Lovelace,ada@x\n", encoding="utf-8")
+    klass.grade()
+    home = tmp_path / "home"
+    home.mkdir()
+    for folder in (klass.submissions, klass.out):
+        folder.rename(home / folder.name)
+    explained = klass.run("explain", "ada@x", "01_tiny", "--results", home / klass.out.name)
+    assert explained.output.startswith("Ada Lovelace, 01_tiny: 6 of 6"), explained.output
+    shutil.rmtree(home / klass.submissions.name / "Ada Lovelace")
+    write_notebook(home / klass.submissions.name / "ben" / "01_tiny.ipynb", HALF)
+    (home / klass.submissions.name / "roster.csv").unlink()
+    run = klass.run("grade", home / klass.submissions.name, "--out", home / klass.out.name)
+    assert "nothing handed in any more" in " ".join(run.output.split())

@@ -1,9 +1,9 @@
 """Questions' scores for GitHub: an action's outputs, notices and a step's summary.
 
 The outputs have the format of GitHub Classroom's graders: an output holds one question, with a test for each
-of its checks. The reporter adds up the tests' scores for its notices; the table of its first version multiplies
-``max_score`` by the part of the tests that passed instead. Names begin with what tells tests apart, and with
-the points, because tables cut them.
+of its checks. The reporter adds up the tests' scores for its notices; the table of its first version
+multiplies ``max_score`` by the part of the tests that passed. Names begin with what tells tests apart, and
+with the points, because tables cut them.
 """
 
 from __future__ import annotations
