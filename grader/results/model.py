@@ -242,6 +242,7 @@ class Result:
         late: None for a notebook that came in time, or has no deadline.
         adjustments: of the score and of the questions' scores, which have them in them.
         missing: None for what is still handed in, as far as that is known.
+        extended: the student's own deadline, as `handed_in`; None for that of the class.
     """
 
     name: str
@@ -263,6 +264,7 @@ class Result:
     late: Late | None = None
     adjustments: tuple[Adjustment, ...] = ()
     missing: Missing | None = None
+    extended: str | None = None
 
     @property
     def what(self) -> str:
@@ -298,6 +300,8 @@ class Result:
         sentences = [self.missing.sentence] if self.missing else []
         if self.handed_in:
             sentences.append(f"This version was handed in on {told_time(self.handed_in)}.")
+        if self.extended:
+            sentences.append(f"Its deadline was extended to {told_time(self.extended)}.")
         if self.late:
             sentences.append(f"{self.late.sentence}, {self._about_penalty(self.late)}.")
         for given in self.adjustments:

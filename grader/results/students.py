@@ -49,12 +49,14 @@ class Student:
         entries: for each assignment of the class, in their order.
         others: results of notebooks that belong to no assignment, or to none of this term.
         full_name: as the roster has it; empty where that says nothing more.
+        is_listed: whether the roster has the student; where there is none, it has everybody.
     """
 
     name: str
     entries: tuple[Entry, ...]
     others: tuple[Result, ...]
     full_name: str = ""
+    is_listed: bool = True
 
     @property
     def words(self) -> str:
@@ -84,7 +86,7 @@ class Student:
         """The kinds of the marks of all entries, each once."""
         kinds = (kind for entry in self.entries for kind in entry.marks)
         others = (kind for result in self.others for kind in _marks(result))
-        return sorted({*kinds, *others})
+        return sorted({*kinds, *others, *([] if self.is_listed else ["unlisted"])})
 
 
 def students_of(
@@ -118,6 +120,7 @@ def students_of(
             ),
             tuple(others[name]),
             "" if full_names.get(name) in {name, None} else full_names[name],
+            not full_names or name in full_names,
         )
         for name, of_student in known.items()
     ]

@@ -56,12 +56,16 @@ class Deadlines:
             return None
         after = handed_in - due
         minutes = math.ceil(after / _MINUTE)
-        told = None if is_marked else due.astimezone(self.zone).isoformat(timespec="seconds")
+        told = None if is_marked else self.told(due)
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
             return Late(minutes, 0.0, told)
         days = max(1, math.ceil(after / _DAY))
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
         return Late(minutes, round(share * max_score, _PLACES), told)
+
+    def told(self, at: datetime) -> str:
+        """A time in the zone of the term, as `Result.handed_in`."""
+        return at.astimezone(self.zone).isoformat(timespec="seconds")
 
     def prefers(self, student: str, stem: str, handed_in: datetime) -> bool:
         """Whether a version counts before those of which this says no: only what is late may have to wait."""
@@ -75,7 +79,7 @@ class Deadlines:
         deadline = self.of_class.get(stem)
         if deadline is None:
             return None
-        told = f"Due on {told_time(deadline.due.astimezone(self.zone).isoformat())}"
+        told = f"Due on {told_time(self.told(deadline.due))}"
         if deadline.grace_minutes:
             told += f", with {deadline.grace_minutes:g} minutes of grace"
         if deadline.penalty_per_day:

@@ -16,11 +16,12 @@ class Standing:
     late: Late | None = None
     adjustments: tuple[Adjustment, ...] = ()
     missing: Missing | None = None
+    extended: str | None = None
 
     @classmethod
     def of(cls, result: Result) -> Standing:
         """What a result was made with."""
-        return cls(result.handed_in, result.late, result.adjustments, result.missing)
+        return cls(result.handed_in, result.late, result.adjustments, result.missing, result.extended)
 
 
 def with_standing(result: Result, standing: Standing) -> Result:
@@ -36,6 +37,7 @@ def with_standing(result: Result, standing: Standing) -> Result:
         late=standing.late,
         adjustments=standing.adjustments,
         missing=standing.missing,
+        extended=standing.extended,
     )
     whole = [given.points for given in standing.adjustments if given.question is None]
     points = [*(question.score for question in adjusted.questions), -adjusted.penalty, *whole]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course.course import Course
@@ -44,17 +44,19 @@ class Term:
         The file's own time counts only where nothing else is known and there is a deadline: it changes with
         each copy.
         """
-        given = self.adjustments.get((student, stem), ())
-        at = hand_in.recorded or (hand_in.modified if stem in self.deadlines.of_class else None)
+        deadlines = self.deadlines
+        until = deadlines.extended.get((student, stem))
+        given = Standing(
+            adjustments=self.adjustments.get((student, stem), ()),
+            missing=hand_in.missing,
+            extended=deadlines.told(until) if until else None,
+        )
+        at = hand_in.recorded or (hand_in.modified if stem in deadlines.of_class else None)
         if at is None:
-            return Standing(adjustments=given, missing=hand_in.missing)
-        late = self.deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
-        if hand_in.is_marked_late is not None:
-            return Standing(
-                None, late, given, hand_in.missing
-            )  # where a system marks what is late, it tells no times
-        told = at.astimezone(self.deadlines.zone).isoformat(timespec="seconds")
-        return Standing(told, late, given, hand_in.missing)
+            return given
+        late = deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
+        is_known = hand_in.is_marked_late is None  # where a system marks what is late, it tells no times
+        return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None)
 
     def prefers(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
         """Whether a version counts before those of which this says no."""

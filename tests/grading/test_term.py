@@ -212,6 +212,7 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     for suffix in ("html", "md"):
         page = (klass.out / "feedback" / "kim" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
         assert "By hand 1 point added to q1: the picture was wrong" in page
+        assert "Its deadline was extended to 2026-10-14 23:59:59 (UTC+0200)." in page
         page = (klass.out / "feedback" / "ben" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
         assert (
             "It was due on 2026-10-12 23:59:00 (UTC+0200) and is late by 3 h, which costs 0.6 points." in page

@@ -691,6 +691,9 @@ def test_a_folder_of_nobody_is_told_and_graded(term):
     try:
         printed = " ".join(term.grade().split())
         assert "Adda Lovelace is not on the roster: did you mean Ada Lovelace" in printed
+        report = (term.out / "report.html").read_text(encoding="utf-8")
+        assert report.count('<span class="mark unlisted">not on the roster</span>') == 1
+        assert "<div>Adda Lovelace is not on the roster: did you mean Ada Lovelace" in report
         assert term.rows()["Adda Lovelace", FIRST]["score"] == "6"
     finally:
         shutil.rmtree(path.parent)
