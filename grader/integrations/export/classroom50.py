@@ -123,7 +123,7 @@ def _fill(
     logins = list(people)
     called = {result.student: export.names_of(result.student) for result in results}
     places, unknown, several = match(called, names)
-    by_hand, without_group, filled = [], [], 0
+    kept, without_group, filled = [], [], 0
     for result in results:
         if result.student not in places:
             continue
@@ -137,7 +137,7 @@ def _fill(
             bucket["entries"].append(entry)
         before = entry["submissions"]
         if entry.get("override") is True and not (before and _is_ours(before[0])):
-            by_hand.append(login)
+            kept.append(login)
             continue
         collected = [one for one in before if not one["submission"].startswith(_MANUAL)]
         record = _record(result, folder.name, bucket["type"], entry["owner"], factor, collected)
@@ -146,7 +146,7 @@ def _fill(
     export.note(f"Not in {folder.name}, so left out", unknown)
     export.note(f"Left out, because more than one person in {folder.name} may be meant", several)
     export.note("Left out, because Classroom 50 has not collected anything of their group", without_group)
-    export.note("Kept as they were set by hand in Classroom 50 (clear them there to have these)", by_hand)
+    export.note("Kept as they were set by hand in Classroom 50 (clear them there to have these)", kept)
     return filled
 
 

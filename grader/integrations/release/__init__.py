@@ -222,13 +222,13 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
     try:
         earlier = _earlier(folder)
         known = earlier or {}
+        for path in {*files, *known, MANIFEST}:
+            _require_plain(folder, path)
         if known and known.keys().isdisjoint(files):
             raise GraderError(
                 f"{folder} holds another kind of release (a student repository, or autograders for"
                 " Classroom 50): choose another folder"
             )
-        for path in {*files, *known, MANIFEST}:
-            _require_plain(folder, path)
         new = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
         there = {path: _sha256_of(folder / path) for path in {*new, *known}}
         different = {path for path in new if there[path] != new[path]}
