@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import venv
+import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -55,7 +56,7 @@ def main() -> int:
             python = _prepared_python(bundle, Path(temporary), end)
         except (OSError, subprocess.SubprocessError) as error:
             return _fail(f"PyTorch and the grader could not be installed: {error}. Grade this push again.")
-        statuses, summary = _check(python, bundle["notebook"], Path(temporary), end)
+        statuses, summary = _check(python, bundle, Path(temporary), end)
     result = _result(bundle["questions"], statuses)
     body = (
         summary or "The public checks did not come to an end, so no question has points. The log says more."
@@ -78,7 +79,7 @@ def _prepared_python(bundle: Mapping[str, Any], folder: Path, end: float) -> str
     """
     if find_spec("grader") and find_spec("torch"):
         return sys.executable
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv", symlinks=True, with_pip=True)
     python = str(folder / "venv" / "bin" / "python")
     *attempts, last = bundle["install"]
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -102,13 +103,17 @@ def _run(
     return subprocess.run(command, cwd=cwd, env=env, timeout=left, check=False)  # noqa: S603 - our own command
 
 
-def _check(python: str, notebook: str, folder: Path, end: float) -> tuple[dict[str, str], str]:
+def _check(python: str, bundle: Mapping[str, Any], folder: Path, end: float) -> tuple[dict[str, str], str]:
     """How each question ended, by the name of its output, and what the student reads.
 
-    The notebook is checked where nothing else of the student's lies, so no file there can pose as the grader.
+    The notebook is checked where nothing else of the student's lies, so no file there can pose as the grader
+    or as what was handed out.
     """
+    notebook: str = bundle["notebook"]
     place, outputs, summary = folder / "checked", folder / "outputs.txt", folder / "summary.md"
-    place.mkdir()
+    (place / ".handout").mkdir(parents=True)
+    with zipfile.ZipFile(_HERE / bundle["wheel"]) as wheel:
+        (place / ".handout" / notebook).write_bytes(wheel.read(f"grader/handout/{notebook}"))
     for path in (outputs, summary):
         path.touch()
     if Path(notebook).is_file() and not Path(notebook).is_symlink():
