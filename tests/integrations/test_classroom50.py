@@ -471,6 +471,7 @@ def test_no_time_that_a_student_wrote_stops_an_export(classroom, at):
     ("name", "text"),
     [
         ("scores.json", "{"),
+        ("scores.json", '{"schema": "classroom50/scores/v1", "assignments": {}, "other": NaN}'),
         ("scores.json", '{"schema": "classroom50/scores/v2", "assignments": {}}'),
         ("scores.json", '{"schema": "classroom50/scores/v1", "assignments": {"01-tiny": []}}'),
         ("assignments.json", "[]"),

@@ -86,8 +86,10 @@ def write_scores(export: Export) -> None:
             )
             continue
         factor = _common_factor(export, stem, results)
-        bucket = scores["assignments"].setdefault(slug, {"type": modes[slug], "entries": []})
-        filled += _fill(export, path.parent, bucket, results, factor)
+        bucket = scores["assignments"].get(slug) or {"type": modes[slug], "entries": []}
+        if count := _fill(export, path.parent, bucket, results, factor):
+            scores["assignments"][slug] = bucket
+        filled += count
     if not filled:
         raise GraderError(f"{path}: nothing could be filled in. {' '.join(export.notes)}")
     export.write("scores.json", json.dumps(scores, indent=2, allow_nan=False) + "\n")
@@ -100,7 +102,7 @@ def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
         GraderError: it is missing, or not what Classroom 50 writes.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = msgspec.json.decode(path.read_bytes())  # refuses NaN, as theirs does
         return content, msgspec.convert(content, shape)
     except OSError as error:
         raise GraderError(
