@@ -37,16 +37,20 @@ assignment_option = click.option(
 @click.option("--out", type=_PATH, required=True, help="The folder: empty, or an earlier release.")
 @assignment_option
 @click.option("--overwrite", is_flag=True, help="Also replace files that somebody changed since.")
-def release(out: Path, assignments: tuple[str, ...], overwrite: bool) -> None:
+@click.option("--classroom50", is_flag=True, help="Write autograders for Classroom 50 instead.")
+def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom50: bool) -> None:
     """Write the student repository: notebooks, public checks, instructions, instant feedback.
 
     Nothing of solutions/ and of the hidden checks gets into it. Releasing again brings the folder up to
     date; files that no release wrote, and files that somebody changed, stay as they are.
+
+    With --classroom50, what runs the public checks there: a folder for each assignment in autograders/,
+    runtime.json with the version of Python, and slugs.json with the names the assignments have there.
     """
     from grader.course.course import Course
     from grader.integrations.release import release as write
 
-    released = write(Course.find(), out, assignments, overwrite=overwrite)
+    released = write(Course.find(), out, assignments, overwrite=overwrite, classroom50=classroom50)
     changes = released.changes
     count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
     click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
@@ -264,14 +268,17 @@ def _known_format(context: click.Context, parameter: click.Parameter, form: str)
     "--results", type=_PATH, default=Path("results"), show_default=True, help="The --out of `grade`."
 )
 @click.option(
-    "--gradebook", type=_PATH, help="canvas, moodle: the gradebook that you exported there, as CSV."
+    "--gradebook",
+    type=_PATH,
+    help="canvas, moodle: the gradebook that you exported there, as CSV; classroom50: the scores.json.",
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="[STEM=]HEADING",
-    help="canvas: the heading, title or number of the column to fill (may be repeated).",
+    help="canvas: the heading, title or number of the column to fill; classroom50: the assignment's slug"
+    " (may be repeated).",
 )
 def export(  # noqa: PLR0913, PLR0917 - one for each option
     form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, columns: tuple[str, ...]
@@ -280,7 +287,7 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
 
     \b
     canvas       the gradebook you exported there, its columns filled (--gradebook FILE)
-    classroom50  a result.json for each student and assignment
+    classroom50  the scores.json of a classroom, each result in it as an override (--gradebook FILE)
     feedback     the feedback pages of each repository that was collected as a clone
     github       outputs of actions, notices and a step's summary, for each student and assignment
     gradescope   an autograder zip for each assignment, and a results.json for each student

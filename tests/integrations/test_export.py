@@ -35,7 +35,7 @@ from grader.results.model import Absence, CheckResult, Provenance, QuestionResul
 from grader.results.store import read_results
 from grader.sheets import read_sheet
 
-FORMATS = ["classroom50", "github", "gradescope", "junit"]
+FORMATS = ["github", "gradescope", "junit"]
 
 
 @dataclass
@@ -140,7 +140,7 @@ def test_no_command_is_carried_out_among_a_strangers_lines():
     assert quoted("").splitlines()[0] != first
 
 
-# Gradescope, Classroom 50, JUnit
+# Gradescope, JUnit
 
 
 def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
@@ -158,51 +158,6 @@ def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
     assert "*Hint:* Look again." in first
     assert "<img" not in first
     assert document["tests"][2]["output"] == "Not answered yet."
-
-
-def test_classroom_50_gets_whole_numbers_of_which_nothing_is_lost(desk):
-    """Points that are no whole numbers are multiplied, the same for everybody, and the tests say so."""
-    ended = desk.export("classroom50")
-    document = desk.json("ada/01_tiny/result.json")
-    scores = [document, *document["tests"]]
-    assert {type(one[key]) for one in scores for key in ("score", "max-score")} == {int}
-    assert (document["score"], document["max-score"]) == (9, 20)
-    assert sum(test["score"] for test in document["tests"]) == 9
-    assert document["tests"][0]["test-name"] == "q1 · Question 1 (3.5 of 7 points)"
-    assert [test["passed"] for test in document["tests"]] == [False, True, False]
-    assert "multiplied by 2" in ended.output
-    assert document["schema"] == "classroom50/result/v1"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", document["datetime"])
-
-
-def test_the_factor_does_not_depend_on_who_handed_in(desk, monkeypatch):
-    """A class in which nobody has half a point gets the same factor; one result knows its submission."""
-    result = made("cem")
-    result["questions"][0] |= {"score": 0.0}
-    monkeypatch.setenv("SUBMISSION_TAG", "submit/1")
-    desk.results = store(desk.results.parent / "other", result | {"score": 1.0})
-    desk.export("classroom50")
-    document = desk.json("cem/01_tiny/result.json")
-    assert (document["score"], document["max-score"], document["submission"]) == (2, 20, "submit/1")
-
-
-@pytest.mark.parametrize(
-    ("partial_credit", "factor", "rounded"),
-    [(0.5, 2, False), (0.3, 10, False), (1, 1, True), (1 / 3, 3, True), (0.12345, 1, True)],
-)
-def test_the_factor_follows_from_what_can_be_earned(desk, partial_credit, factor, rounded):
-    """Whoever hands in, in part or in full, points are multiplied by what the partial credit asks for."""
-    Path("course.toml").write_text(f"[score]\npartial_credit = {partial_credit}\n", encoding="utf-8")
-    full = made("ada")
-    for each in full["questions"]:
-        each["score"] = each["max_score"]
-    for results in ([full | {"score": 10.0}], [full | {"score": 10.0}, made("ben")]):
-        desk.results = store(desk.results.parent / f"of_{len(results)}", *results)
-        ended = desk.export("classroom50")
-        assert desk.json("ada/01_tiny/result.json")["max-score"] == 10 * factor
-        assert f"multiplied by {factor}" in ended.output if factor > 1 else "multiplied" not in ended.output
-    assert ("rounded down" in ended.output) == rounded
-    assert desk.json("ben/01_tiny/result.json")["score"] == int(3.5 * factor) + factor
 
 
 SHARES = (0.43, 0.65, 0.64, 0.64, 0.64)  # of 3; as floats they add up to a little more
@@ -628,8 +583,8 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
     ("arguments", "told"),
     [
         (["canvas"], "canvas needs --gradebook FILE"),
-        (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas and moodle"),
-        (["junit", "--column", "x"], "--column is for canvas"),
+        (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas, classroom50, moodle"),
+        (["junit", "--column", "x"], "--column is for canvas and classroom50"),
         (["canvas", "--gradebook", "x.csv", "--column", "x"], "write --column STEM=HEADING"),
         (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
         (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),

@@ -91,6 +91,19 @@ def test_a_release_gives_nothing_away(real, secrets):
     assert secrets.found_in(real) == []
 
 
+def test_autograders_for_classroom_50_give_nothing_away(real, secrets, tmp_path, monkeypatch):
+    """Everybody can read them, so the same holds for them; the wheel in each is the student repository's."""
+    (wheel,) = real.glob("wheels/*.whl")
+    monkeypatch.setattr(grader.integrations.release, "build_wheel", lambda *_: wheel)
+    release(Course.find(ROOT), tmp_path, classroom50=True)
+    wheels = [*tmp_path.glob("autograders/*/*.whl")]
+    assert len(wheels) == len([*tmp_path.glob("autograders/*/autograder.py")]) == len(MASTERS)
+    for path in wheels:
+        assert path.read_bytes() == wheel.read_bytes()
+        path.unlink()  # it is searched above
+    assert secrets.found_in(tmp_path) == []
+
+
 def test_the_search_knows_every_answer_and_every_check(secrets):
     """Each question has something to search for, and each check file and list of answers gives plenty."""
     assert all(secrets.answers.values())

@@ -1,63 +1,225 @@
-"""Classroom 50's ``result.json``, whose scores are whole numbers.
+"""Classroom 50: results in a classroom's ``scores.json``, as overrides, which its collection keeps.
 
-All points of an assignment are multiplied by the smallest factor that makes them whole; the names of the
-tests give the points themselves.
+* An override is an entry with ``"override": true``, whose first submission is the result, dated after all
+  others.
+* Nothing else in the file changes. An override that was set by hand there stays: it has no tests.
+* Scores are whole numbers: all points of an assignment are multiplied by the smallest factor that makes them
+  so. The names of the tests say the points themselves.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
+import msgspec
+
+from grader.errors import GraderError
+from grader.integrations.classroom50 import is_whole, rounded_down, slug_of, smallest_factor
 from grader.integrations.export import Export, plain_text
+from grader.integrations.export.gradebooks import match
 from grader.results.model import Result
-from grader.scores import points_text, total
+from grader.scores import format_points, points_text, total
+from grader.sheets import read_sheet
 
-SCHEMA = "classroom50/result/v1"
-_LARGEST_FACTOR = 1000
-_ROUNDING = 1e-6  # sums of floats are a little off
-
-#: Environment variables of Classroom 50 about a single submission, by field.
-_SUBMISSION_VARIABLES = {
-    "submission": "SUBMISSION_TAG",
-    "commit": "COMMIT_URL",
-    "release": "RELEASE_URL",
-    "review": "REVIEW_URL",
-}
+_MANUAL = "submit/manual-"  # what its own overrides are called; the time follows
+_ROSTERS = ("roster.csv", "students.csv")  # the second in older classrooms
+_Shape = TypeVar("_Shape")
 
 
-def write_files(export: Export) -> None:
-    """Write ``<student>/<stem>/result.json``.
+class _Submission(msgspec.Struct):
+    submission: str
+    datetime: str
+    tests: list[Any]
 
-    The environment has the classroom's name and, for a single result, where it was handed in.
+
+class _Entry(msgspec.Struct):
+    owner: str
+    submissions: list[_Submission]
+
+
+class _Bucket(msgspec.Struct):
+    type: str
+    entries: list[_Entry]
+
+
+class _Scores(msgspec.Struct):
+    """What is read of ``scores.json``; all else in it is kept unread."""
+
+    schema: Literal["classroom50/scores/v1"]
+    assignments: dict[str, _Bucket]
+
+
+class _Assignment(msgspec.Struct):
+    slug: str
+    mode: str = "individual"
+
+
+class _Assignments(msgspec.Struct):
+    """What is read of ``assignments.json``."""
+
+    schema: Literal["classroom50/assignments/v1"]
+    assignments: list[_Assignment]
+
+
+def write_scores(export: Export) -> None:
+    """Write ``scores.json``: the classroom's own, with an override for each result.
+
+    Raises:
+        GraderError: a file of the classroom cannot be read, or nothing could be filled in.
     """
-    known: Mapping[str, str] = os.environ
-    if sum(map(len, export.results.values())) > 1:
-        known = {"CLASSROOM": os.environ.get("CLASSROOM", "")}
+    assert export.gradebook is not None  # `columns_of` has seen to it
+    path = export.gradebook.resolve()
+    scores, _ = _read(path, _Scores)
+    _, registered = _read(path.with_name("assignments.json"), _Assignments)
+    modes = {assignment.slug: assignment.mode for assignment in registered.assignments}
+    filled = 0
     for stem, results in export.results.items():
-        factor = _common_factor(results, export.course.settings.partial_credit)
-        points = {p for result in results for a in result.questions for p in (a.score, a.max_score)}
-        if not all(_is_whole(factor * value) for value in points):
-            export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
-        if factor > 1:
+        slug = export.columns.get(stem) or slug_of(stem)
+        if slug not in modes:
             export.note(
-                f"{stem}: all points are multiplied by {factor}, because Classroom 50 takes whole numbers"
-                " only; the names of the tests say the points themselves."
+                f"{stem}, left out: {path.parent.name} has no assignment {slug}. Register it, or say what"
+                f" it is called there, as in --column {stem}=NAME; there are {', '.join(modes) or 'none'}."
             )
-        for result in results:
-            document = json.dumps(_result_json(result, factor, known), indent=1, allow_nan=False)
-            export.write(f"{result.student}/{stem}/result.json", document + "\n")
+            continue
+        factor = _common_factor(export, stem, results)
+        bucket = scores["assignments"].get(slug) or {"type": modes[slug], "entries": []}
+        if count := _fill(export, path.parent, bucket, results, factor):
+            scores["assignments"][slug] = bucket
+        filled += count
+    if not filled:
+        raise GraderError(f"{path}: nothing could be filled in. {' '.join(export.notes)}")
+    export.write("scores.json", json.dumps(scores, indent=2, allow_nan=False) + "\n")
 
 
-def _result_json(result: Result, factor: int, environment: Mapping[str, str]) -> dict[str, Any]:
-    """A result as Classroom 50 reads it; its total is the sum of its tests, less a penalty."""
+def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
+    """A file of a classroom: all of it, and what is read of it.
+
+    Raises:
+        GraderError: it is missing, or not what Classroom 50 writes.
+    """
+    try:
+        content = msgspec.json.decode(path.read_bytes())  # refuses NaN, as theirs does
+        return content, msgspec.convert(content, shape)
+    except OSError as error:
+        raise GraderError(
+            f"{path} cannot be read ({error.strerror}): clone the repository classroom50 of your organization"
+            " and name CLASSROOM/scores.json in it"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise GraderError(
+            f"{path} is not as Classroom 50 writes it ({error}): take the version of the last commit"
+        ) from error
+
+
+def _fill(
+    export: Export, folder: Path, bucket: dict[str, Any], results: Sequence[Result], factor: int
+) -> int:
+    """Add results to the entries of an assignment; return how many, and note who is left out."""
+    entries: dict[str, dict[str, Any]] = {entry["owner"].casefold(): entry for entry in bucket["entries"]}
+    people = _people(folder, [entry["owner"] for entry in entries.values()])
+    names = dict(enumerate(people.values()))
+    logins = list(people)
+    called = {result.student: export.names_of(result.student) for result in results}
+    places, unknown, several = match(called, names)
+    kept, without_group, filled = [], [], 0
+    for result in results:
+        if result.student not in places:
+            continue
+        login = logins[places[result.student]]
+        entry = entries.get(login.casefold())
+        if entry is None:
+            if bucket["type"] != "individual":
+                without_group.append(result.student)
+                continue
+            entry = {"owner": login, "submissions": []}
+            bucket["entries"].append(entry)
+        before = entry["submissions"]
+        if entry.get("override") is True and not (before and _is_ours(before[0])):
+            kept.append(login)
+            continue
+        collected = [one for one in before if not one["submission"].startswith(_MANUAL)]
+        record = _record(result, folder.name, bucket["type"], entry["owner"], factor, collected)
+        entry |= {"override": True, "submissions": [record, *collected]}
+        filled += 1
+    export.note(f"Not in {folder.name}, so left out", unknown)
+    export.note(f"Left out, because more than one person in {folder.name} may be meant", several)
+    export.note("Left out, because Classroom 50 has not collected anything of their group", without_group)
+    export.note("Kept as they were set by hand in Classroom 50 (clear them there to have these)", kept)
+    return filled
+
+
+def _people(folder: Path, owners: Iterable[str]) -> dict[str, list[str]]:
+    """All names of the people of a classroom, by login: those of the roster, and owners of repositories."""
+    people: dict[str, list[str]] = {}
+    path = next((folder / name for name in _ROSTERS if (folder / name).is_file()), None)
+    if path is not None and (sheet := read_sheet(path)).rows:
+        columns = {heading.strip().casefold(): at for at, heading in enumerate(sheet.rows[0])}
+        for row in sheet.rows[1:]:
+            told = {heading: sheet.value(row, at) for heading, at in columns.items()}
+            if login := told.get("username"):
+                full = f"{told.get('first_name', '')} {told.get('last_name', '')}".strip()
+                people[login] = [name for name in (login, told.get("email"), full) if name]
+    known = {login.casefold() for login in people}
+    return people | {owner: [owner] for owner in owners if owner.casefold() not in known}
+
+
+def _is_ours(submission: Mapping[str, Any]) -> bool:
+    return submission["submission"].startswith(_MANUAL) and bool(submission["tests"])
+
+
+def _record(  # noqa: PLR0913, PLR0917 - whose result it is, and where
+    result: Result,
+    classroom: str,
+    mode: str,
+    owner: str,
+    factor: int,
+    collected: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """A result as a submission, dated when it was handed in, but after all that was collected."""
+    handed_in = _time(result.handed_in or result.provenance.graded_at)
+    times = [handed_in, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
+    time = max(times).strftime("%Y-%m-%dT%H:%M:%SZ")
+    name = _MANUAL + time.replace(":", "-")
+    tests = _tests(result, factor)
+    most = sum(test["max-score"] for test in tests)
+    return {
+        "schema": "classroom50/result/v1",
+        "classroom": classroom,
+        "assignment_type": mode,
+        "owner": owner,
+        "submission": name,
+        "commit": name,
+        "release": name,
+        "review": name,
+        "datetime": time,
+        "score": min(most, rounded_down(factor * result.score)),
+        "max-score": most,
+        "tests": tests,
+        **({"late": True} if result.late else {}),
+    }
+
+
+def _time(iso: str | None, later: timedelta = timedelta()) -> datetime:
+    """So much later than a time, in UTC; long ago for none, and for one that is none. Students write them."""
+    try:
+        time = datetime.fromisoformat(iso or "")
+        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC) + later
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _tests(result: Result, factor: int) -> list[dict[str, Any]]:
+    """The questions, and what else moved the total: that is worth nothing, because no score is below 0."""
     tests = []
     for answer in result.questions:
         points = points_text(answer.score, answer.max_score)
-        most, score = (int(factor * value + _ROUNDING) for value in (answer.max_score, answer.score))
+        most, score = (rounded_down(factor * value) for value in (answer.max_score, answer.score))
         tests.append(
             {
                 "test-name": plain_text(f"{answer.id} · {answer.title} ({points} points)"),
@@ -66,33 +228,30 @@ def _result_json(result: Result, factor: int, environment: Mapping[str, str]) ->
                 "max-score": most,
             }
         )
-    is_sum = result.score == total(answer.score for answer in result.questions)
-    return {
-        "schema": SCHEMA,
-        "classroom": environment.get("CLASSROOM") or "",
-        "assignment": environment.get("ASSIGNMENT") or result.name,
-        "assignment_type": "individual",
-        "owner": result.student,
-        **{field: environment.get(variable) or "" for field, variable in _SUBMISSION_VARIABLES.items()},
-        "datetime": result.provenance.graded_at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "score": sum(test["score"] for test in tests) if is_sum else int(factor * result.score + _ROUNDING),
-        "max-score": sum(test["max-score"] for test in tests),
-        "tests": tests,
-    }
+    moved = total([result.score, *(-answer.score for answer in result.questions)])
+    if moved:
+        name = f"Late, or changed by hand: {'+' if moved > 0 else ''}{format_points(moved)} points"
+        tests.append({"test-name": name, "passed": moved > 0, "score": 0, "max-score": 0})
+    return tests
 
 
-def _common_factor(results: Sequence[Result], partial_credit: float) -> int:
-    """The smallest factor that makes all points of an assignment whole; 1 where it is above 1,000.
+def _common_factor(export: Export, stem: str, results: Sequence[Result]) -> int:
+    """The factor for an assignment's points, with notes about it.
 
     Points earned have no part in it, so another notebook does not change it.
     """
-    points: set[float] = set()
+    possible: set[float] = set()
     for answer in (answer for result in results for answer in result.questions):
-        points |= {answer.max_score, partial_credit * answer.max_score}
-        points |= {check.max_points for check in answer.checks}
-    factors = range(1, _LARGEST_FACTOR + 1)
-    return next((factor for factor in factors if all(_is_whole(factor * value) for value in points)), 1)
-
-
-def _is_whole(value: float) -> bool:
-    return abs(value - round(value)) < _ROUNDING
+        possible |= {answer.max_score, export.course.settings.partial_credit * answer.max_score}
+        possible |= {check.max_points for check in answer.checks}
+    factor = smallest_factor(possible)
+    points = {p for result in results for a in result.questions for p in (a.score, a.max_score)}
+    points |= {result.score for result in results}
+    if not all(is_whole(factor * value) for value in points):
+        export.note(f"{stem}: points were rounded down, because Classroom 50 takes whole numbers only.")
+    if factor > 1:
+        export.note(
+            f"{stem}: all points are multiplied by {factor}, because Classroom 50 takes whole numbers"
+            " only; the names of the tests say the points themselves."
+        )
+    return factor

@@ -12,7 +12,7 @@ from grader.results.store import read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": gradebooks.write_canvas,
-    "classroom50": classroom50.write_files,
+    "classroom50": classroom50.write_scores,
     "feedback": feedback.write_files,
     "github": github.write_files,
     "gradescope": gradescope.write_files,
@@ -21,7 +21,13 @@ FORMATS: Mapping[str, Callable[[Export], None]] = {
     "wide": gradebooks.write_wide,
 }
 _OF_ALL = ("feedback",)  # also of what belongs to no assignment
-_FILLED = ("canvas", "moodle")  # a gradebook that was exported there
+#: Those that fill in the teacher's own file, and what that is; whose columns have headings to name.
+_FILLED = {
+    "canvas": "the gradebook that you exported there, as CSV",
+    "classroom50": "the scores.json of the classroom, in a clone of the repository classroom50",
+    "moodle": "the gradebook that you exported there, as CSV",
+}
+_WITH_COLUMNS = ("canvas", "classroom50")
 
 
 def columns_of(form: str, stem: str | None, gradebook: Path | None, columns: Sequence[str]) -> dict[str, str]:
@@ -31,11 +37,11 @@ def columns_of(form: str, stem: str | None, gradebook: Path | None, columns: Seq
         GraderError: the format does not have such options, or needs some that are not there.
     """
     if form in _FILLED and gradebook is None:
-        raise GraderError(f"{form} needs --gradebook FILE: the gradebook that you exported there, as CSV")
+        raise GraderError(f"{form} needs --gradebook FILE: {_FILLED[form]}")
     if gradebook is not None and form not in _FILLED:
-        raise GraderError(f"--gradebook is for {' and '.join(_FILLED)}")
-    if columns and form != "canvas":
-        raise GraderError("--column is for canvas")
+        raise GraderError(f"--gradebook is for {', '.join(_FILLED)}")
+    if columns and form not in _WITH_COLUMNS:
+        raise GraderError(f"--column is for {' and '.join(_WITH_COLUMNS)}")
     if stem is not None:
         named = [column.removeprefix(f"{stem}=") for column in columns]
         if len(named) > 1:

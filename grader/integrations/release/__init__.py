@@ -29,6 +29,7 @@ from grader.course.build import outdated, stem_of
 from grader.course.course import Course
 from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
+from grader.integrations.release.classroom50 import bundles
 from grader.integrations.release.wheel import SOURCES, build_wheel
 from grader.notebooks.files import RELEASE_MANIFEST as MANIFEST
 from grader.scores import format_points, total
@@ -47,12 +48,15 @@ _TEMPLATES = {
     "classroom.yml": ".github/workflows/classroom.yml",
 }
 _PINNED = ("torch", "jupyterlab")
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 #: Fetches the CPU build of PyTorch, without dependencies, because its index has older versions of them. Where
 #: it is not reached, the requirements bring the default build. There is no double quote: this is in JSON too.
+_CPU_TORCH = (
+    "--no-deps --retries 1 --timeout 15 --index-url https://download.pytorch.org/whl/cpu torch=={torch}"
+)
 _INSTALL_TORCH = (
-    "python -m pip install --no-deps --retries 1 --timeout 15 --index-url https://download.pytorch.org/whl/cpu"
-    " torch=={torch} || echo 'download.pytorch.org cannot be reached. Go on with the next line: it takes"
-    " a larger build, of about 5 GB, which works as well.'"
+    f"python -m pip install {_CPU_TORCH} || echo 'download.pytorch.org cannot be reached. Go on with the next"
+    " line: it takes a larger build, of about 5 GB, which works as well.'"
 )
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 
@@ -75,11 +79,19 @@ class Released:
     unfinished: tuple[str, ...] = ()  # assignments that were left out
 
 
-def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwrite: bool = False) -> Released:
+def release(
+    course: Course,
+    folder: Path,
+    wanted: Sequence[str] = (),
+    *,
+    overwrite: bool = False,
+    classroom50: bool = False,
+) -> Released:
     """Write the student repository into a folder that is missing, empty or an earlier release.
 
     Files that no release wrote are left alone. Without `wanted` all finished assignments are released; with
-    `overwrite` files of an earlier release are replaced although a person has changed them since.
+    `overwrite` files of an earlier release are replaced although a person has changed them since; with
+    `classroom50` the bundles for it are written instead.
 
     Raises:
         GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
@@ -94,7 +106,11 @@ def release(course: Course, folder: Path, wanted: Sequence[str] = (), *, overwri
             f"{stem}.ipynb": _read(finished.root / "assignments" / f"{stem}.ipynb") for stem in stems
         }
         wheel = build_wheel(SOURCES, Path(temporary), notebooks)
-        files = contents(finished, stems, wheel)
+        if classroom50:
+            install = (_CPU_TORCH.format(**_pins()), "torch=={torch}".format(**_pins()))
+            files = bundles(finished, stems, wheel, install, _PYTHON)
+        else:
+            files = contents(finished, stems, wheel)
     return Released(stems, write_release(folder, files, overwrite=overwrite), unfinished)
 
 
@@ -162,7 +178,7 @@ def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[
         "install_torch": _INSTALL_TORCH.format(**pins),
         "partial_credit": 100 * course.settings.partial_credit,
         "pins": pins,
-        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "python": _PYTHON,
         "wheel": wheel.name,
     }
 
@@ -208,6 +224,11 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
         known = earlier or {}
         for path in {*files, *known, MANIFEST}:
             _require_plain(folder, path)
+        if known and known.keys().isdisjoint(files):
+            raise GraderError(
+                f"{folder} holds another kind of release (a student repository, or autograders for"
+                " Classroom 50): choose another folder"
+            )
         new = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
         there = {path: _sha256_of(folder / path) for path in {*new, *known}}
         different = {path for path in new if there[path] != new[path]}
