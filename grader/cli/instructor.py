@@ -287,7 +287,8 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
 
     \b
     canvas       the gradebook you exported there, its columns filled (--gradebook FILE)
-    classroom50  the scores.json of a classroom, each result in it as an override (--gradebook FILE)
+    classroom50  the scores.json of a classroom, each result in it as an override (--gradebook FILE);
+                 without it, a result.json for each student and assignment
     feedback     the feedback pages of each repository that was collected as a clone
     github       outputs of actions, notices and a step's summary, for each student and assignment
     gradescope   an autograder zip for each assignment, and a results.json for each student

@@ -507,3 +507,16 @@ def test_points_are_multiplied_by_what_can_be_earned(classroom, partial_credit, 
     ben = classroom.entries()["ben"]["submissions"][0]
     assert ben["score"] == int(4.5 * factor)
     assert ben["tests"][0]["test-name"] == "q1 · Question 1 (3.5 of 7 points)"
+
+
+def test_without_scores_each_result_passes_the_rules_of_a_submission(tmp_path, monkeypatch):
+    """A `result.json` for each student, also where nothing says of which classroom and submission it is."""
+    monkeypatch.chdir(write_course(tmp_path / "course"))
+    for variable in RUNNER:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("CLASSROOM", CLASSROOM)
+    results, out = store(tmp_path / "results", made("ada"), made("ben")), tmp_path / "out"
+    ended = CliRunner().invoke(main, ["export", "classroom50", "--results", str(results), "--out", str(out)])
+    assert ended.exit_code == 0, ended.output
+    for owner in ("ada", "ben"):
+        require_result(json.loads((out / owner / "01_tiny" / "result.json").read_text()), owner)

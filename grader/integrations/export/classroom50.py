@@ -1,5 +1,7 @@
 """Classroom 50: results in a classroom's ``scores.json``, as overrides, which its collection keeps.
 
+Without that file each result is written as the ``result.json`` of a submission, for a grader of your own.
+
 * An override is an entry with ``"override": true``, whose first submission is the result, dated after all
   others.
 * Nothing else in the file changes. An override that was set by hand there stays: it has no tests.
@@ -10,6 +12,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +29,15 @@ from grader.scores import format_points, points_text, total
 from grader.sheets import read_sheet
 
 _MANUAL = "submit/manual-"  # what its own overrides are called; the time follows
+#: The environment of an autograder, by the fields of a result.
+_VARIABLES = {
+    "classroom": "CLASSROOM",
+    "assignment": "ASSIGNMENT",
+    "submission": "SUBMISSION_TAG",
+    "commit": "COMMIT_URL",
+    "release": "RELEASE_URL",
+    "review": "REVIEW_URL",
+}
 _ROSTERS = ("roster.csv", "students.csv")  # the second in older classrooms
 _Shape = TypeVar("_Shape")
 
@@ -65,14 +77,40 @@ class _Assignments(msgspec.Struct):
     assignments: list[_Assignment]
 
 
-def write_scores(export: Export) -> None:
-    """Write ``scores.json``: the classroom's own, with an override for each result.
+def write_files(export: Export) -> None:
+    """Write ``scores.json`` or, where none is named, ``<student>/<stem>/result.json``.
+
+    The environment of an autograder says whose classroom, assignment and submission a single result is of.
 
     Raises:
         GraderError: a file of the classroom cannot be read, or nothing could be filled in.
     """
-    assert export.gradebook is not None  # `columns_of` has seen to it
-    path = export.gradebook.resolve()
+    if export.gradebook is not None:
+        write_scores(export, export.gradebook.resolve())
+        return
+    is_single = sum(map(len, export.results.values())) == 1
+    known = {name: os.environ.get(variable, "") for name, variable in _VARIABLES.items()}
+    if not is_single:
+        known = {"classroom": known["classroom"]}
+    for stem, results in export.results.items():
+        factor = _common_factor(export, stem, results)
+        for result in results:
+            record = _record(result, "classroom", "individual", result.student, factor, ())
+            told = {name: text for name, text in known.items() if text}
+            document = record | {"assignment": slug_of(stem)} | told
+            text = json.dumps(document, indent=1, allow_nan=False)
+            export.write(f"{result.student}/{stem}/result.json", f"{text}\n")
+
+
+def write_scores(export: Export, path: Path) -> None:
+    """Write ``scores.json``: the classroom's own, with an override for each result.
+
+    Args:
+        path: of that file, in the classroom's folder.
+
+    Raises:
+        GraderError: a file of the classroom cannot be read, or nothing could be filled in.
+    """
     scores, _ = _read(path, _Scores)
     _, registered = _read(path.with_name("assignments.json"), _Assignments)
     modes = {assignment.slug: assignment.mode for assignment in registered.assignments}
@@ -143,6 +181,7 @@ def _fill(
             continue
         collected = [one for one in before if not one["submission"].startswith(_MANUAL)]
         record = _record(result, folder.name, bucket["type"], entry["owner"], factor, collected)
+        record |= {"late": True} if result.late else {}
         entry |= {"override": True, "submissions": [record, *collected]}
         filled += 1
     export.note(f"Not in {folder.name}, so left out", unknown)
@@ -199,7 +238,6 @@ def _record(  # noqa: PLR0913, PLR0917 - whose result it is, and where
         "score": min(most, rounded_down(factor * result.score)),
         "max-score": most,
         "tests": tests,
-        **({"late": True} if result.late else {}),
     }
 
 

@@ -12,7 +12,7 @@ from grader.results.store import read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": gradebooks.write_canvas,
-    "classroom50": classroom50.write_scores,
+    "classroom50": classroom50.write_files,
     "feedback": feedback.write_files,
     "github": github.write_files,
     "gradescope": gradescope.write_files,
@@ -21,12 +21,13 @@ FORMATS: Mapping[str, Callable[[Export], None]] = {
     "wide": gradebooks.write_wide,
 }
 _OF_ALL = ("feedback",)  # also of what belongs to no assignment
-#: Those that fill in the teacher's own file, and what that is; whose columns have headings to name.
+#: Those that fill in the teacher's own file, and what that is; which go without; whose columns can be named.
 _FILLED = {
     "canvas": "the gradebook that you exported there, as CSV",
     "classroom50": "the scores.json of the classroom, in a clone of the repository classroom50",
     "moodle": "the gradebook that you exported there, as CSV",
 }
+_ALSO_WITHOUT = ("classroom50",)
 _WITH_COLUMNS = ("canvas", "classroom50")
 
 
@@ -36,7 +37,7 @@ def columns_of(form: str, stem: str | None, gradebook: Path | None, columns: Seq
     Raises:
         GraderError: the format does not have such options, or needs some that are not there.
     """
-    if form in _FILLED and gradebook is None:
+    if form in _FILLED and form not in _ALSO_WITHOUT and gradebook is None:
         raise GraderError(f"{form} needs --gradebook FILE: {_FILLED[form]}")
     if gradebook is not None and form not in _FILLED:
         raise GraderError(f"--gradebook is for {', '.join(_FILLED)}")
