@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import stat
 import struct
 import subprocess
@@ -895,3 +896,28 @@ def test_a_history_that_is_a_bomb_costs_its_student_alone(tmp_path, monkeypatch)
     commit(tmp_path / "in/hw-ada", 1000, a="one")
     collect(tmp_path / "in", tmp_path / "class", ["hw"], [], [datetime.now(UTC)])
     assert laid_out(tmp_path / "class") == ["ada/a.ipynb"]
+
+
+@pytest.mark.parametrize("way", ["gitfile", "link", "alternates", "commondir", "objects", "packs"])
+def test_a_history_that_leads_out_of_its_clone_is_not_read(tmp_path, way):
+    """A student who hands in a repository may point it at another here, and gets nothing of that."""
+    secret, own = tmp_path / "course", tmp_path / "in/hw-eve"
+    commit(secret, 1000, a="solution")
+    commit(secret, 2000, a="later")
+    commit(own, 3000, a="mine")
+    git = own / ".git"
+    if way in {"gitfile", "link"}:
+        shutil.rmtree(git)
+        git.symlink_to(secret / ".git") if way == "link" else git.write_text(f"gitdir: {secret}/.git\n")
+    elif way in {"objects", "packs"}:
+        place = git / "objects" / ("pack" if way == "packs" else "")
+        shutil.rmtree(place)
+        place.symlink_to(secret / ".git/objects" / ("pack" if way == "packs" else ""))
+    elif way == "commondir":
+        (git / "commondir").write_text(str(secret / ".git"))
+    else:
+        (git / "objects/info").mkdir(exist_ok=True)
+        (git / "objects/info/alternates").write_text(f"{secret}/.git/objects\n")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], [datetime.fromtimestamp(1500, UTC)])
+    assert laid_out(tmp_path / "class") == ["eve/a.ipynb"]
+    assert (tmp_path / "class/eve/a.ipynb").read_bytes() == text("mine")

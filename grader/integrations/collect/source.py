@@ -254,6 +254,8 @@ def _versions(clone: Path) -> dict[Parts, Versions]:
 
     By the notebook's path in the clone; empty where git is missing or fails.
     """
+    if not _holds_itself(clone):
+        return {}
     log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct %H", "--name-only", "--no-renames"]
     listed = _git(clone, [*log, "--no-ext-diff", "--diff-filter=d"]).decode("utf-8", "surrogateescape")
     versions: dict[Parts, Versions] = {}
@@ -273,6 +275,26 @@ def _read_committed(clone: Path, name: str) -> bytes:
     if not size.strip().isdigit() or int(size) > MAX_FILE_BYTES:
         raise UnreadableError(_TOO_LARGE if size else "cannot be read from the repository's history")
     return _git(clone, ["cat-file", "blob", name])
+
+
+def _holds_itself(clone: Path) -> bool:
+    """Whether all that git would read lies in the clone: a student may have handed it in, and led out of it.
+
+    Then a version of a notebook could be a file of another repository of this machine, such as a solution.
+    """
+    repository = clone / ".git"
+    ways_out = (repository / "commondir", repository / "objects" / "info" / "alternates")
+    if repository.is_symlink() or not repository.is_dir() or any(map(os.path.lexists, ways_out)):
+        return False
+    folders = [repository]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    return False
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+    return True
 
 
 def _git(clone: Path, arguments: Sequence[str]) -> bytes:
