@@ -116,7 +116,7 @@ def test_of_a_right_answer_it_is_said_that_nothing_failed(klass):
     klass.hand_in("ada", RIGHT)
     klass.hand_in("kim", ["import torch", *RIGHT[2:]])
     klass.grade()
-    assert "failed      no check of what was answered" in said(klass, "ada", "01_tiny")
+    assert "No check of what was answered failed." in said(klass, "ada", "01_tiny")
     assert "unanswered  q1\n" in said(klass, "kim", "01_tiny")
 
 
@@ -252,11 +252,11 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
 
 def test_names_that_are_not_known_get_the_nearest(graded):
     """A misspelt name is met by what may have been meant; a path is only a name that no student has."""
-    assert "no result of bne; did you mean ben?" in refused(graded, "bne", "01_tiny")
-    assert "no result of ben for 01_tine; did you mean 01_tiny?" in refused(graded, "ben", "01_tine")
-    assert "no result of ../ben; did you mean ben?" in refused(graded, "../ben", "01_tiny")
+    assert "bne is no student of this class: did you mean ben?" in refused(graded, "bne", "01_tiny")
+    assert "no result of ben for 01_tine; there is 01_tiny" in refused(graded, "ben", "01_tine")
+    assert "../zoe is no student of this class: there is ben" in refused(graded, "../zoe", "01_tiny")
     assert "no question q7; did you mean q" in refused(graded, "ben", "01_tiny", "q7")
-    assert "no result of zoe; there is ben" in refused(graded, "zoe", "01_tiny")
+    assert "zoe is no student of this class: there is ben" in refused(graded, "zoe", "01_tiny")
 
 
 def test_without_results_it_says_what_to_do(klass):

@@ -13,7 +13,7 @@ from grader.course.course import Course
 from grader.errors import ProtectionError
 from grader.grading import executor
 from grader.grading import run as grading
-from grader.grading.submission import find_submissions
+from grader.grading.submission import find_rivals
 from grader.integrations.release import MANIFEST
 
 
@@ -239,7 +239,7 @@ def test_without_a_sandbox_every_result_says_so(klass):
     ("options", "told"),
     [
         (["--assignment", "99_none"], "no assignment 99_none; this course has 01_tiny"),
-        (["--student", "nobody"], "nothing was handed in that belongs to nobody"),
+        (["--student", "nobody"], "nobody is no student of this class: there is ada, ben"),
     ],
 )
 def test_unknown_names_are_told_in_a_sentence(klass, options, told):
@@ -348,12 +348,12 @@ def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatc
     found_sha256 = hashlib.sha256(ada.read_bytes()).hexdigest()
 
     def find_then_change(*args):
-        found = find_submissions(*args)
+        found = find_rivals(*args)
         write_notebook(ada, HALF) if meanwhile == "changed" else ada.unlink()
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(grading, "find_submissions", find_then_change)
+        patch.setattr(grading, "find_rivals", find_then_change)
         klass.grade()
     result = klass.result("ada")
     assert (result["status"], result["score"]) == ("error", 0)

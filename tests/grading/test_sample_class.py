@@ -50,7 +50,7 @@ STUDENTS = sorted({student for student, *_ in CLASS})
 RESULT = {
     *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
     *("score", "max_score", "flags", "questions", "end_task", "cells", "more_cells", "provenance"),
-    *("handed_in", "late", "adjustments"),
+    *("handed_in", "late", "adjustments", "missing", "extended"),
 }
 QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword", "adjusted"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}
