@@ -74,10 +74,10 @@ class Record:
         self._rows = _read_rows(submissions / RECORD)
         self._folder_of_id: dict[tuple[str, str], str] = {}
         self._notebooks: dict[str, dict[str, dict[str, set[str]]]] = {}  # by folder, system and id
-        there = {_recorded(name): name for name in names}
+        self._there = {_recorded(name): name for name in names}
         for row in self._rows.values():
-            if row["id"] and row["student"] in there:
-                folder = there[row["student"]]
+            if row["id"] and row["student"] in self._there:
+                folder = self._there[row["student"]]
                 self._folder_of_id.setdefault((row["system"], row["id"]), folder)
                 of_system = self._notebooks.setdefault(folder, {}).setdefault(row["system"], {})
                 of_system.setdefault(row["id"], set()).add(row["notebook"])
@@ -99,11 +99,6 @@ class Record:
         """What is recorded of a name in a student's folder."""
         return self._rows.get((_recorded(folder), _recorded(notebook)))
 
-    def origin_of(self, folder: str, notebook: str) -> str | None:
-        """The path in its source of what was laid out in a student's folder under a name."""
-        row = self._row(folder, notebook)
-        return row["from"] if row else None
-
     def clone_of(self, folder: str, notebook: str) -> str | None:
         """The folder that it came in, a clone's as a rule; None where a system gave it its name."""
         row = self._row(folder, notebook)
@@ -113,7 +108,10 @@ class Record:
     def times(self) -> dict[tuple[str, str], datetime]:
         """When what was laid out was handed in, by the student's folder and the notebook's hash."""
         rows = (row for row in self._rows.values() if not _is_repository(row))
-        return {(row["student"], row["sha256"]): datetime.fromisoformat(row["modified"]) for row in rows}
+        return {
+            (self._there.get(row["student"], ""), row["sha256"]): datetime.fromisoformat(row["modified"])
+            for row in rows
+        }
 
     def last_read(self) -> dict[str, datetime]:
         """When each repository was read the last time, by its name; in 1970 where it never was."""
