@@ -620,3 +620,11 @@ def test_a_file_in_the_way_is_told(desk):
     assert ended.exit_code == 2
     assert "choose another --out" in ended.stderr
     assert desk.out.read_text(encoding="utf-8") == "mine"
+
+
+def test_feedback_is_of_what_was_collected_from_clones(desk):
+    """Without any there is an error that says how to get some."""
+    ended = desk.export("feedback")
+    assert ended.exit_code == 2
+    assert "no page of what was collected from clones" in ended.stderr
+    assert not desk.out.exists()

@@ -14,7 +14,7 @@ def write_files(export: Export) -> None:
     """Write ``<repository>/<name>.html`` and ``.md`` of all that was collected from that repository.
 
     Raises:
-        GraderError: a page is not there.
+        GraderError: a page is not there, or nothing was collected from a clone.
     """
     results, _ = still_handed_in(read_results(export.folder), export.folder)
     elsewhere = []
@@ -32,4 +32,8 @@ def write_files(export: Export) -> None:
                     raise GraderError(
                         f"{page} cannot be read ({error.strerror}): run the same `grade` again"
                     ) from error
+    if not export.files:
+        raise GraderError(
+            f"{export.folder} has no page of what was collected from clones: lay them out by `collect`, and grade"
+        )
     export.note("Left out, because they were not collected from a clone", elsewhere)
