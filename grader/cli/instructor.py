@@ -89,7 +89,8 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     from grader.term.deadlines import closing_times
 
     names = None if unread is None else _lines(unread)
-    closing = closing_times(out, Course.find().settings)
+    course = Course.find()
+    closing = closing_times(out, course.settings, course.stems)
     collected = lay_out(source, out, prefixes or None, names, closing)
     changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"

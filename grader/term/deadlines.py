@@ -113,16 +113,23 @@ def read_deadlines(
     return Deadlines(settings.deadlines, extended, zone)
 
 
-def closing_times(submissions: Path, settings: Settings) -> set[datetime]:
-    """The times at which a version may be the last in time, of whatever student and assignment.
+def closing_times(submissions: Path, settings: Settings, stems: Collection[str]) -> dict[str, set[datetime]]:
+    """The times at which a version may be the last in time, of whatever student, by assignment.
+
+    Args:
+        stems: the assignments of the course.
 
     Raises:
         GraderError: a line of the extensions has no time.
     """
-    closing = {deadline.closes for deadline in settings.deadlines.values() if deadline.in_time_first}
+    closing = {stem: set[datetime]() for stem in stems}
+    for stem, deadline in settings.deadlines.items():
+        closing[stem] |= {deadline.closes} if deadline.in_time_first else set()
     path = find_file(submissions, EXTENSIONS)
-    rows = read_rows(path, _COLUMNS, _COLUMNS) if path and closing else []
-    return closing | {_time_of(row, settings.time_zone) for row in rows}
+    for row in read_rows(path, _COLUMNS, _COLUMNS) if path else []:
+        for stem in [row.assignment(stems)] if row.cells["assignment"] else stems:
+            closing[stem] |= {_time_of(row, settings.time_zone)} if closing[stem] else set()
+    return closing
 
 
 def _time_of(row: Row, zone: str | None) -> datetime:

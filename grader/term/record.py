@@ -27,6 +27,8 @@ MARKING = "canvas"
 _COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from", "missing", "since")
 _NEW_COLUMNS = frozenset({"marked", "missing", "since"})  # records of earlier graders do not have them
 _REPOSITORY = "/"  # ends the name in a row that says when a repository was read, which no notebook's does
+HISTORY = "@"
+"""Begins the name of a commit in the path of an earlier version; that it was there once stays so."""
 _NEVER = "1970-01-01T00:00:00+00:00"
 
 
@@ -173,7 +175,8 @@ class Record:
             if name in unread:
                 why = "unread"
             elif name in read:
-                why = "" if key in there or _is_repository(row) else "gone"
+                is_other = _is_repository(row) or f"/{HISTORY}" in row["from"]
+                why = "" if key in there or is_other else "gone"
             else:
                 why = row["missing"]
             if why != row["missing"]:

@@ -165,8 +165,10 @@ def read_roster(folder: Path) -> tuple[str, ...]:
 
 
 def read_accounts(folder: Path) -> tuple[str, ...]:
-    """The students' GitHub accounts; who has no login on the roster is called by it. Raises as above."""
-    return tuple(person.ids.get("github", person.student) for person in read_people(folder).people)
+    """The students' GitHub accounts; the roster's names where it has no logins at all. Raises as above."""
+    people = read_people(folder).people
+    logins = [person.ids["github"] for person in people if "github" in person.ids]
+    return tuple(logins or [person.student for person in people])
 
 
 def require_somebody(roster: Roster, folders: Mapping[str, Person | None]) -> None:

@@ -865,7 +865,7 @@ def test_a_clone_gives_the_last_version_in_time_too(tmp_path):
     for when, cell in ((1000, "one"), (2000, "two"), (3000, "three")):
         commit(tmp_path / "in/hw-ada", when, a=cell)
     commit(tmp_path / "in/hw-ada", 9000, other="x")
-    closing = [datetime.fromtimestamp(at, UTC) for at in (10, 2500, 2600, 9999)]
+    closing = {"a": [datetime.fromtimestamp(at, UTC) for at in (10, 2500, 2600, 9999)]}
     collect(tmp_path / "in", tmp_path / "class", ["hw"], [], closing)
     times = recorded_times(tmp_path)
     assert {cell: times[cell] for cell in ("two", "three")} == {"two": 2000, "three": 3000}
@@ -882,7 +882,7 @@ def test_a_commit_cannot_say_that_it_came_before_a_night_that_did_not_have_it(tm
     read = next(r for r in csv.DictReader(record.read_text().splitlines()) if r["notebook"] == "hw-ada/")
     record.write_text(record.read_text().replace(read["modified"], "1970-01-01T01:00:00+00:00"))  # 3600
     commit(tmp_path / "in/hw-ada", 1500, a="two")
-    closing = [datetime.fromtimestamp(1200, UTC)]
+    closing = {"a": [datetime.fromtimestamp(1200, UTC)]}
     collect(tmp_path / "in", tmp_path / "class", ["hw"], [], closing)
     assert recorded_times(tmp_path) == {"one": 1000, "two": 3600}
     commit(tmp_path / "in/hw-ada", 2**33, a="three")
@@ -894,7 +894,7 @@ def test_a_history_that_is_a_bomb_costs_its_student_alone(tmp_path, monkeypatch)
     """Where git prints very much, the versions are left out, and the notebook of now is taken."""
     monkeypatch.setattr("grader.integrations.collect.source._MOST_PRINTED", 10)
     commit(tmp_path / "in/hw-ada", 1000, a="one")
-    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], [datetime.now(UTC)])
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], {"a": [datetime.now(UTC)]})
     assert laid_out(tmp_path / "class") == ["ada/a.ipynb"]
 
 
@@ -918,6 +918,23 @@ def test_a_history_that_leads_out_of_its_clone_is_not_read(tmp_path, way):
     else:
         (git / "objects/info").mkdir(exist_ok=True)
         (git / "objects/info/alternates").write_text(f"{secret}/.git/objects\n")
-    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], [datetime.fromtimestamp(1500, UTC)])
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], {"a": [datetime.fromtimestamp(1500, UTC)]})
     assert laid_out(tmp_path / "class") == ["eve/a.ipynb"]
     assert (tmp_path / "class/eve/a.ipynb").read_bytes() == text("mine")
+
+
+def test_what_was_not_begun_is_no_version_in_time(tmp_path):
+    """A repository made from a template begins with what was handed out; what closes not has no versions."""
+    handed_out = tmp_path / "in/hw-ada" / ".handout"
+    for folder in (handed_out, tmp_path / "in/hw-ada"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.ipynb").write_bytes(text("template"))
+    commit(tmp_path / "in/hw-ada", 1000, b="one")
+    commit(tmp_path / "in/hw-ada", 3000, a="late", b="two")
+    closing = {"a": [datetime.fromtimestamp(2000, UTC)], "b": []}
+    collect(tmp_path / "in", tmp_path / "class", ["hw"], [], closing)
+    assert laid_out(tmp_path / "class") == ["ada/a.ipynb", "ada/b.ipynb"]
+    collect(tmp_path / "in", tmp_path / "again", ["hw"], [], {"c": closing["a"], "a": []})
+    assert [name for name in laid_out(tmp_path / "again") if " of 1970-01-01 00.16.40 UTC" in name] == [
+        "ada/b of 1970-01-01 00.16.40 UTC.ipynb"
+    ]

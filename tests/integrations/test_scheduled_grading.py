@@ -162,7 +162,9 @@ def test_two_nights(hub, workflow):
     ]
     assert "results/run.json" in kept
     assert {path.split("/")[0] for path in kept} == {"results", "roster.csv", "submissions"}
-    assert (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:] == ["* autograd-dora"]
+    summary = (runner / "summary.md").read_text(encoding="utf-8").splitlines()
+    assert summary[1 : summary.index("## Graded")] == ["* autograd-dora"]
+    assert any(line.startswith("    2 graded, 0 in error") for line in summary)
     _each_got_their_own(hub)
     _nothing_was_followed(runner)
     assert not (hub.folder / "smudged").exists()
@@ -262,8 +264,8 @@ def test_a_bad_night_of_a_class_of_150(hub, workflow):
         CLASS[-1]: ("2", "graded", ""),
     }
     assert second[REFUSED] != first[REFUSED]
-    summary = (runner / "summary.md").read_text(encoding="utf-8").splitlines()[1:]
-    assert summary == [f"* autograd-{name}" for name in (GONE, BOMBED, NEVER)]
+    summary = (runner / "summary.md").read_text(encoding="utf-8").splitlines()
+    assert summary[1 : summary.index("## Graded")] == [f"* autograd-{name}" for name in (GONE, BOMBED, NEVER)]
     moved = {
         name
         for name in pages
@@ -369,6 +371,7 @@ def test_what_students_commit_costs_nobody_else(hub, workflow):
     not_cloned = (hub.folder / "not-cloned").read_text(encoding="utf-8")
     assert sorted(not_cloned.split()) == ["autograd-dora", "autograd-flo"]
     assert printed.count("too many or too large files") == 2
+    assert "::warning::" not in printed
     clones = {path.name: path for path in (hub.folder / "clones").iterdir()}
     assert set(clones) == {f"autograd-{name}" for name in ("ada", "ben", "cleo", "eve")}
     link = clones["autograd-eve"] / "LINK.IPYNB"
@@ -396,6 +399,18 @@ def test_feedback_that_cannot_be_sent_costs_its_student_alone(hub, workflow):
     for student in ("ada", "ben"):
         assert hub.files(f"my-course/autograd-{student}", BRANCH) == {pages[student]: student}
     assert hub.files("my-course/autograd-eve", BRANCH) == {}  # nobody can say tonight what it holds
+
+
+def test_a_prefix_of_no_repository_is_told(hub, workflow):
+    """It may be a typo, or nobody has accepted yet: a warning names it, and the night goes on."""
+    names = "autograd-ada\nautograde-ada\n"
+    (hub.folder / "repositories").write_text(names, encoding="utf-8")
+    workflow["jobs"]["grade"]["env"]["PREFIXES"] = "autograd- autograde-"
+    printed, status = _run_alone(workflow, CLONE, hub)
+    workflow["jobs"]["grade"]["env"]["PREFIXES"] = "autograd-"
+    assert status == 0
+    assert "::warning::no repository that begins with autograde- could be cloned" in printed
+    assert printed.count("::warning::") == 1
 
 
 def test_results_that_cannot_be_had_stop_the_night(hub, workflow):

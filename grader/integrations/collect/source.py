@@ -15,16 +15,26 @@ import subprocess
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Timer
+from types import MappingProxyType
 
 from grader.errors import GraderError
-from grader.notebooks.files import MAX_FILE_BYTES, SKIPPED_FOLDERS, NotebookError, is_notebook, read_file
+from grader.notebooks.files import (
+    MAX_FILE_BYTES,
+    SKIPPED_FOLDERS,
+    NotebookError,
+    is_notebook,
+    notebook_stem,
+    read_file,
+)
+from grader.term.record import HISTORY
 from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"
@@ -63,6 +73,11 @@ _DAMAGE = (
 
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
+
+Closing = Mapping[str, Collection[datetime]]
+"""The times at which a version may be the last in time, by assignment; all hold for files of other names."""
+
+NEVER: Closing = MappingProxyType({})
 
 Skipped = tuple[str, str]
 """A path in a source, and why it was not taken, as the end of a sentence."""
@@ -143,17 +158,17 @@ def _not_ordinary(mode: int) -> str | None:
 
 
 @contextmanager
-def open_source(path: Path, closing: Collection[datetime] = ()) -> Iterator[Source]:
+def open_source(path: Path, closing: Closing = NEVER) -> Iterator[Source]:
     """What a folder or a zip holds; its files can be read while the context lasts.
 
     Args:
-        closing: times of which the last version of each notebook before is listed too, as a clone has it.
+        closing: of a clone the last version before each time is listed too.
 
     Raises:
         GraderError: there is none, it is neither, or it cannot be listed.
     """
     if path.is_dir():
-        yield _list_folder(path, [int(at.timestamp()) * 10**9 for at in closing])
+        yield _list_folder(path, closing)
     elif path.is_file() and zipfile.is_zipfile(path):
         try:
             archive = zipfile.ZipFile(path)
@@ -173,7 +188,7 @@ def open_source(path: Path, closing: Collection[datetime] = ()) -> Iterator[Sour
         raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")
 
 
-def _list_folder(folder: Path, closing: Collection[int]) -> Source:
+def _list_folder(folder: Path, closing: Closing) -> Source:
     source = Source(is_archive=False)
     pending: list[Parts] = [()]  # not recursive, because a stranger decides how deep it is
     clones: list[Parts] = []
@@ -204,9 +219,12 @@ def _list_folder(folder: Path, closing: Collection[int]) -> Source:
 
 
 def _with_versions(
-    files: Sequence[SourceFile], folder: Path, clones: Collection[Parts], closing: Collection[int]
+    files: Sequence[SourceFile], folder: Path, clones: Collection[Parts], closing: Closing
 ) -> Iterator[SourceFile]:
-    """The files with the times of their commits, and the versions of a clone that were the last in time."""
+    """The files with the times of their commits, and the versions of a clone that were the last in time.
+
+    What a student had not begun then, because it was still as handed out, is no version.
+    """
     versions: dict[Parts, tuple[Parts, Versions]] = {}
     for clone in sorted(clones, key=len):  # the outermost decides
         for inner, known in _versions(folder.joinpath(*clone)).items():
@@ -217,10 +235,17 @@ def _with_versions(
             continue
         clone, known = versions[file.parts]
         yield replace(file, modified=known[0][0])
-        for when, commit in {next((v for v in known if v[0] <= at), known[0]) for at in closing} - {known[0]}:
+        stem = notebook_stem(file.parts[-1])
+        times = [int(at.timestamp()) * 10**9 for at in closing.get(stem, {*chain(*closing.values())})]
+        for when, commit in {next((v for v in known if v[0] <= at), known[0]) for at in times} - {known[0]}:
             name = f"{commit}:{'/'.join(file.parts[len(clone) :])}"
-            content = partial(_read_committed, folder.joinpath(*clone), name)
-            parts = (*clone, commit, file.parts[-1])
+            place = folder.joinpath(*clone)
+            both = _git(place, ["rev-parse", name, f"{commit}:.handout/{file.parts[-1]}"]).split()
+            if len({*both}) == 1:
+                continue
+            at = datetime.fromtimestamp(when / 10**9, UTC).strftime("%Y-%m-%d %H.%M.%S UTC")
+            parts = (*clone, HISTORY + commit, f"{stem} of {at}.ipynb")
+            content = partial(_read_committed, place, name)
             yield SourceFile(parts, path_text(parts), when, file.size, content)
 
 

@@ -34,6 +34,6 @@ def write_files(export: Export) -> None:
                     ) from error
     if not export.files:
         raise GraderError(
-            f"{export.folder} has no page of what was collected from clones: lay them out by `collect`, and grade"
+            f"{export.folder} has no page of what was collected from clones: `collect` them, and grade again"
         )
     export.note("Left out, because they were not collected from a clone", elsewhere)
