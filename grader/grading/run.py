@@ -331,7 +331,7 @@ def _about_missing(results: Sequence[Result], absent: Sequence[Absence]) -> list
     ]
     told = {
         "Repositories that could not be read, so that the last results stay": sorted(unread),
-        "Absent, because no repository could be read so far": sorted(never),
+        "Absent, because a repository could not be read": sorted(never),
         "Not in the repository any more; the results stay": sorted(gone),
     }
     return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in told.items() if names]

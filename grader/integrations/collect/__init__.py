@@ -29,7 +29,7 @@ from grader.integrations.collect.layout import (
     student_folders,
 )
 from grader.integrations.collect.source import NEVER, REPOSITORY, Closing, Source, open_source
-from grader.integrations.collect.systems import Student, list_submissions, student_of
+from grader.integrations.collect.systems import Student, list_submissions, student_of, with_hyphen
 from grader.term.record import Record
 from grader.term.roster import ROSTER, Roster, read_people
 
@@ -93,7 +93,8 @@ def collect(
         if unread is not None:
             night = Night(datetime.now(UTC), record.times(), record.last_read())
             read = [parts[0] for parts in source.repositories if len(parts) == 1]
-            whose = {n: folder_of(student_of(n, prefixes or ()), record, roster) for n in [*read, *unread]}
+            begins = with_hyphen(prefixes or ())
+            whose = {name: folder_of(student_of(name, begins), record, roster) for name in [*read, *unread]}
             found = {(target.folder, target.name) for target in targets}
             are_read, are_unread = ({name: whose[name] for name in names} for names in (read, unread))
             record.mark_night(found, are_read, are_unread, night.now)

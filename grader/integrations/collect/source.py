@@ -311,15 +311,8 @@ def _holds_itself(clone: Path) -> bool:
     ways_out = (repository / "commondir", repository / "objects" / "info" / "alternates")
     if repository.is_symlink() or not repository.is_dir() or any(map(os.path.lexists, ways_out)):
         return False
-    folders = [repository]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    return False
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(Path(entry.path))
-    return True
+    walked = os.walk(repository)  # follows no link
+    return not any(Path(folder, name).is_symlink() for folder, *names in walked for name in chain(*names))
 
 
 def _git(clone: Path, arguments: Sequence[str]) -> bytes:

@@ -120,7 +120,7 @@ def _wrapper(source: Source, prefixes: Sequence[str] | None) -> Parts:
         return (top,)
     holds_several = len({file.parts[1] for file in source.files}) > 1
     is_student = (top,) in source.repositories or _MOODLE.fullmatch(top) or top.endswith(_CONTAINER)
-    is_student = is_student or any(top.startswith(begin) for begin in _with_hyphen(prefixes or ()))
+    is_student = is_student or any(top.startswith(begin) for begin in with_hyphen(prefixes or ()))
     if not source.is_archive or not holds_several or is_student:
         return ()
     if prefixes is None:
@@ -230,10 +230,13 @@ def folders(source: Source, given: Sequence[str] | None) -> Listing:
 def student_of(clone: str, prefixes: Sequence[str]) -> Student:
     """Whose a clone is, by its name behind the prefix.
 
+    Args:
+        prefixes: with their hyphens.
+
     Raises:
         GraderError: it begins with two of them.
     """
-    name = _without_prefix(clone, _with_hyphen(prefixes))
+    name = _without_prefix(clone, prefixes)
     return Student(name, name, logins=(name,))
 
 
@@ -255,7 +258,7 @@ def _prefixes(
     learning-management system may have made, only what is a clone for certain.
     """
     if given is not None:
-        return _with_hyphen(given)
+        return with_hyphen(given)
     if parent and (begin := _prefix_of_container(parent[-1])):
         return (begin,)
     names = sorted(folder[-1] for folder in beside)
@@ -273,7 +276,8 @@ def _prefixes(
     return (shared,) if shared else ()
 
 
-def _with_hyphen(prefixes: Iterable[str]) -> tuple[str, ...]:
+def with_hyphen(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """The prefixes of clones' names with a hyphen each, however they were given; without empty ones."""
     return tuple(prefix.rstrip("-") + "-" for prefix in prefixes if prefix.rstrip("-"))
 
 
