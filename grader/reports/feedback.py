@@ -47,7 +47,8 @@ class Section:
     """A question as its student sees it.
 
     Attributes:
-        outcome: how it went, in a word that is a CSS class too: full, part or none.
+        outcome: how it went, in a word that is a CSS class too: full, part, none, or open for an end task
+            that was not tried, which costs nothing.
         gained: what it earned, in points; of an end task, which earns none, its status.
         diagnoses: of the failed checks; each check by itself where diagnoses are not shown.
         has_legend: whether its first picture is the first of all, beside which stands how to read them.
@@ -95,6 +96,12 @@ def write_feedback(
         store.write(folder / f"{result.name}{suffix}", page_of(result, pictures, code, shows))
 
 
+def _outcome(question: QuestionResult) -> str:
+    if question.is_end_task and question.end_task_status == "not tried":
+        return "open"
+    return "full" if question.in_full else "part" if question.score > 0 else "none"
+
+
 def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback) -> dict[str, Any]:
     shown = pictures if shows.xrays else {}
     first_drawn = next((question.id for question in result.all_questions if shown.get(question.id)), None)
@@ -102,7 +109,7 @@ def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
         Section(
             question,
             name_of(question.id),
-            "full" if question.in_full else "part" if question.score > 0 else "none",
+            _outcome(question),
             _gained(question),
             diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses),
             [check for check in question.checks if check.outcome == "passed"],

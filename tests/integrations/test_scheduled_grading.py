@@ -178,7 +178,8 @@ def test_two_nights(hub, workflow):
     assert ", 1 graded again." in printed["Grade"], printed["Grade"]
     assert hub.head("my-course/autograd-ada", BRANCH) == first["ada"]
     pages = hub.files("my-course/autograd-ben", BRANCH)
-    assert set(pages) == {"01_tiny.html", "01_tiny.md"}
+    assert set(pages) == {"01_tiny.html", "01_tiny.md", "README.md"}
+    assert "| [01_tiny](01_tiny.md) | 6 of 6 |" in pages["README.md"]
     assert HALVED not in pages["01_tiny.md"]
     _no_token_was_kept(hub)
 
@@ -278,7 +279,7 @@ def test_a_bad_night_of_a_class_of_150(hub, workflow):
 
 def _each_got_their_own(hub):
     ada, ben = (hub.files(f"my-course/autograd-{name}", BRANCH) for name in ("ada", "ben"))
-    assert set(ada) == {"01_tiny.html", "01_tiny.md"}
+    assert set(ada) == {"01_tiny.html", "01_tiny.md", "README.md"}
     assert HALVED not in ada["01_tiny.md"]
     assert HALVED in ben["01_tiny.md"]
     for nobody in ("cleo", "eve"):

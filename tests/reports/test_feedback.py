@@ -10,6 +10,7 @@ from msgspec import structs
 
 from grader.checks.diagnosis import finding_of
 from grader.checks.observation import finding_without_facts
+from grader.course.assignment import END_TASK
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
@@ -414,3 +415,11 @@ def test_a_name_in_another_script_keeps_its_direction_to_itself():
     """A name in Arabic stands in an element of its own, so that it does not turn the line round."""
     page = page_of(result(FAILED, student="عدا"))
     assert "<bdi>عدا</bdi>" in page
+
+
+def test_an_end_task_that_was_not_tried_is_no_failure():
+    """It earns nothing and costs nothing, so it has not the colour of what went wrong."""
+    task = replace(NOT_ANSWERED, id=END_TASK)
+    page = feedback_html(result(PASSED, end_task=task), {}, {})
+    assert f'class="open" href="#{END_TASK}"' in page
+    assert 'class="none" href' not in page

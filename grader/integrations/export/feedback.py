@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from urllib.parse import quote
+
 from grader.errors import GraderError
 from grader.integrations.export import Export
 from grader.results.gradebook import still_handed_in
+from grader.results.model import Result
 from grader.results.store import read_results
+from grader.scores import points_text
+from grader.text import markdown_text
 
 _FORMS = ("html", "md")
 
@@ -13,17 +20,20 @@ _FORMS = ("html", "md")
 def write_files(export: Export) -> None:
     """Write ``<repository>/<name>.html`` and ``.md`` of all that was collected from that repository.
 
+    Its ``README.md``, which GitHub shows first, lists them with their points.
+
     Raises:
         GraderError: a page is not there, or nothing was collected from a clone.
     """
     results, _ = still_handed_in(read_results(export.folder), export.folder)
-    elsewhere = []
+    elsewhere, pages = [], defaultdict[str, list[Result]](list)
     for result in results:
         repository = export.repository_of(result)
         if repository is None:
             elsewhere.append(result.notebook)
             continue
         if export.stem in {None, result.assignment}:
+            pages[repository].append(result)
             for form in _FORMS:
                 page = export.folder / "feedback" / result.student / f"{result.name}.{form}"
                 try:
@@ -36,4 +46,15 @@ def write_files(export: Export) -> None:
         raise GraderError(
             f"{export.folder} has no page of what was collected from clones: `collect` them, and grade again"
         )
+    for repository, own in pages.items():
+        export.write(f"{repository}/README.md", _index(own))
     export.note("Left out, because they were not collected from a clone", elsewhere)
+
+
+def _index(results: Sequence[Result]) -> str:
+    """Markdown that lists the pages of a repository."""
+    lines = ["# Feedback", "", "| notebook | points |", "|---|--:|"]
+    for result in sorted(results, key=lambda result: result.name):
+        points = "could not be graded" if result.error else points_text(result.score, result.max_score)
+        lines.append(f"| [{markdown_text(result.what)}]({quote(result.name)}.md) | {points} |")
+    return "\n".join([*lines, "", "The `.html` pages say the same, and are for downloading.", ""])

@@ -98,3 +98,6 @@ def _read_results(export: Export) -> None:
     failed = [result.notebook for group in export.results.values() for result in group if result.error]
     export.note("These could not be graded and are exported with 0 points", failed)
     export.note("Left out, because they are no longer in the gradebook", gone)
+    every = (result for group in export.results.values() for result in group)
+    missing = [f"{result.notebook} ({result.missing.text})" for result in every if result.missing]
+    export.note("Exported as they were, because the clones of now do not have them", missing)
