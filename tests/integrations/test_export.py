@@ -628,3 +628,28 @@ def test_feedback_is_of_what_was_collected_from_clones(desk):
     assert ended.exit_code == 2
     assert "no page of what was collected from clones" in ended.stderr
     assert not desk.out.exists()
+
+
+def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):
+    """Where each assignment has repositories of its own, no page of another goes there."""
+    handed_in = tmp_path / "in"
+    (handed_in / "ada").mkdir(parents=True)
+    rows = [["student", "notebook", "system", "id", "modified", "marked", "sha256", "from"]]
+    for stem, origin in (("01_tiny", "hw1-ada/01_tiny.ipynb"), ("02_more", "hw2-ada/sub/02_more.ipynb")):
+        rows.append(["ada", f"{stem}.ipynb", "", "", "2026-11-21T03:00:00+00:00", "", "0", origin])
+        for form in ("md", "html"):
+            page = desk.results / "feedback" / "ada" / f"{stem}.{form}"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(f"{stem} in {form}")
+    (handed_in / "collected.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    desk.results = store(desk.results, made("ada", "02_more"))
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(handed_in)}))
+    ended = desk.export("feedback")
+    assert ended.exit_code == 0, ended.output
+    assert sorted(desk.files()) == [
+        *("hw1-ada/01_tiny.html", "hw1-ada/01_tiny.md", "hw1-ada/README.md"),
+        *("hw2-ada/02_more.html", "hw2-ada/02_more.md", "hw2-ada/README.md"),
+    ]
+    assert desk.text("hw2-ada/02_more.md") == "02_more in md"
+    assert "[02_more](02_more.md) | 4.5 of 10" in desk.text("hw2-ada/README.md")
+    assert "ben/01_tiny.ipynb" in ended.stdout
