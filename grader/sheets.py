@@ -46,6 +46,15 @@ class Sheet:
         return (_BOM if self.has_bom else b"") + text.getvalue().encode()
 
 
+def delimiter_of(text: str) -> str:
+    """What separates the cells of a CSV text: what its first line has most of.
+
+    Excel's is a semicolon wherever the comma is the decimal sign.
+    """
+    first = text.lstrip().partition("\n")[0]
+    return max("\t;,", key=first.count)
+
+
 def read_sheet(path: Path) -> Sheet:
     """Read a CSV file.
 
@@ -64,8 +73,7 @@ def read_sheet(path: Path) -> Sheet:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise GraderError(f"{path}, line {line} is not UTF-8: save the file as CSV in UTF-8") from error
-    first = text.lstrip().partition("\n")[0]
-    delimiter = max("\t;,", key=first.count)  # Excel's is a semicolon wherever the comma is the decimal sign
+    delimiter = delimiter_of(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         rows = [(row, reader.line_num) for row in reader if any(cell.strip() for cell in row)]

@@ -88,7 +88,7 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     from grader.integrations.collect import collect as lay_out
     from grader.term.deadlines import closing_times
 
-    names = None if unread is None else _lines(unread)
+    names = None if unread is None else _names_in(unread)
     course = Course.find()
     closing = closing_times(out, course.settings, course.stems)
     collected = lay_out(source, out, prefixes or None, names, closing)
@@ -105,8 +105,8 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     _echo([f"no notebook: {name}" for name in collected.empty])
 
 
-def _lines(path: Path) -> list[str]:
-    """The lines of a file that are not empty; GraderError where it cannot be read."""
+def _names_in(path: Path) -> list[str]:
+    """The names in a file, between blanks or on lines; GraderError where it cannot be read."""
     from grader.errors import GraderError
 
     try:

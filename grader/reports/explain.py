@@ -113,10 +113,8 @@ def _head(regrade: Regrade) -> Iterator[Line]:
     score = points_text(result.score, result.max_score)
     yield Line(f"{result.student}, {result.what}: {score}, {result.status}", "bold")
     yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
-    told = [
-        *result.about_standing,
-        *([f"Left aside: {left}."] if (left := ", ".join(result.superseded)) else []),
-    ]
+    left_aside = [f"Left aside: {', '.join(result.superseded)}."] if result.superseded else []
+    told = [*result.about_standing, *left_aside]
     yield from (entry("" if number else "handed in", sentence) for number, sentence in enumerate(told))
     if result.error:
         yield entry("error", result.error, "red")

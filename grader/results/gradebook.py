@@ -15,6 +15,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.results.model import Absence, Outcome, Result
 from grader.results.store import ResultsStore, was_stopped
 from grader.scores import format_points, total
+from grader.sheets import delimiter_of
 from grader.text import some, without_formula
 
 FILE_NAME, CHANGES_FILE_NAME = "gradebook.csv", "changes.csv"
@@ -106,8 +107,7 @@ def read_gradebook(text: str) -> dict[tuple[str, str], Line]:
 
 def _reader(text: str) -> csv.DictReader[str]:
     """The lines of a gradebook, which a spreadsheet may have saved with another delimiter."""
-    first = text.partition("\n")[0]
-    return csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
 
 
 @dataclass(frozen=True)

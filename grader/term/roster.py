@@ -36,13 +36,8 @@ _NAMING = ("student", "name", "first name", "last name")
 _MOST_NAMED = 6
 _COLUMNS = "student, name, email, github, canvas id, moodle id, number"
 _IDS = ("canvas", "moodle", "number", "email", "github", "login", "identifier")
-_UNIQUE = (
-    "identifier",
-    "login",
-    "email",
-    "github",
-    "number",
-)  # so unlike names that they stand in their place
+#: So unlike names that they may stand in their place.
+_UNIQUE = ("identifier", "login", "email", "github", "number")
 _PARTICIPANT = re.compile(r"participant (\d+)", re.IGNORECASE)  # a number of Moodle's
 
 

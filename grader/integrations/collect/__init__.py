@@ -28,7 +28,7 @@ from grader.integrations.collect.layout import (
     plan_targets,
     student_folders,
 )
-from grader.integrations.collect.source import NEVER, REPOSITORY, Closing, Source, open_source
+from grader.integrations.collect.source import NO_CLOSING, REPOSITORY, Closing, Source, open_source
 from grader.integrations.collect.systems import Student, list_submissions, student_of, with_hyphen
 from grader.term.record import Record
 from grader.term.roster import ROSTER, Roster, read_people
@@ -54,7 +54,7 @@ def collect(
     folder: Path,
     prefixes: Sequence[str] | None = None,
     unread: Collection[str] | None = None,
-    closing: Closing = NEVER,
+    closing: Closing = NO_CLOSING,
 ) -> Collected:
     """Lay out the notebooks of a source for ``grade``; they are copied as bytes.
 

@@ -77,7 +77,7 @@ Parts = tuple[str, ...]
 Closing = Mapping[str, Collection[datetime]]
 """The times at which a version may be the last in time, by assignment; all hold for files of other names."""
 
-NEVER: Closing = MappingProxyType({})
+NO_CLOSING: Closing = MappingProxyType({})
 
 Skipped = tuple[str, str]
 """A path in a source, and why it was not taken, as the end of a sentence."""
@@ -158,7 +158,7 @@ def _not_ordinary(mode: int) -> str | None:
 
 
 @contextmanager
-def open_source(path: Path, closing: Closing = NEVER) -> Iterator[Source]:
+def open_source(path: Path, closing: Closing = NO_CLOSING) -> Iterator[Source]:
     """What a folder or a zip holds; its files can be read while the context lasts.
 
     Args:

@@ -86,7 +86,7 @@ def write_files(export: Export) -> None:
         GraderError: a file of the classroom cannot be read, or nothing could be filled in.
     """
     if export.gradebook is not None:
-        write_scores(export, export.gradebook.resolve())
+        _write_scores(export, export.gradebook.resolve())
         return
     is_single = sum(map(len, export.results.values())) == 1
     known = {name: os.environ.get(variable, "") for name, variable in _VARIABLES.items()}
@@ -102,7 +102,7 @@ def write_files(export: Export) -> None:
             export.write(f"{result.student}/{stem}/result.json", f"{text}\n")
 
 
-def write_scores(export: Export, path: Path) -> None:
+def _write_scores(export: Export, path: Path) -> None:
     """Write ``scores.json``: the classroom's own, with an override for each result.
 
     Args:
