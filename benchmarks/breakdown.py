@@ -1,84 +1,239 @@
-"""Where the processor time of a class goes: packages by cProfile, the zygote and its workers by the kernel.
+"""Where the processor time of a solved notebook goes, and which probes cost most.
 
-python benchmarks/breakdown.py SUBMISSIONS OUT SECONDS.json    grades, profiled, and writes what it took
+Workers are measured from outside, by the kernel's count of each process before and after a request.
 """
 
 from __future__ import annotations
 
-import cProfile
-import json
-import pstats
-import resource
 import shutil
-import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
-from classroom import make_class
-from measure import run
-from report import Section
+from classroom import COURSE
+from measure import MeasureError, counted, parent
+from report import Section, tell
 
-_MOST_ROWS = 12
-INSIDE, THREADS, REST = "zygote and workers", "other threads of the outside", "other packages"
-_WHAT = """\
-Processor seconds of a class of {size}, graded once under cProfile, which slows the first thread of the
-outside. Its time is shown by package, each without the packages that it calls. The kernel counted the zygote
-and its workers."""
+from grader.checks.contract import MEMORY
+from grader.course.contract import Contract
+from grader.course.course import observe_reference
+from grader.course.probes import Probe
+from grader.grading.executor import modules_of_answers
+from grader.grading.judge import judge
+from grader.grading.run import Options, grade
+from grader.notebooks.reader import cells_of
+from grader.sandbox.evidence import Answer
+from grader.sandbox.observer import observe
+from grader.sandbox.plan import TimeLimits
+from grader.sandbox.zygote import WorkerProcess, Zygote
+
+MOST_MILLISECONDS, DEAREST = 10.0, 10
+_PLENTY = TimeLimits(60, 60, 600)
+_OF_CELLS = ("begin", "cell", "survey")
+PARTS = WORKER, CELLS, PROBES, WIRE, DECODE, JUDGE, REST = (
+    *("worker", "cells", "probes"),
+    *("wire", "decode", "judge", "files and the rest"),
+)
 
 
-def breakdown(folder: Path, size: int) -> tuple[int, dict[str, float]]:
-    """The size of the class, and seconds by package."""
-    out, told = folder / "breakdown-results", folder / "breakdown.json"
-    shutil.rmtree(out, ignore_errors=True)
-    submissions = make_class(folder / "breakdown", size)
-    run([sys.executable, __file__, str(submissions), str(out), str(told)])
-    seconds: dict[str, float] = json.loads(told.read_text(encoding="utf-8"))
-    return size, seconds
+@dataclass(frozen=True)
+class ProbeCost:
+    """What a probe costs a notebook: its worker's milliseconds, and the bytes of its answer."""
+
+    name: str
+    milliseconds: float
+    size: int
+    cases: int  # 0 where it is no contract
+    why: str
 
 
-def section(found: tuple[int, dict[str, float]]) -> Section:
-    """The table, with what costs most first."""
-    size, seconds = found
-    total = sum(seconds.values())
-    most = dict(Counter(seconds).most_common(_MOST_ROWS))
-    rows = {**most, REST: total - sum(most.values()), "all": total}
-    cells = [
-        (name, f"{spent:.2f}", f"{spent * 1000 / size:.2f}", f"{100 * spent / total:.0f} %")
-        for name, spent in rows.items()
+@dataclass(frozen=True)
+class Breakdown:
+    """Milliseconds of a notebook by part, and its probes, the dearest first."""
+
+    parts: Mapping[str, float]
+    probes: Sequence[ProbeCost]
+
+
+@dataclass
+class Spent:
+    """Processor seconds: of workers by request (``cell``, ``probe glu``), and of this side by part."""
+
+    inside: Counter[str] = field(default_factory=Counter)
+    outside: Counter[str] = field(default_factory=Counter)
+
+
+class Meter:
+    """A zygote whose workers' requests are measured."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote, self._spent = zygote, Spent()
+
+    def anew(self) -> Spent:
+        """What is spent from now on."""
+        self._spent = Spent()
+        return self._spent
+
+    @contextmanager
+    def worker(self) -> Iterator[WorkerProcess]:
+        with self._zygote.worker() as worker:
+            worker.wire.ask("end", None, _PLENTY.cell)  # it has entered the cage when it answers
+            worker.wire = _MeteredWire(worker, self._spent)  # type: ignore[assignment]
+            yield worker
+
+    def counted(self) -> float:
+        """Processor seconds of the zygote and of all workers until now."""
+        with self._zygote.worker() as worker:  # when it forks one, it waits for those that have ended
+            return counted(parent(worker.pid))
+
+
+class _MeteredWire:
+    """A worker's wire, which notes what each request costs on both sides."""
+
+    def __init__(self, worker: WorkerProcess, spent: Spent) -> None:
+        self._worker, self._wire, self._spent = worker, worker.wire, spent
+
+    def ask(self, operation: str, arguments: Any, seconds: float) -> str:
+        name = f"probe {arguments['name']}" if operation == "probe" else operation
+        before = self._worker.cpu_times().computed
+        with _counting(self._spent.outside, WIRE):
+            answer = self._wire.ask(operation, arguments, seconds)
+        self._spent.inside[name] += self._worker.cpu_times().computed - before
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
+
+
+@contextmanager
+def _counting(counter: Counter[str], part: str) -> Iterator[None]:
+    begun = time.process_time()
+    yield
+    counter[part] += time.process_time() - begun
+
+
+def breakdown(folder: Path, stems: Sequence[str], more: int) -> dict[str, Breakdown]:
+    """Measure the solved notebook of each assignment, `more` times.
+
+    Args:
+        folder: where the throughput has left classes of ``1 + more`` notebooks, and their results.
+    """
+    found = {}
+    for stem in stems:
+        tell(f"breakdown: {stem}")
+        found[stem] = _breakdown(stem, more, folder / f"{stem}-{1 + more}", folder / "results" / stem)
+    tell("")
+    return found
+
+
+def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Breakdown:
+    assignment, rubric = COURSE.assignment(stem), COURSE.rubric(stem)
+    cells, plan = cells_of(assignment.reference), rubric.plan(1)
+    stubs = [question.stub for question in assignment.questions]
+    preload = modules_of_answers(COURSE, [stem])
+    with Zygote(preload=preload, handed_out=assignment.handed_out, stubs=stubs) as zygote:
+        expected, meter = observe_reference(zygote, COURSE, stem, 1), Meter(zygote)
+        judge(rubric, observe(meter, cells, plan, _PLENTY), expected)  # which warms up
+        spent, before = meter.anew(), meter.counted()
+        for _ in range(times):
+            seen = observe(meter, cells, plan, _PLENTY)
+            with _counting(spent.outside, DECODE):
+                for answer in seen.probes.values():
+                    Answer.parse(answer.text)
+            with _counting(spent.outside, JUDGE):
+                verdicts = judge(rubric, seen, expected)
+            if any(verdict.outcome != "passed" for verdict in verdicts.values()):
+                raise MeasureError(f"the reference of {stem} does not pass its checks")
+        everything = (meter.counted() - before) / times * 1000
+    inside = {name: seconds / times * 1000 for name, seconds in spent.inside.items()}
+    parts = {part: seconds / times * 1000 for part, seconds in spent.outside.items()}
+    _, few, all_of_them = (_judged_again(submissions, results, number) for number in (1, 1, 1 + times))
+    parts[REST] = (all_of_them - few) / times * 1000 - parts[DECODE] - parts[JUDGE]
+    parts[WORKER] = everything - sum(inside.values())
+    parts[CELLS] = sum(inside.pop(name, 0.0) for name in _OF_CELLS)
+    parts[PROBES] = sum(inside.values())
+    probes = [
+        _probe(probe, inside[f"probe {name}"], len(seen.probes[name].text.encode()))
+        for name, probe in (rubric.probes | rubric.pictures).items()
     ]
-    return Section(
-        "Where it goes", _WHAT.format(size=size), ("", "processor s", "ms a notebook", "share"), cells
+    return Breakdown(parts, sorted(probes, key=lambda probe: -probe.milliseconds))
+
+
+def _judged_again(submissions: Path, results: Path, number: int) -> float:
+    """Seconds of this process for so many notebooks of a class that have evidence, and no results."""
+    for student in sorted((results / "submissions").iterdir())[:number]:
+        shutil.rmtree(student)
+    spent: Counter[str] = Counter()
+    with _counting(spent, REST):
+        grade(COURSE, submissions, results, Options(), lambda *_: None)
+    return spent[REST]
+
+
+def _probe(probe: Probe, milliseconds: float, size: int) -> ProbeCost:
+    if not isinstance(probe, Contract):
+        return ProbeCost(probe.name, milliseconds, size, 0, "no contract")
+    plan, rows = probe.plan, probe.rows
+    counts = {
+        "weighed": sum(row.get(MEMORY) == "weighed" for row in rows),
+        "large": sum(row.get("all.sizes") == "large" for row in rows),
+        "of two calls": sum("call.turn" in row for row in rows),
+    }
+    reasons = [f"{count} {what}" for what, count in counts.items() if count]
+    reasons += ["a loss of each entry"] if plan["gradients"] == "each" else []
+    reasons += [word for word in ("then", "use", "plain") if plan[word]]
+    reasons += [f"notes {' '.join(plan['notes'])}"] if plan["notes"] else []
+    return ProbeCost(probe.name, milliseconds, size, len(rows), ", ".join(reasons))
+
+
+def sections(found: Mapping[str, Breakdown]) -> list[Section]:
+    """The parts of each assignment, and its dearest probes."""
+    parts = {f"`{stem}`": [each.parts[part] for part in PARTS] for stem, each in found.items()}
+    parts[f"the mean of all {len(found)}"] = [fmean(column) for column in zip(*parts.values(), strict=True)]
+    where = [
+        (name, *(f"{value:.1f}" for value in values), f"{sum(values):.1f}") for name, values in parts.items()
+    ]
+    probes = [_row(stem, probe) for stem, each in found.items() for probe in each.probes[:DEAREST]]
+    return [
+        Section("Where it goes", _WHERE, ("ms a notebook", *PARTS, "all"), where),
+        Section("The dearest probes", _DEAREST, _HEAD, probes, above_limit(found), words=(0, 1, 6)),
+    ]
+
+
+def _row(stem: str, probe: ProbeCost) -> tuple[str, ...]:
+    cases = (str(probe.cases), f"{probe.milliseconds / probe.cases:.2f}") if probe.cases else ("", "")
+    return (
+        f"`{stem}`",
+        probe.name,
+        f"{probe.milliseconds:.1f}",
+        *cases,
+        f"{probe.size / 1000:.1f}",
+        probe.why,
     )
 
 
-def package(file: str) -> str:
-    """The package of a source file: ``grader.results``, ``jinja2``, ``json``."""
-    path = Path(file)
-    if file.startswith(("~", "<")) or not path.is_absolute():
-        return "builtins and imports"
-    for root in map(Path, sorted(filter(None, sys.path), key=len, reverse=True)):
-        if path.is_relative_to(root):
-            first, *others = path.relative_to(root).with_suffix("").parts
-            return f"{first}.{others[0]}" if first == "grader" and others else first
-    return path.stem
+def above_limit(found: Mapping[str, Breakdown]) -> str:
+    """Which probes cost more than they may, by assignment."""
+    above = {
+        stem: [probe.name for probe in each.probes if probe.milliseconds > MOST_MILLISECONDS]
+        for stem, each in found.items()
+    }
+    told = "; ".join(f"`{stem}`: {', '.join(names)}" for stem, names in above.items() if names)
+    number = sum(map(len, above.values()))
+    return f"Probes that cost more than {MOST_MILLISECONDS:.0f} ms: {number}. {told}"
 
 
-def main() -> None:
-    """Grade, and write the seconds."""
-    from grader import cli  # noqa: PLC0415 - what this script's importers need not load
-
-    submissions, out, told = sys.argv[1:]
-    profiler = cProfile.Profile(time.thread_time)
-    profiler.runcall(cli.main, ["grade", submissions, "--out", out], standalone_mode=False)
-    seconds: Counter[str] = Counter()
-    for (file, _, _), (_, _, own, *_) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
-        seconds[package(file)] += own
-    seconds[THREADS] = time.process_time() - time.thread_time()
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds[INSIDE] = ended.ru_utime + ended.ru_stime
-    Path(told).write_text(json.dumps(seconds), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+_HEAD = ("", "probe", "ms", "cases", "ms a case", "kB", "what is in it")
+_WHERE = """\
+Milliseconds of processor time of one solved notebook, observed and judged one after the other. The kernel
+counted the zygote and its workers: the worker's fork, its way into the cage and its end; the cells; the
+probes and pictures. Counted on the other side: sending requests and reading answers, decoding, judging. Files
+and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is there."""
+_DEAREST = f"""\
+The {DEAREST} dearest probes of each assignment: milliseconds in the worker, the cases of a contract, and the
+size of the answer. Of the cases, those in which memory is weighed, those with large tensors, and those that
+call twice; then the contract's arguments that make it do more in each case."""

@@ -1,4 +1,4 @@
-"""Classes to grade: one solved notebook many times, no two answers of which are the same text."""
+"""Classes to grade: the solved notebook of an assignment many times, no two answers the same text."""
 
 from __future__ import annotations
 
@@ -11,32 +11,44 @@ from typing import Any
 
 from measure import ROOT, Cost, MeasureError, run
 
-STEM = "01_leaves"
-NOTEBOOK = ROOT / "submissions" / "ada" / f"{STEM}.ipynb"
-CHECKS = ROOT / "assignments" / "tests" / STEM
+from grader.course.course import Course
+
+COURSE = Course.find(ROOT)
+STEM = "01_leaves"  # where one assignment is enough
 
 
-def make_class(folder: Path, size: int) -> Path:
+def solved(stem: str, comment: str = "") -> dict[str, Any]:
+    """The notebook of an assignment with the reference answers, each with a comment, in place of the stubs.
+
+    Raises:
+        MeasureError: a stub is not in the notebook.
+    """
+    path = ROOT / "assignments" / f"{stem}.ipynb"
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    answers = {q.stub.strip(): q.answer + comment for q in COURSE.assignment(stem).questions}
+    cells = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        is_code = cell["cell_type"] == "code"
+        cells.append({**cell, "source": answers.pop(source.strip(), source) if is_code else source})
+    if answers:
+        raise MeasureError(f"{path} lacks a stub: `make build` writes it")
+    return {**notebook, "cells": cells}
+
+
+def make_class(folder: Path, stem: str, size: int) -> Path:
     """A folder of this many students.
 
     A comment tells their answers apart, as every student's are others; what came with the notebook is the
     same for all.
     """
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    submissions = folder / f"class-{size}"
+    submissions = folder / f"{stem}-{size}"
     for number in range(size):
         student = submissions / f"s{number:04}"
         student.mkdir(parents=True)
-        cells = [_answered_by(number, cell) for cell in notebook["cells"]]
-        (student / NOTEBOOK.name).write_text(json.dumps({**notebook, "cells": cells}), encoding="utf-8")
+        notebook = solved(stem, f"\n# by student {number}")
+        (student / f"{stem}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     return submissions
-
-
-def _answered_by(student: int, cell: dict[str, Any]) -> dict[str, Any]:
-    """The cell, with a comment of the student's where it is an answer."""
-    source = "".join(cell["source"])
-    is_answer = cell["cell_type"] == "code" and source.startswith(("def ", "class "))
-    return {**cell, "source": f"{source}\n# by student {student}"} if is_answer else cell
 
 
 def grade(submissions: Path, out: Path) -> Cost:

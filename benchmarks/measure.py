@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import select
 import signal
 import subprocess
@@ -91,10 +90,19 @@ def _peak_memory(pid: int) -> int:
     return int(peak[1]) << 10 if peak else 0
 
 
-def spent() -> float:
-    """Processor seconds of this process, and of those that it, and they, started and waited for."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
+def counted(pid: int) -> float:
+    """Processor seconds of a process, and of those that it has started and waited for, to a hundredth."""
+    return sum(map(int, _status(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def parent(pid: int) -> int:
+    """The process that started another."""
+    return int(_status(pid)[1])
+
+
+def _status(pid: int) -> list[str]:
+    """What stands behind the name in ``/proc/PID/stat``, see proc_pid_stat(5)."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
 
 
 def _end_of(told: IO[bytes]) -> str:

@@ -6,7 +6,7 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -70,16 +70,23 @@ class Section:
 
     title: str
     text: str  # in Markdown
-    head: Row  # the first column is aligned to the left, the others to the right
+    head: Row
     rows: Sequence[Row]
     remark: str = ""
+    words: Collection[int] = (0,)  # the columns that are aligned to the left, the others to the right
 
     def markdown(self) -> str:
         """The section, for the report; a terminal shows it as it is."""
         lines = [self.head, *self.rows]
-        first, *widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        cells = [[row[0].ljust(first), *map(str.rjust, row[1:], widths)] for row in lines]
-        cells.insert(1, ["-" * first, *("-" * (width - 1) + ":" for width in widths)])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        align = [str.ljust if number in self.words else str.rjust for number in range(len(widths))]
+        cells = [
+            [put(cell, width) for put, cell, width in zip(align, row, widths, strict=True)] for row in lines
+        ]
+        rules = zip(align, widths, strict=True)
+        cells.insert(
+            1, ["-" * width if put is str.ljust else "-" * (width - 1) + ":" for put, width in rules]
+        )
         table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
         return "\n\n".join(filter(None, [f"## {self.title}", self.text, table, fill(self.remark, _WIDTH)]))
 

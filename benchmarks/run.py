@@ -1,8 +1,8 @@
 """Measures everything side by side, prints the tables and writes RESULTS.md.
 
-python benchmarks/run.py           some ten minutes
+python benchmarks/run.py           some fifteen minutes
 python benchmarks/run.py --long    classes of up to 5,000, too
-python benchmarks/run.py --quick   few rounds, to try the benchmarks themselves; writes nothing
+python benchmarks/run.py --quick   two assignments, few rounds, to try the benchmarks; writes nothing
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import breakdown
 import cage_cost
 import cold
+import doctor_cost
 import report
 import scale
 import throughput
+from classroom import COURSE
 from measure import MeasureError
 
 HERE = Path(__file__).parent
@@ -29,15 +32,16 @@ class Plan:
     """How much is measured."""
 
     command: str  # what repeats it
-    size: int  # notebooks of a class where its size is not the question
+    stems: tuple[str, ...]
+    more: int  # notebooks that a class has more than another, to measure one of them
     rounds: tuple[int, int, int]  # for the throughput, one notebook cold and the sizes
     sizes: tuple[int, ...]  # of classes
     cage_seconds: float  # how long the cage is measured, for each task
 
 
-USUAL = Plan("make bench", 200, (5, 7, 3), (1, 10, 50, 200), 40.0)
-LONG = Plan("make bench LONG=1", 200, (7, 7, 2), (1, 10, 50, 200, 1_000, 5_000), 40.0)
-QUICK = Plan("python benchmarks/run.py --quick", 20, (1, 1, 1), (1, 5, 20), 3.0)
+USUAL = Plan("make bench", COURSE.stems, 12, (3, 7, 2), (1, 10, 50, 200), 20.0)
+LONG = replace(USUAL, command="make bench LONG=1", rounds=(5, 7, 2), sizes=(1, 10, 50, 200, 1_000, 5_000))
+QUICK = Plan("python benchmarks/run.py --quick", COURSE.stems[:2], 2, (1, 1, 1), (1, 5, 20), 3.0)
 
 
 def main() -> None:
@@ -64,18 +68,24 @@ def main() -> None:
 def measure(plan: Plan, folder: Path, results: Path | None) -> None:
     """Measure everything; with a folder for the results, write them there."""
     facts, sections = report.machine(plan.command), []
-    for section in (
-        lambda: throughput.section(throughput.throughput(folder, plan.size, plan.rounds[0])),
-        lambda: cold.section(cold.cold(folder, plan.rounds[1])),
-        lambda: scale.section(scale.scale(folder, plan.sizes, plan.rounds[2])),
-        lambda: breakdown.section(breakdown.breakdown(folder, plan.size)),
-        lambda: cage_cost.section(*cage_cost.cage_cost(plan.cage_seconds)),
-    ):
-        sections.append(section())
-        print(f"{sections[-1].markdown()}\n", flush=True)  # noqa: T201 - what it is for
+    for section in _sections(plan, folder):
+        sections.append(section)
+        print(f"{section.markdown()}\n", flush=True)  # noqa: T201 - what it is for
     if results:
         report.write(results / "RESULTS.md", facts, sections)
         print(f"{results / 'RESULTS.md'} is written.")  # noqa: T201
+
+
+def _sections(plan: Plan, folder: Path) -> Iterator[report.Section]:
+    """Each as soon as it is measured."""
+    throughput_rounds, cold_rounds, scale_rounds = plan.rounds
+    found = throughput.throughput(folder, plan.stems, plan.more, throughput_rounds)
+    yield throughput.section(found, plan.more)
+    yield from breakdown.sections(breakdown.breakdown(folder, plan.stems, plan.more))
+    yield cold.section(cold.cold(folder, cold_rounds))
+    yield scale.section(scale.scale(folder, plan.sizes, scale_rounds))
+    yield cage_cost.section(*cage_cost.cage_cost(plan.cage_seconds))
+    yield doctor_cost.section(doctor_cost.doctor_cost(plan.stems), plan.stems)
 
 
 if __name__ == "__main__":

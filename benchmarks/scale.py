@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from classroom import grade, grade_afresh, make_class
+from classroom import STEM, grade, grade_afresh, make_class
 from measure import Cost
 from report import Section, Spread, interleaved
 
@@ -36,7 +36,7 @@ def scale(folder: Path, sizes: Sequence[int], rounds: int) -> list[Size]:
 
 def _twice(folder: Path, size: int) -> tuple[Cost, Cost]:
     """Both runs over a class that is made for them; nothing of it stays on the disk."""
-    submissions, out = make_class(folder, size), folder / "results"
+    submissions, out = make_class(folder, STEM, size), folder / "results"
     try:
         return grade_afresh(submissions, out), grade(submissions, out)
     finally:
@@ -50,27 +50,28 @@ def marginal(small: Size, large: Size) -> list[float]:
     return [(one.processor - other.processor) / more for one, other in pairs]
 
 
-def growth(sizes: Sequence[Size], base: int) -> Spread:
+def growth(least: Size, base: Size, larger: Size) -> Spread:
     """How many times as much one notebook more costs beyond a size as below it."""
-    middle = next(size for size in sizes if size.notebooks == base)
-    return Spread.of_ratios(marginal(middle, sizes[-1]), marginal(sizes[0], middle))
+    return Spread.of_ratios(marginal(base, larger), marginal(least, base))
 
 
 def section(sizes: Sequence[Size]) -> Section:
     """The table, and how much grows."""
     least, most = sizes[0], sizes[-1]
-    base = 200 if most.notebooks > 200 else sizes[-2].notebooks
+    beyond = [size for size in sizes if size.notebooks > 200] or [most]
+    base = sizes[-1 - len(beyond)]
+    grown = (f"{growth(least, base, size).text('.3f')} times to {size.notebooks:,}" for size in beyond)
     memory = Spread.of(
         [(one.peak - other.peak) / _MEGABYTE for one, other in zip(most.graded, least.graded, strict=True)]
     )
     again = Spread.of([cost.wall for cost in most.again])
     return Section(
         "Cost against class size",
-        _WHAT,
+        _WHAT.format(stem=STEM),
         _HEAD,
         [_row(before, size) for before, size in zip([None, *sizes], sizes, strict=False)],
-        f"One notebook more costs {growth(sizes, base).text('.3f')} times as much from {base} to "
-        f"{most.notebooks} notebooks as from {least.notebooks} to {base}. The outside's memory grows by "
+        f"One notebook more costs as many times as much from {base.notebooks} notebooks as from "
+        f"{least.notebooks} to {base.notebooks}: {', '.join(grown)}. The outside's memory grows by "
         f"{memory.text('.1f')} MB from {least.notebooks} to {most.notebooks}. A run over {most.notebooks} "
         f"unchanged results takes {again.text('.2f')} s.",
     )
@@ -81,9 +82,9 @@ _HEAD = (
     *("again, wall s", "again, memory, MB", "rounds"),
 )
 _WHAT = """\
-Classes of one notebook to many, each into an empty folder, then once more with nothing new. "One more" is
-what each further notebook costs beyond the size in the row above. Memory is the most that the process which
-grades had at a time, without those it starts."""
+Classes of one notebook of `{stem}` to many, each into an empty folder, then once more with nothing new. "One
+more" is what each further notebook costs beyond the size in the row above. Memory is the most that the
+process which grades had at a time, without those it starts."""
 
 
 def _row(before: Size | None, size: Size) -> tuple[str, ...]:

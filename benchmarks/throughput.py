@@ -1,88 +1,95 @@
-"""Processor seconds per submission, of this grader and of others, on the same notebook."""
+"""Processor seconds of a submission of each assignment, of this grader and of `otter run`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
-from baselines import baselines
-from classroom import NOTEBOOK, STEM, grade_afresh, make_class
-from measure import ROOT, Cost, spent
+from classroom import grade_afresh, make_class
+from measure import Cost
+from otter_run import OTTER, is_installed, otter_run
 from report import Section, Spread, interleaved
 
-from grader.course.course import Course
-from grader.notebooks.reader import read_notebook
-from grader.sandbox.observer import observe
-from grader.sandbox.plan import TimeLimits
-from grader.sandbox.zygote import Zygote
-
-OURS = "`grade`, a class of {size}"
-WARM = "the warm limit"
-_WARM_NOTEBOOKS = 50
-_PLENTY = TimeLimits(60, 60, 600)
+OURS = "`grade`, one more"
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """Processor seconds per submission by way to grade, a number a round; the first way is this grader."""
+    """Costs of one more notebook in a class, and of `otter run`, by assignment, one a round.
 
-    seconds: dict[str, list[float]]
-    missing: dict[str, str]  # ways that could not be had here, and why
+    Without Otter, nothing is in ``otter``.
+    """
 
-
-def throughput(folder: Path, size: int, rounds: int) -> Throughput:
-    """In turn, this grader over a class, each baseline over one notebook, and the warm limit over some."""
-    submissions = make_class(folder, size)
-    ready, missing = baselines(folder)
-    tasks: dict[str, Callable[[], float]] = {
-        OURS.format(size=size): lambda: grade_afresh(submissions, folder / "results").processor / size,
-        WARM: _warm,
-        **{baseline.name: partial(_processor, baseline.grade) for baseline in ready},
-    }
-    return Throughput(interleaved("throughput", tasks, rounds), missing)
+    ours: dict[str, list[Cost]]
+    otter: dict[str, list[Cost]]
 
 
-def _processor(grade: Callable[[], Cost]) -> float:
-    return grade().processor
+def throughput(folder: Path, stems: Sequence[str], more: int, rounds: int) -> Throughput:
+    """In turn, of each assignment a notebook more in a class, and `otter run` of the same notebook."""
+    tasks: dict[str, Callable[[], Cost]] = {}
+    for stem in stems:
+        classes = make_class(folder, stem, 1), make_class(folder, stem, 1 + more)
+        tasks[f"{OURS}, {stem}"] = partial(one_more, *classes, folder / "results" / stem, more)
+        if is_installed():
+            tasks[f"{OTTER}, {stem}"] = otter_run(folder / "otter" / stem, stem)
+    costs = interleaved("throughput", tasks, rounds)
+    ours, otter = (
+        {stem: costs[f"{way}, {stem}"] for stem in stems if f"{way}, {stem}" in costs}
+        for way in (OURS, OTTER)
+    )
+    return Throughput(ours, otter)
 
 
-def _warm() -> float:
-    """What a notebook costs when everything has been started and nothing is judged or written."""
-    return (_observed(1 + _WARM_NOTEBOOKS) - _observed(1)) / _WARM_NOTEBOOKS
+def one_more(small: Path, large: Path, out: Path, more: int) -> Cost:
+    """What each notebook costs that a class has more than another; the results of the larger stay."""
+    one, other = grade_afresh(small, out), grade_afresh(large, out)
+    more_wall, more_processor = other.wall - one.wall, other.processor - one.processor
+    return Cost(more_wall / more, more_processor / more, other.peak)
 
 
-def _observed(times: int) -> float:
-    """Processor time of both sides, from the zygote's start to its end."""
-    cells, asked = read_notebook(NOTEBOOK).cells, Course.find(ROOT).rubric(STEM).plan(1)
-    before = spent()
-    with Zygote() as zygote:
-        for _ in range(times):
-            observe(zygote, cells, asked, _PLENTY)
-    return spent() - before
-
-
-def section(found: Throughput) -> Section:
-    """The table, with what each way does and leaves out."""
-    ours = next(iter(found.seconds.values()))
-    rows = [
-        (name, Spread.of(each).text(".4f"), Spread.of_ratios(each, ours).text(".2f"), str(len(each)))
-        for name, each in found.seconds.items()
-    ]
-    rows += [(name, why, "", "") for name, why in found.missing.items()]
+def section(found: Throughput, more: int) -> Section:
+    """The table, and the ratio to quote."""
+    ours, otter = (
+        {stem: _processor(costs) for stem, costs in way.items()} for way in (found.ours, found.otter)
+    )
+    rows = [_row(f"`{stem}`", each, otter.get(stem)) for stem, each in ours.items()]
+    means = _mean(ours), _mean(otter) if otter else None
+    name = f"the mean of all {len(ours)}"
+    ratio = Spread.of_ratios(means[1], means[0]).text(".1f") if means[1] else ""
+    quote = f"To quote: {ratio} times, which is the ratio of the means of all {len(ours)}, by round."
     return Section(
-        "Per submission, beside other ways to grade",
-        _WHAT,
-        ("", "processor s a submission", "times ours", "rounds"),
-        rows,
+        "Per submission, beside `otter run`",
+        _WHAT.format(small=1, large=1 + more),
+        ("", f"{OURS}, processor s", f"{OTTER}, processor s", "ratio", "rounds"),
+        [*rows, _row(name, *means)],
+        quote if otter else "",
     )
 
 
-_WHAT = f"""\
-All grade the solved notebook of `{STEM}`. They do not do the same: ours runs every probe, judges the hidden
-checks, writes feedback, evidence and results, and pays for the cage; a class pays once for the start. `otter
-run` and pytest run the public checks only, which are fewer and easier, in the process of the student's code,
-so that they do less work than ours; each starts afresh for every notebook. For pytest, the import of Otter is
-left out. The warm limit is what remains of ours when everything is warm already and nothing is judged or
-written: one fork, the cells, the probes, and listening to them."""
+def _processor(costs: Sequence[Cost]) -> list[float]:
+    return [cost.processor for cost in costs]
+
+
+def _mean(seconds: dict[str, list[float]]) -> list[float]:
+    """The mean of all assignments, by round."""
+    return [fmean(each) for each in zip(*seconds.values(), strict=True)]
+
+
+def _row(name: str, ours: Sequence[float], otter: Sequence[float] | None) -> tuple[str, ...]:
+    other = ("not installed", "")
+    if otter:
+        other = Spread.of(otter).text(".2f"), Spread.of_ratios(otter, ours).text(".1f")
+    return name, Spread.of(ours).text(".3f"), *other, str(len(ours))
+
+
+_WHAT = """\
+The notebook of each assignment with the reference answers, graded by both. One more is what each notebook
+costs beyond the first: a class of {large} less a class of {small}, divided. The start, the reference and the
+stubs are paid once for a class, and are not in it. They do not do the same: `grade` runs every probe, judges
+the hidden checks, writes feedback, evidence and results, and pays for the cage. `otter run` runs the public
+checks only, which are fewer and easier, in the process of the student's code, and starts afresh for every
+notebook. `rfc3987_syntax`, which Jupyter's server brings, is hidden from it: its import costs some seconds,
+and Otter does not need it."""

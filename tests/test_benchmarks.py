@@ -7,12 +7,13 @@ import pytest
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(Path(__file__).resolve().parent.parent / "benchmarks")
-    import baselines
     import breakdown
     import cage_cost
     import classroom
     import cold
+    import doctor_cost
     import measure
+    import otter_run
     import report
     import scale
     import throughput
@@ -32,13 +33,24 @@ SIZES = [
     scale.Size(11, [cost(4.0), cost(5.0)], [cost(0.5), cost(0.5)]),
     scale.Size(111, [cost(16.0, peak=70e6), cost(14.0, peak=60e6)], [cost(0.5, 1.5), cost(0.5, 2.5)]),
 ]
+DEAR = breakdown.ProbeCost("distil", 20.5, 1500, 4, "1 weighed")
+CHEAP = breakdown.ProbeCost("picture", 0.5, 100, 0, "no contract")
+PARTS = dict.fromkeys(breakdown.PARTS, 1.5)
+BROKEN_DOWN = breakdown.sections({"01_a": breakdown.Breakdown(PARTS, [DEAR, CHEAP])})
 SECTIONS = {
-    "105.00 (100.00 to 110.00)": throughput.section(
-        throughput.Throughput({"ours": [0.05, 0.06], "`otter run`": [5.0, 6.6]}, {"pytest": "failed"})
+    "To quote: 37.5 (25.0 to 50.0) times": throughput.section(
+        throughput.Throughput(
+            {"01_a": [cost(0.1), cost(0.1)], "02_b": [cost(0.3), cost(0.1)]},
+            {"01_a": [cost(5.0), cost(5.0)], "02_b": [cost(5.0), cost(5.0)]},
+        ),
+        2,
     ),
+    "| not installed |": throughput.section(throughput.Throughput({"01_a": [cost(0.1)]}, {}), 2),
     "1.60 times": cold.section({cold.GRADE: [cost(3, 4.0)], cold.IMPORT: [cost(2, 2.5)]}),
     "1.050 (0.900 to 1.200)": scale.section(SIZES),
-    "1500.00": breakdown.section((2, {"json": 3.0, "grader.results": 1.0})),
+    "| 10.5 |": BROKEN_DOWN[0],
+    "Probes that cost more than 10 ms: 1. `01_a`: distil": BROKEN_DOWN[1],
+    "| everything tried |": doctor_cost.section({doctor_cost.WHOLE: cost(9.0)}, ["01_a"]),
     "2.00 (2.00 to 2.00)": cage_cost.section("weak", {"idle": [((0.2, 0.1), (0.1, 0.1))] * 2}),
 }
 
@@ -62,13 +74,40 @@ def test_a_command_is_counted_with_what_it_starts():
 
 def test_a_class_has_as_many_answers_as_students(tmp_path):
     """No two notebooks are alike."""
-    texts = {path.read_text() for path in classroom.make_class(tmp_path, 3).glob("*/*.ipynb")}
+    texts = {path.read_text() for path in classroom.make_class(tmp_path, classroom.STEM, 3).glob("*/*.ipynb")}
     assert len(texts) == 3
 
 
-def test_a_baseline_that_cannot_be_had_is_named(tmp_path, monkeypatch):
-    """`make bench` measures what is there and says what is not installed."""
-    monkeypatch.setattr(baselines, "find_spec", lambda name: None if name == "otter" else name)
-    monkeypatch.setattr(baselines, "run", lambda *_, **__: cost(1.0))
-    ready, missing = baselines.baselines(tmp_path)
-    assert ([one.name for one in ready], missing) == ([baselines.PLAIN], {baselines.OTTER: "not installed"})
+@pytest.mark.parametrize("stem", classroom.COURSE.stems)
+def test_a_solved_notebook_has_every_answer(stem):
+    """The reference answers stand where the stubs were, and all other cells are as they are handed out."""
+    code = [cell["source"] for cell in classroom.solved(stem)["cells"] if cell["cell_type"] == "code"]
+    assignment = classroom.COURSE.assignment(stem)
+    assert [q.id for q in assignment.questions if q.answer not in code or q.stub in code] == []
+    assert [cell[:60] for cell in assignment.demonstrations if cell not in code] == []
+
+
+def test_without_otter_the_rest_is_measured(tmp_path, monkeypatch):
+    """`make bench` measures what is there."""
+    monkeypatch.setattr(otter_run, "find_spec", lambda _: None)
+    monkeypatch.setattr(throughput, "grade_afresh", lambda folder, _: cost(float(folder.name[-1])))
+    found = throughput.throughput(tmp_path, [classroom.STEM], 2, 1)
+    assert [each.processor for each in found.ours[classroom.STEM]] == [1.0]
+    assert found.otter == {}
+
+
+@linux
+@pytest.mark.long
+def test_a_breakdown_counts_workers_from_outside(tmp_path):
+    """Each probe and each part has a cost, and what is counted in requests is less than all workers took."""
+    throughput.one_more(
+        *(classroom.make_class(tmp_path, classroom.STEM, size) for size in (1, 3)),
+        tmp_path / "results" / classroom.STEM,
+        2,
+    )
+    found = breakdown.breakdown(tmp_path, [classroom.STEM], 2)[classroom.STEM]
+    rubric = classroom.COURSE.rubric(classroom.STEM)
+    assert {probe.name for probe in found.probes} == {*rubric.probes, *rubric.pictures}
+    assert all(probe.milliseconds > 0 and probe.size > 0 for probe in found.probes)
+    assert found.parts.keys() == set(breakdown.PARTS)
+    assert found.parts[breakdown.WORKER] > 0
