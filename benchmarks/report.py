@@ -79,14 +79,10 @@ class Section:
         """The section, for the report; a terminal shows it as it is."""
         lines = [self.head, *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        align = [str.ljust if number in self.words else str.rjust for number in range(len(widths))]
-        cells = [
-            [put(cell, width) for put, cell, width in zip(align, row, widths, strict=True)] for row in lines
-        ]
-        rules = zip(align, widths, strict=True)
-        cells.insert(
-            1, ["-" * width if put is str.ljust else "-" * (width - 1) + ":" for put, width in rules]
-        )
+        put = [str.ljust if number in self.words else str.rjust for number in range(len(widths))]
+        cells = [[to(cell, width) for to, cell, width in zip(put, row, widths, strict=True)] for row in lines]
+        ends = ["-" if number in self.words else ":" for number in range(len(widths))]
+        cells.insert(1, ["-" * (width - 1) + end for width, end in zip(widths, ends, strict=True)])
         table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
         return "\n\n".join(filter(None, [f"## {self.title}", self.text, table, fill(self.remark, _WIDTH)]))
 
