@@ -22,7 +22,7 @@ from report import Section, tell
 from grader.checks.contract import MEMORY
 from grader.course.contract import Contract
 from grader.course.course import observe_reference
-from grader.course.probes import Probe
+from grader.course.probes import PictureProbe, Probe
 from grader.grading.executor import modules_of_answers
 from grader.grading.judge import judge
 from grader.grading.run import Options, grade
@@ -176,7 +176,8 @@ def _judged_again(submissions: Path, results: Path, number: int) -> float:
 
 def _probe(probe: Probe, milliseconds: float, size: int) -> ProbeCost:
     if not isinstance(probe, Contract):
-        return ProbeCost(probe.name, milliseconds, size, 0, "no contract")
+        kind = "a picture" if isinstance(probe, PictureProbe) else "no contract"
+        return ProbeCost(probe.name, milliseconds, size, 0, kind)
     plan, rows = probe.plan, probe.rows
     counts = {
         "weighed": sum(row.get(MEMORY) == "weighed" for row in rows),
