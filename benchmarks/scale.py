@@ -60,7 +60,9 @@ def section(sizes: Sequence[Size]) -> Section:
     least, most = sizes[0], sizes[-1]
     beyond = [size for size in sizes if size.notebooks > 200] or [most]
     base = sizes[-1 - len(beyond)]
-    grown = (f"{growth(least, base, size).text('.3f')} times to {size.notebooks:,}" for size in beyond)
+    grown = (
+        f"{growth(least, base, size).text('.3f')} times as much up to {size.notebooks:,}" for size in beyond
+    )
     memory = Spread.of(
         [(one.peak - other.peak) / _MEGABYTE for one, other in zip(most.graded, least.graded, strict=True)]
     )
@@ -70,8 +72,8 @@ def section(sizes: Sequence[Size]) -> Section:
         _WHAT.format(stem=STEM),
         _HEAD,
         [_row(before, size) for before, size in zip([None, *sizes], sizes, strict=False)],
-        f"One notebook more costs as many times as much from {base.notebooks} notebooks as from "
-        f"{least.notebooks} to {base.notebooks}: {', '.join(grown)}. The outside's memory grows by "
+        f"One notebook more beyond {base.notebooks} costs, beside one more from {least.notebooks} to "
+        f"{base.notebooks}: {', '.join(grown)}. The outside's memory grows by "
         f"{memory.text('.1f')} MB from {least.notebooks} to {most.notebooks}. A run over {most.notebooks} "
         f"unchanged results takes {again.text('.2f')} s.",
     )
@@ -82,8 +84,8 @@ _HEAD = (
     *("again, wall s", "again, memory, MB", "rounds"),
 )
 _WHAT = """\
-Classes of one notebook of `{stem}` to many, each into an empty folder, then once more with nothing new. "One
-more" is what each further notebook costs beyond the size in the row above. Memory is the most that the
+Classes of one notebook of `{stem}` to many, each into an empty folder, then once more with nothing new.
+"One more" is what each further notebook costs beyond the size in the row above. Memory is the most that the
 process which grades had at a time, without those it starts."""
 
 
