@@ -52,7 +52,7 @@ def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
     """The protection in force, and for each task its costs, caged and free, by round."""
     course = Course.find(ROOT)
     cells = cells_of(course.assignment(STEM).reference)
-    asked = course.rubric(STEM).plan(1, expected=True)
+    asked = course.rubric(STEM).plan(1)
     work: dict[str, Task] = {
         f"{IDLE_WORKERS} idle workers": _idle,
         f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),
