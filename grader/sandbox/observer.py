@@ -227,7 +227,8 @@ class ProbeRun:
         return answer
 
     def _patience(self, probe: PlannedProbe) -> float:
-        return min(_PATIENCE_SECONDS, probe.seconds, self._limits.question, self._notebook.seconds_left())
+        patience = probe.seconds if probe.moved else _PATIENCE_SECONDS  # only the reference is moved
+        return min(patience, probe.seconds, self._limits.question, self._notebook.seconds_left())
 
     def _ended_well(self, worker: WorkerProcess) -> bool:
         """Whether the worker sent no more answers than it was asked for."""

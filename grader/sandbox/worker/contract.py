@@ -36,7 +36,7 @@ from typing import Any
 
 import torch
 
-from . import gradients, memory, moved, probe_api, torch_objects, torch_state
+from . import gradients, identity, memory, moved, probe_api, torch_objects, torch_state
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .untouched import Untouched
@@ -51,7 +51,7 @@ _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, 
 _randn_like, _ones = torch.randn_like, torch.ones
 _FUNCTIONS = {types.FunctionType, types.MethodType}
 _OTHER = {"other", "other data"}  # turns in which another result goes back once more
-_Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, id
+_Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, identity
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
 _SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
@@ -397,7 +397,7 @@ def _arrives(tensors: list[Any]) -> bool:
 
 def _values(tensors: list[Any]) -> list[Any]:
     """The numbers of tensors as they are now, as far as they can be read."""
-    return [torch_objects.tensor_fields(tensor)["value"] for tensor in tensors]
+    return [torch_objects.elements_of(tensor) for tensor in tensors]
 
 
 def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
@@ -405,7 +405,7 @@ def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
     if _id(value) in arguments:
         return None
     if torch_objects.is_tensor(value):
-        return torch_objects.tensor_fields(value)["value"]
+        return torch_objects.elements_of(value)
     if depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
         parts = dict.items(value) if _type(value) is dict else enumerate(value)
         return [(_exact(key), _contents(part, arguments, depth + 1)) for key, part in parts]

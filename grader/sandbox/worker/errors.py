@@ -107,7 +107,7 @@ def class_name(kind: type) -> str:
 
 def printable(text: str) -> str:
     """Text that survives UTF-8 on the wire."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 # Errors whose cause is that a cell took a name from another cell.

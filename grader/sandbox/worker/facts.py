@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from . import identity
 from .errors import MAX_TEXT, class_name, describe_error, printable
-from .torch_objects import is_tensor, memory_key, numel, read_grad, storage_of, tensor_fields
+from .torch_objects import Fields, fields_of, is_tensor, memory_key, numel, read_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -26,8 +27,9 @@ MAX_TENSORS = 3_000
 MAX_ALL_TEXT = 100_000  # of one answer
 CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
+_FULL = ["other", CUT_OFF]  # the answer is: nothing follows
 _float64, _bool_ = np.float64, np.bool_
-_type, _id, _issubclass = type, id, issubclass
+_type, _id, _issubclass = type, identity, issubclass
 
 
 class Raised:
@@ -43,7 +45,7 @@ class Snap:
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
         self.storage = storage_of(tensor)
-        self.fields = tensor_fields(tensor)
+        self.fields = fields_of(tensor)
         grad = read_grad(tensor)
         self.grad = None if grad is None else Snap(grad)
 
@@ -72,23 +74,17 @@ class Encoder:
         kind = _type(value)
         if value is None:
             return ["none"]
-        if depth > MAX_DEPTH or self._is_full():
-            return ["other", CUT_OFF]
-        if is_tensor(value):
-            return ["tensor", self._tensor(value)]
-        if kind is Snap:
-            return ["tensor", self._snap(value)]
+        is_full = self._items > MAX_ITEMS or self._characters > MAX_ALL_TEXT or len(self.table) > MAX_TENSORS
+        if is_full or depth > MAX_DEPTH:
+            return _FULL if is_full else ["other", CUT_OFF]
+        if kind is Snap or is_tensor(value):
+            return ["tensor", self._snap(value) if kind is Snap else self._tensor(value)]
         if kind is Raised:
             described = describe_error(value.error)
             texts = (described["text"], described["function"], described["line"], *described["types"])
             self._characters += sum(map(len, texts))
             return ["raised", described]
         return _scalar(value, kind) or self._composed(value, kind, depth)
-
-    def _is_full(self) -> bool:
-        """Whether the rest of the answer is left out."""
-        full = len(self.table) > MAX_TENSORS or self._characters > MAX_ALL_TEXT
-        return full or self._items > MAX_ITEMS
 
     def _text(self, text: str) -> str:
         self._characters += len(text)
@@ -101,17 +97,15 @@ class Encoder:
         if kind is list or kind is tuple:
             items = []
             for item in value:
-                is_last = self._is_full()
                 items.append(self.encode(item, depth + 1))
-                if is_last:
+                if items[-1] is _FULL:
                     break
             return ["list" if kind is list else "tuple", items]
         if kind is dict or _issubclass(kind, dict):
             pairs = []
             for key, item in dict.items(value):
-                is_last = self._is_full()
                 pairs.append([self._text(key_text(key)), self.encode(item, depth + 1)])
-                if is_last:
+                if pairs[-1][1] is _FULL:
                     break
             return ["dict", pairs]
         return ["other", self._text(class_name(kind))]
@@ -120,7 +114,7 @@ class Encoder:
         index = self._indices.get(_id(tensor))
         if index is None:
             storage = storage_of(tensor)
-            index = self._add(tensor, storage, tensor_fields(tensor))
+            index = self._add(tensor, storage, fields_of(tensor))
             self._indices[_id(tensor)] = index
             grad = read_grad(tensor)
             if grad is not None:
@@ -136,19 +130,19 @@ class Encoder:
                 self.table[index]["grad"] = self._snap(snap.grad)
         return index
 
-    def _add(self, tensor: Any, storage: Any, fields: dict[str, Any]) -> int:
+    def _add(self, tensor: Any, storage: Any, fields: Fields) -> int:
         self._kept.append((tensor, storage))
         key = memory_key(tensor, storage)
-        fields = {
-            **fields,
+        encoded = {
+            **fields.encoded(),
             "identity": self._identities.setdefault(_id(tensor), len(self._identities)),
             "storage": self._storages.setdefault(key, len(self._storages)),
             "grad": None,
         }
-        self._elements += numel(tensor) if fields["value"] else 0
+        self._elements += numel(tensor) if fields.value else 0
         if self._elements > MAX_ALL_ELEMENTS:
-            fields["value"] = None
-        self.table.append(fields)
+            encoded["value"] = None
+        self.table.append(encoded)
         return len(self.table) - 1
 
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import errors
+from . import errors, identity
 from .named_tensors import Given
 from .torch_objects import is_leaf, is_tensor, made_by, memory_key, read_grad, storage_of
 
@@ -42,7 +42,7 @@ _next_of_python = _PythonNode.__dict__["next_functions"].__get__
 _probing = torch.ones(1, requires_grad=True)
 _AccumulateGrad = type(made_by(_probing * _probing).next_functions[0][0])
 _variable = _AccumulateGrad.__dict__["variable"].__get__
-_type, _id, _issubclass = type, id, issubclass
+_type, _id, _issubclass = type, identity, issubclass
 
 
 class Walk:

@@ -20,16 +20,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from . import memory
+from . import identity, memory
 from .facts import snap
-from .torch_objects import made_by, read_grad, requires_grad, storage_of
+from .torch_objects import made_by, read_grad, requires_grad, storage_of, tensors_of
 from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
-_id, _ref, _held, _collect = id, weakref.ref, memory.held, gc.collect
+_empty, _Parameter = torch.empty, nn.Parameter
+_id, _ref, _held, _collect, _freeze = identity, weakref.ref, memory.held, gc.collect, gc.freeze
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
@@ -238,6 +239,12 @@ class Notes:
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
         facts = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
         self._names, self._wanted = networks, set(facts)
+        if self._wanted & {
+            "graphs",
+            "graphs left",
+        }:  # what lives now is looked through once, not at each call
+            _collect()
+            _freeze()
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -401,23 +408,22 @@ class Net(nn.Module):
     def __init__(self, inputs: int, hidden: int, outputs: int, kind: Kind) -> None:
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
+        # Put where `nn.Module` keeps them, which takes as long to set one as a product of matrices.
+        parameters, modules, its = self._parameters, self._modules, vars(self)
         inside = kind("inside")
         parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
         part = Norm(hidden) if inside == "norm" else parts.get(inside, Louder)()
         nest = kind("nest")
-        self.is_deep, self.is_bare = nest == "deep", nest == "bare"
+        its.update(is_deep=nest == "deep", is_bare=nest == "bare")
+        its.update(gives=kind("gives"), mixes=kind("rows") == "together")
         if self.is_bare:  # it has no modules
-            self.weight, self.bias, self.last_weight, self.last_bias = (
-                p for layer in (first, last) for p in (layer.weight, layer.bias)
-            )
+            parameters.update(weight=first.weight, bias=first.bias)
+            parameters.update(last_weight=last.weight, last_bias=last.bias)
         elif self.is_deep:
-            self.low, self.high = (
-                nn.Sequential(nn.Sequential(first, part)),
-                nn.ModuleList([nn.ModuleList([last])]),
-            )
+            low = nn.Sequential(nn.Sequential(first, part))
+            modules.update(low=low, high=nn.ModuleList([nn.ModuleList([last])]))
         else:
-            self.first, self.part, self.last = first, part, last
-        self.gives, self.mixes = kind("gives"), kind("rows") == "together"
+            modules.update(first=first, part=part, last=last)
         if nest == "own":
             self.scale = nn.Parameter(1 + _rand(outputs))
         numbers = kind("numbers")
@@ -436,19 +442,18 @@ class Net(nn.Module):
 
     def pieces(self) -> tuple[Any, Any, Any]:
         """The first layer, what depends on the mode, and the last layer."""
+        its: Any = self
         if self.is_bare:
             return (
-                lambda x: F.linear(x, self.weight, self.bias),
-                lambda h: 2 * h if self.training else h,
-                lambda h: F.linear(h, self.last_weight, self.last_bias),
+                lambda x: F.linear(x, its.weight, its.bias),
+                lambda h: 2 * h if its.training else h,
+                lambda h: F.linear(h, its.last_weight, its.last_bias),
             )
-        if self.is_deep:
-            return (*self.low[0], self.high[0][0])  # type: ignore[index,misc]
-        return self.first, self.part, self.last
+        return (*its.low[0], its.high[0][0]) if self.is_deep else (its.first, its.part, its.last)
 
     def forward(self, x: Any) -> Any:
         """Tanh between two layers; how an input begins may be the caller's error."""
-        if self.gives != "rows only" and x.numel() and not _is_mapped(x):
+        if self.may_raise and x.numel() and not _is_mapped(x):
             error = _ERRORS.get(x.flatten()[0].item())
             if error is not None:
                 raise error("no numbers", x.shape[0])
@@ -476,13 +481,10 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
     """A layer with values of its own, drawn at once."""
     layer = nn.Linear.__new__(nn.Linear)
     nn.Module.__init__(layer)
-    layer.in_features, layer.out_features = inputs, outputs
+    vars(layer).update(in_features=inputs, out_features=outputs)
     bound = inputs**-0.5
-    layer.weight = nn.Parameter(_rand(outputs, inputs).mul_(2 * bound).sub_(bound))
-    if bias:
-        layer.bias = nn.Parameter(_rand(outputs).mul_(2 * bound).sub_(bound))
-    else:
-        layer.register_parameter("bias", None)
+    weight, shift = (_empty(shape).uniform_(-bound, bound) for shape in ((outputs, inputs), (outputs,)))
+    layer._parameters.update(weight=_Parameter(weight), bias=_Parameter(shift) if bias else None)
     return layer
 
 
@@ -493,6 +495,8 @@ def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     inputs = options["inputs"]
     width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
     net = Net(width, world.size("hidden"), outputs, built)
+    errs = (key.endswith(".fault") and how != "none" for key, how in world.case.items())
+    vars(net)["may_raise"] = net.gives != "rows only" and (any(errs) or "diverged" in world.case.values())
     if world.dtype is _double:
         net.to(_double)
     part, mode = net if net.is_bare else net.pieces()[1], kind("train")
@@ -666,8 +670,7 @@ def tensors_in(thing: Any) -> Iterator[Any]:
         for part in thing:
             yield from tensors_in(part)
     elif isinstance(thing, nn.Module):
-        yield from thing.parameters()
-        yield from thing.buffers()
+        yield from tensors_of(thing)
 
 
 def snapped(value: Any) -> Any:

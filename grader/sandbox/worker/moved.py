@@ -7,6 +7,7 @@ moved at random: how far its facts move says how exact anybody's can be.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 #: it is exact, as sums and products of whole numbers are.
 _BITS = {torch.float32: (torch.int32, (1 << 12) - 1), torch.float64: (torch.int64, (1 << 29) - 1)}
 _UNITS = 2
+_MANY = 1 << 16  # signs are drawn in advance; and as many pairs of numbers are compared at once
 _in_force: list[Moved] = []
 _DRAWS = torch.Tag.nondeterministic_seeded
 
@@ -30,32 +32,46 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = torch.Generator().manual_seed(seed)
-        self.has_begun = False
+        signs = torch.randint(0, 2, (_MANY,), generator=torch.Generator().manual_seed(seed)) * 2 - 1
+        self._signs = {dtype: signs.to(dtype) for dtype in _BITS}
+        self._used = 0
+        self._is_entered = False
 
     def __enter__(self) -> Any:
         _in_force[:] = [self]
-        return super().__enter__()  # type: ignore[no-untyped-call]
+        return self
 
     def __exit__(self, *error: object) -> None:
+        self.pause()
         _in_force.clear()
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
+
+    def begin(self) -> None:
+        """Move what is computed from here on."""
+        if not self._is_entered:
+            self._is_entered = True
+            super().__enter__()  # type: ignore[no-untyped-call]
+
+    def pause(self) -> None:
+        """Let be what is computed from here on."""
+        if self._is_entered:
+            self._is_entered = False
+            super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # the answer True imports the compiler
 
     def __torch_dispatch__(self, operation: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if not self.has_begun:
-            return operation(*args, **(kwargs or {}))
-        schema, kwargs = operation._schema, kwargs or {}
-        named = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
-        writes = [named.get(a.name) for a in schema.arguments if a.alias_info and a.alias_info.is_write]
-        given = [tensor.clone() if writes else tensor for tensor in _floats(named.values())]
+        kwargs = kwargs or {}
+        written, is_fresh = _what_is_rounded(operation)
+        if not (written or any(is_fresh)):
+            return operation(*args, **kwargs)
+        writes = [args[at] if at < len(args) else kwargs.get(name) for at, name in written]
+        given = [t.clone() if writes else t for t in _floats((*args, *kwargs.values()))]
         result = operation(*args, **kwargs)
         made = result if isinstance(result, tuple) else (result,)
-        fresh = (one for one, returned in zip(made, schema.returns, strict=False) if not returned.alias_info)
-        for tensor in _floats((*writes, *fresh)) if given and _DRAWS not in operation.tags else ():
+        fresh = (one for one, has_memory in zip(made, is_fresh, strict=False) if has_memory)
+        for tensor in _floats((*writes, *fresh)) if given else ():
             self._move(tensor, [other.reshape(-1) for other in given if other.dtype is tensor.dtype])
         return result
 
@@ -64,11 +80,40 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         values = tensor.reshape(-1)
         rounded = (values.view(integer) & digits) != 0
         if given:
-            rounded &= torch.isin(values, torch.cat(given), invert=True)
-        signs = torch.randint(0, 2, values.shape, generator=self._generator, dtype=values.dtype) * 2 - 1
-        size = _UNITS * torch.finfo(values.dtype).eps
-        elsewhere = torch.addcmul(values, values, signs, value=size)
+            others = torch.cat(given)
+            if values.numel() * others.numel() <= _MANY:  # ten times as fast as `isin`, which sorts
+                rounded &= (values.unsqueeze(1) != others).all(1)
+            else:
+                rounded &= torch.isin(values, others, invert=True)
+        elsewhere = torch.addcmul(values, values, self._next_signs(values), value=_UNITS * _EPS[tensor.dtype])
         tensor.copy_(torch.where(rounded, elsewhere, values).view(tensor.shape))  # inf * 0 would be nan
+
+    def _next_signs(self, values: torch.Tensor) -> torch.Tensor:
+        """As many signs, in turn; of a large tensor several numbers get the same."""
+        signs, size = self._signs[values.dtype], values.numel()
+        if size > _MANY:
+            return signs.repeat(-(-size // _MANY))[:size]
+        start = self._used if self._used + size <= _MANY else 0
+        self._used = start + size
+        return signs[start : self._used]
+
+
+_EPS = {dtype: torch.finfo(dtype).eps for dtype in _BITS}
+
+
+@cache
+def _what_is_rounded(operation: Any) -> tuple[tuple[tuple[int, str], ...], tuple[bool, ...]]:
+    """The places and names of the arguments that an operation writes to, and which results are no views.
+
+    Nothing of what draws random numbers.
+    """
+    if _DRAWS in operation.tags:
+        return (), ()
+    schema = operation._schema
+    written = (
+        (at, a.name) for at, a in enumerate(schema.arguments) if a.alias_info and a.alias_info.is_write
+    )
+    return tuple(written), tuple(not returned.alias_info for returned in schema.returns)
 
 
 def is_in_force() -> bool:
@@ -79,7 +124,7 @@ def is_in_force() -> bool:
 def pause() -> None:
     """Inputs that are made from here on stay what they are, until a name of the notebook is taken again."""
     for movement in _in_force:
-        movement.has_begun = False
+        movement.pause()
 
 
 class Beginning:
@@ -89,7 +134,7 @@ class Beginning:
         self.__student, self.__movement = student, movement
 
     def __getattr__(self, name: str) -> Any:
-        self.__movement.has_begun = True
+        self.__movement.begin()
         return getattr(self.__student, name)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from . import identity
 from .errors import class_name
 from .torch_objects import is_module, is_tensor, items_of, members, modules_of
 
@@ -19,7 +20,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 MOST = 2_000  # tensors and other values; containers that hold each other would have no end
 _MAX_DEPTH = 6
 _MAX_NAME = 60
-_type, _id, _str, _int, _issubclass = type, id, str, int, issubclass
+_type, _id, _str, _int, _issubclass = type, identity, str, int, issubclass
 
 
 class Module(NamedTuple):

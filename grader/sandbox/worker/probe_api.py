@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from . import errors, gradients, kinds, torch_objects
+from . import errors, gradients, identity, kinds, torch_objects
 from .facts import Raised, key_text, snap
 from .graph import graph
 from .watching import graph_at, opaque
@@ -69,7 +69,7 @@ def state(thing: Any) -> dict[str, Any]:
     return {
         "groups": [[snap(p) for p in group] for group in groups],
         "state": [
-            {key_text(k): snap(v) for k, v in memory.get(id(p), ())} for group in groups for p in group
+            {key_text(k): snap(v) for k, v in memory.get(identity(p), ())} for group in groups for p in group
         ],
     }
 

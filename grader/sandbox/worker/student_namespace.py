@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import errors, probe_api, torch_state
+from . import errors, identity, probe_api, torch_state
 from .torch_objects import is_module, is_optimizer, is_tensor
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -23,7 +23,7 @@ _Base, _Tensor, _Parameter = torch._C.TensorBase, torch.Tensor, torch.nn.Paramet
 _set_class = object.__dict__["__class__"].__set__
 _attributes = _Tensor.__dict__["__dict__"].__get__
 _its_own = frozenset(name for kind in (_Parameter, _Tensor, _Base, object) for name in kind.__dict__)
-_type, _id, _issubclass = type, id, issubclass
+_type, _id, _issubclass = type, identity, issubclass
 _MAX_ITEMS = 3_000  # as many as an answer may have
 
 

@@ -234,8 +234,8 @@ class _Attributes:
 
     def __init__(self, owner: Any, values: dict[str, Any] | None = None) -> None:
         # The dictionary itself, of which `vars` of a class only gives a slower proxy.
-        self._current = gc.get_referents(vars(owner))[0] if isinstance(owner, type) else vars(owner)
-        self.owner, self.values = owner, dict(self._current) if values is None else values
+        self.current = gc.get_referents(vars(owner))[0] if isinstance(owner, type) else vars(owner)
+        self.owner, self.values = owner, dict(self.current) if values is None else values
 
     def restore(self) -> list[str]:
         """Put back what was replaced or removed, and remove what hides an inherited attribute.
@@ -245,11 +245,8 @@ class _Attributes:
         Returns:
             The names of what was changed.
         """
-        owner, values, current = self.owner, self.values, self._current
+        owner, values, current = self.owner, self.values, self.current
         is_class = isinstance(owner, type)
-        are_same = all(map(is_, map(current.get, values, repeat(_MISSING)), values.values()))
-        if are_same and (not is_class or len(current) == len(values)):
-            return []
         other = [name for name, value in values.items() if current.get(name, _MISSING) is not value]
         changed = [n for n in other if _acts(n, values[n]) or _acts(n, current.get(n, _MISSING))]
         added = [n for n in current if n not in values and _acts(n, current[n])] if is_class else []
@@ -269,10 +266,29 @@ def _acts(name: str, value: Any) -> bool:
     return acts and name not in _FLUCTUATING
 
 
+class _Together:
+    """The attributes of several classes and modules, compared in one go."""
+
+    def __init__(self, several: Iterable[_Attributes] = ()) -> None:
+        self._several = [*several]
+        self._names = [name for its in self._several for name in its.values]
+        self._values = [value for its in self._several for value in its.values.values()]
+        self._places = [its.current for its in self._several for _ in its.values]
+        classes = [its for its in self._several if isinstance(its.owner, type)]
+        self._classes, self._sizes = [its.current for its in classes], [len(its.values) for its in classes]
+
+    def restore(self) -> list[str]:
+        """Put back what was changed; returns its names."""
+        are_same = all(map(is_, map(_get, self._places, self._names, repeat(_MISSING)), self._values))
+        if are_same and [*map(len, self._classes)] == self._sizes:
+            return []
+        return [name for attributes in self._several for name in attributes.restore()]
+
+
+_get = dict.get
 _modules: list[_Attributes] = []
 _classes: dict[type, _Attributes] = {}  # all that torch's modules offer
-_always: list[_Attributes] = []
-_of_probe: list[_Attributes] = []
+_together = {"always": _Together(), "of the probe": _Together()}
 
 
 def capture_attributes(handed_over: Iterable[type]) -> None:
@@ -286,7 +302,8 @@ def capture_attributes(handed_over: Iterable[type]) -> None:
     for kind in (base for value in (*_CLASSES, *offered) for base in value.__mro__):
         if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
             _classes.setdefault(kind, _Attributes(kind))
-    _always[:] = [*(_classes[kind] for kind in _CLASSES), *map(_Attributes, handed_over)]
+    always = (*(_classes[kind] for kind in _CLASSES), *map(_Attributes, handed_over))
+    _together["always"] = _Together(always)
 
 
 #: Of the flags of a class: it is none of C's own, so that Python lets its attributes be written.
@@ -304,8 +321,8 @@ def capture_probe(code: types.CodeType, words: types.ModuleType) -> None:
     bases = dict.fromkeys(base for value in offered for base in value.__mro__)
     kinds = [base for base in bases if base in _classes and base not in _CLASSES]
     own = [v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__]
-    _of_probe[:] = [*named, *(_classes[kind] for kind in kinds)]
-    _of_probe.extend((_Attributes(words), *map(_Attributes, own)))
+    its_own = (_Attributes(words), *map(_Attributes, own))
+    _together["of the probe"] = _Together((*named, *(_classes[kind] for kind in kinds), *its_own))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
@@ -319,4 +336,4 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 def restore_attributes() -> list[str]:
     """Put back what of this was changed; returns its names."""
     functions = audit.put_back_functions()
-    return functions + [name for attributes in (*_always, *_of_probe) for name in attributes.restore()]
+    return functions + [name for attributes in _together.values() for name in attributes.restore()]

@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from . import errors, torch_objects, torch_state
+from . import errors, identity, torch_objects, torch_state
 from .facts import Snap
 from .torch_objects import items_of
 
@@ -34,8 +34,10 @@ _tensor_dict = torch.Tensor.__dict__["__dict__"].__get__
 _hooks_of_tensor = tuple(
     torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 )
-_type, _id = type, id
-_PLAIN = {id(kind) for kind in (bool, int, float, str, type(None))}  # to compare classes may run a metaclass
+_type, _id = type, identity
+_PLAIN = {
+    identity(kind) for kind in (bool, int, float, str, type(None))
+}  # to compare classes may run a metaclass
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
