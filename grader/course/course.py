@@ -41,6 +41,7 @@ class Course:
     stems: tuple[str, ...]
     counting: Mapping[str, Collection[str]] = field(default_factory=dict)
     # What a file says is read when it is first asked for; a part of the course has it from the whole.
+    _written: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _masters: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _check_files: dict[str, Rubric] = field(default_factory=dict, repr=False, compare=False)
 
@@ -74,9 +75,14 @@ class Course:
     def _whole_assignment(self, stem: str) -> Assignment:
         """A master with what the contracts of its check file say; what is wrong there, `rubric` tells."""
         if stem not in self._masters:
-            assignment = read_assignment(self.root / MASTER.format(stem))
-            self._masters[stem] = with_contracts(assignment, self.contracts(stem))
+            self._masters[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
         return self._masters[stem]
+
+    def _as_written(self, stem: str) -> Assignment:
+        """A master without what its contracts say: to know these, all its cases have to be worked out."""
+        if stem not in self._written:
+            self._written[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self._written[stem]
 
     def contracts(self, stem: str) -> list[Contract]:
         """The contracts of an assignment's check file; none where it is missing or cannot be imported."""
@@ -91,8 +97,7 @@ class Course:
 
     def stubs_as_written(self, stem: str) -> dict[str, str]:
         """The stubs of a master, by question, without what its contracts say."""
-        written = read_assignment(self.root / MASTER.format(stem))
-        return {question.id: question.stub for question in written.questions}
+        return {question.id: question.stub for question in self._as_written(stem).questions}
 
     @property
     def finished_stems(self) -> tuple[str, ...]:
@@ -153,7 +158,11 @@ class Course:
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names that students complete, by stem."""
-        return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
+        asked = {stem: self._as_written(stem).questions for stem in self.stems}
+        return {
+            stem: [q.function for q in questions if q.id in self.counting.get(stem, [q.id])]
+            for stem, questions in asked.items()
+        }
 
     @cached_property
     def settings(self) -> Settings:

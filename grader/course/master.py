@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -51,8 +52,13 @@ def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
     cells: list[dict[str, Any]] | None = memory.recall(key)
     if cells is None:
+        # jsonschema, which comes along, compiles a grammar of addresses at its import, for over a second,
+        # where it finds this package; no notebook is checked for that.
+        is_imported = sys.modules.setdefault("rfc3987_syntax", None) is not None  # type: ignore[arg-type]
         import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
 
+        if not is_imported:
+            del sys.modules["rfc3987_syntax"]
         parts = ("cell_type", "source", "metadata")
         read = jupytext.reads(text, fmt="py:percent").cells
         cells = [{part: cell[part] for part in parts} for cell in read]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from marshal import dumps
 from typing import NamedTuple
@@ -39,9 +40,12 @@ Answers = dict[str, Answer]  # by probe
 
 def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
     """Evidence, whatever the notebook does; GraderError where there is no worker."""
-    seen = _observe_once(workers, cells, plan, limits)
-    moved = [_observe_once(workers, cells, plan.moved(1 + n), limits) for n in range(plan.moves)]
-    return seen.with_moved(moved) if moved else seen
+    if not plan.moves:
+        return _observe_once(workers, cells, plan, limits)
+    plans = [plan, *(plan.moved(1 + number) for number in range(plan.moves))]
+    with ThreadPoolExecutor(len(plans)) as pool:  # the reference, for which all else waits
+        seen, *moved = pool.map(lambda each: _observe_once(workers, cells, each, limits), plans)
+    return seen.with_moved(moved)
 
 
 def _observe_once(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
