@@ -628,7 +628,7 @@ def life(world, kind):
 def note_running(found, center, when):
     """Enter the buffer into what was found, and whether it has a history, as the module holds it."""
     running = found[f"running {when}"] = state(center)["buffers"].get("running")
-    found[f"running {when} has a history"] = running is not None and running.fields["requires_grad"]
+    found[f"running {when} has a history"] = running is not None and running.fields.requires_grad
 
 
 @inside

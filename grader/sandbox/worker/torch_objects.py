@@ -117,10 +117,17 @@ class Fields(NamedTuple):
 
     def encoded(self) -> dict[str, Any]:
         """The same as it travels."""
-        value = None if self.value is None else _in_base64(self.value, newline=False).decode()
-        kind = "Parameter" if self.kind is _Parameter else "Tensor"
-        told = {"kind": kind, "dtype": _str(self.dtype), "shape": [*self.shape], "value": value}
-        return {**self._asdict(), **told}
+        return {
+            "kind": "Parameter" if self.kind is _Parameter else "Tensor",
+            "dtype": _str(self.dtype),
+            "shape": [*self.shape],
+            "value": None if self.value is None else _in_base64(self.value, newline=False).decode(),
+            "is_leaf": self.is_leaf,
+            "requires_grad": self.requires_grad,
+            "grad_fn": self.grad_fn,
+            "retains_grad": self.retains_grad,
+            "version": self.version,
+        }
 
 
 def fields_of(tensor: Any) -> Fields:

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from . import identity
 from .graph import graph
 from .torch_objects import is_tensor, made_by
 
@@ -17,7 +16,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 _module_dict = torch.nn.Module.__dict__["__dict__"].__get__
 _is_grad_enabled = torch.is_grad_enabled
-_type, _id, _next, _issubclass = type, identity, next, issubclass
+_type, _id, _next, _issubclass = type, id, next, issubclass
 
 
 def graph_at(  # noqa: PLR0913 - each is asked for by some picture

@@ -224,6 +224,7 @@ def _warm_up(torch: Any) -> None:
         optimizer.step()
         optimizer.zero_grad()
 
+        nn.LSTM(2, 3)(torch.ones(1, 1, 2))  # the first one takes 40 ms
         leaf = torch.ones(3, requires_grad=True)
         product = leaf * torch.randn(3, generator=torch.Generator().manual_seed(1))
         product.register_hook(lambda gradient: gradient).remove()
