@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from . import identity, memory
 from .facts import snap
-from .torch_objects import made_by, read_grad, requires_grad, storage_of, tensors_of
+from .torch_objects import made_by, read_grad, requires_grad, storage_of
 from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -30,7 +30,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
 _empty, _Parameter = torch.empty, nn.Parameter
-_id, _ref, _held, _collect, _freeze = identity, weakref.ref, memory.held, gc.collect, gc.freeze
+_id, _ref, _held, _collect = identity, weakref.ref, memory.held, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
@@ -239,12 +239,6 @@ class Notes:
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
         facts = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
         self._names, self._wanted = networks, set(facts)
-        if self._wanted & {
-            "graphs",
-            "graphs left",
-        }:  # what lives now is looked through once, not at each call
-            _collect()
-            _freeze()
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -670,7 +664,8 @@ def tensors_in(thing: Any) -> Iterator[Any]:
         for part in thing:
             yield from tensors_in(part)
     elif isinstance(thing, nn.Module):
-        yield from tensors_of(thing)
+        yield from thing.parameters()
+        yield from thing.buffers()
 
 
 def snapped(value: Any) -> Any:

@@ -266,23 +266,6 @@ def named(module: Any, part: str) -> dict[str, Any]:
     return {f"{prefix}{name}": held for prefix, child in below for name, held in members(child, part)}
 
 
-def tensors_of(module: Any) -> list[Any]:
-    """The parameters, then the buffers, of a module and all below it, each once.
-
-    ``Module.parameters`` would ask the class of each, and takes ten times as long.
-    """
-    seen: dict[int, dict[str, Any]] = {}
-    waiting = [module]
-    while waiting:
-        part = waiting.pop()
-        if _id(part) not in seen and is_module(part):
-            its = seen[_id(part)] = _module_dict(part)
-            waiting += [child for _, child in reversed(items_of(its.get("_modules")))]
-    tables = [items_of(its.get(name)) for name in ("_parameters", "_buffers") for its in seen.values()]
-    found = {_id(held): held for table in tables for _, held in table if _issubclass(_type(held), _base)}
-    return [*found.values()]
-
-
 def groups_of(optimizer: Any) -> list[list[Any]]:
     """The tensors of an optimizer by their groups, in order."""
     groups = _items(attributes_of(optimizer).get("param_groups"))
