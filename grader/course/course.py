@@ -41,6 +41,7 @@ class Course:
     stems: tuple[str, ...]
     counting: Mapping[str, Collection[str]] = field(default_factory=dict)
     # What a file says is read when it is first asked for; a part of the course has it from the whole.
+    _written: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _masters: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _check_files: dict[str, Rubric] = field(default_factory=dict, repr=False, compare=False)
 
@@ -68,14 +69,21 @@ class Course:
 
     def assignment(self, stem: str) -> Assignment:
         """What the master of an assignment says; CourseError where it contradicts itself."""
-        whole = self._whole_assignment(stem)
+        return self._that_counts(self._whole_assignment(stem), stem)
+
+    def _that_counts(self, whole: Assignment, stem: str) -> Assignment:
         return whole.with_only(self.counting[stem]) if stem in self.counting else whole
+
+    def _as_written(self, stem: str) -> Assignment:
+        """What a master says by itself; its check file, which takes longer to read, is left alone."""
+        if stem not in self._written:
+            self._written[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self._written[stem]
 
     def _whole_assignment(self, stem: str) -> Assignment:
         """A master with what the contracts of its check file say; what is wrong there, `rubric` tells."""
         if stem not in self._masters:
-            assignment = read_assignment(self.root / MASTER.format(stem))
-            self._masters[stem] = with_contracts(assignment, self.contracts(stem))
+            self._masters[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
         return self._masters[stem]
 
     def contracts(self, stem: str) -> list[Contract]:
@@ -91,8 +99,7 @@ class Course:
 
     def stubs_as_written(self, stem: str) -> dict[str, str]:
         """The stubs of a master, by question, without what its contracts say."""
-        written = read_assignment(self.root / MASTER.format(stem))
-        return {question.id: question.stub for question in written.questions}
+        return {question.id: question.stub for question in self._as_written(stem).questions}
 
     @property
     def finished_stems(self) -> tuple[str, ...]:
@@ -153,7 +160,8 @@ class Course:
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names that students complete, by stem."""
-        return {stem: [q.function for q in a.questions] for stem, a in self.assignments.items()}
+        assignments = {stem: self._that_counts(self._as_written(stem), stem) for stem in self.stems}
+        return {stem: [q.function for q in a.questions] for stem, a in assignments.items()}
 
     @cached_property
     def settings(self) -> Settings:
@@ -165,7 +173,7 @@ class Course:
         ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         for stem in self.stems:
             with suppress(CourseError):
-                questions = self._whole_assignment(stem).questions
+                questions = self._as_written(stem).questions
                 ids[stem] = [question.id for question in questions if not question.is_end_task]
         return ids
 
