@@ -1,6 +1,7 @@
 """Outside: what several test files share."""
 
 import signal
+import sys
 from contextlib import nullcontext
 
 import pytest
@@ -14,6 +15,15 @@ from grader.doctor import mutation_testing, try_probes
 from grader.grading import executor
 from grader.grading.executor import modules_to_preload
 from grader.sandbox.zygote import Zygote
+
+# jsonschema, which nbformat imports, would make grammars with it for a second and a half: for formats that no
+# notebook has.
+sys.modules.setdefault("rfc3987_syntax", None)
+
+# Rewriting the asserts of all test files takes five seconds, in each process. So what comes of it is kept, also
+# where a container forbids bytecode; while tests run, that is forbidden again.
+FORBIDS_BYTECODE = sys.dont_write_bytecode
+sys.dont_write_bytecode = False
 
 # They begin first, the slowest before the others, so that no core waits at the end for one of them.
 SLOW = (
@@ -29,6 +39,11 @@ def pytest_collection_modifyitems(items):
     """The order in which files begin; `make test` gives each as a whole to a core that is free."""
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOW)))
+
+
+def pytest_collection_finish():
+    """From here on bytecode is written only where the environment allows it."""
+    sys.dont_write_bytecode = FORBIDS_BYTECODE
 
 
 @pytest.fixture(scope="session", autouse=True)
