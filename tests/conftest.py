@@ -20,8 +20,8 @@ from grader.sandbox.zygote import Zygote
 # notebook has.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-# Rewriting the asserts of all test files takes five seconds, in each process. So what comes of it is kept, also
-# where a container forbids bytecode; while tests run, that is forbidden again.
+# Rewriting the asserts of all test files takes five seconds, in each process. So what comes of it is kept,
+# also where a container forbids bytecode; while tests run, that is forbidden again.
 FORBIDS_BYTECODE = sys.dont_write_bytecode
 sys.dont_write_bytecode = False
 
