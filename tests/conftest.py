@@ -1,5 +1,6 @@
 """Outside: what several test files share."""
 
+import os
 import signal
 import sys
 from contextlib import nullcontext
@@ -39,6 +40,15 @@ def pytest_collection_modifyitems(items):
     """The order in which files begin; `make test` gives each as a whole to a core that is free."""
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOW)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One process more than there are cores: while tests wait for time limits or a browser, others go on."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) + 1
 
 
 def pytest_collection_finish():
