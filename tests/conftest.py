@@ -2,13 +2,16 @@
 
 import os
 import signal
+import subprocess
 import sys
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
 from observing import COMPILED, SECRET
 from tiny_class import TinyClass
+from warm_runner import Server
 
 from grader.course import pictures
 from grader.doctor import examine as doctor
@@ -16,6 +19,7 @@ from grader.doctor import mutation_testing, try_probes
 from grader.grading import executor
 from grader.grading.executor import modules_to_preload
 from grader.sandbox.zygote import Zygote
+from grader.student import process
 
 # jsonschema, which nbformat imports, would make grammars with it for a second and a half: for formats that no
 # notebook has.
@@ -94,6 +98,21 @@ def zygote_of_all(zygote):
     """The same for all tests of a module, and for its fixtures."""
     with pytest.MonkeyPatch.context() as patch:
         yield share(zygote, patch)
+
+
+@pytest.fixture(scope="session")
+def runner_server():
+    """The one process of the whole test run that is forked for the notebooks of `warm_runners`."""
+    started = Server()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def warm_runners(runner_server, monkeypatch):
+    """`check` and its like have torch at once, where a student waits until it is imported."""
+    forking = SimpleNamespace(**{**vars(subprocess), "Popen": runner_server.popen})
+    monkeypatch.setattr(process, "subprocess", forking)
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     assert {name: message for name, message in failed.items() if message} == {}
 
 
-def test_check_says_the_same(tmp_path):
+def test_check_says_the_same(tmp_path, warm_runners):
     """On the student's machine a demonstration takes no name from an answer either."""
     demo = code("for times in range(3):\n    print(times)")
     folder = tmp_path / ".handout"
@@ -214,7 +214,7 @@ def test_check_says_the_same(tmp_path):
     assert [found.status for found in report.questions] == ["passes"]
 
 
-def test_check_tells_who_took_a_name(tmp_path):
+def test_check_tells_who_took_a_name(tmp_path, warm_runners):
     """On the student's machine the same sentence says what the error means."""
     answer = "def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"
     notebook = open_notebook(write_work(tmp_path, [answer, "times = 3"]))
