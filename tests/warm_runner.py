@@ -1,10 +1,11 @@
-"""Outside: a Python that has imported torch, and is forked where a student's notebook would get a fresh one.
+"""Outside: a Python that has imported torch, and is forked where `python -c` would start a fresh one.
 
-To import torch takes a second and a half, and what a notebook does afterwards is the same in a fork.
-`test_student_check.py` starts fresh ones, too.
+To import torch takes a second and a half, and what a notebook of a student does then is the same in a fork.
+`test_student_check.py` and `test_kernel_notebook.py` start fresh ones, too.
 """
 
 import contextlib
+import importlib
 import json
 import os
 import select
@@ -16,13 +17,13 @@ from pathlib import Path
 
 
 class Server:
-    """The process that is forked."""
+    """The process that is forked; `modules` are what it imports before."""
 
-    def __init__(self):
+    def __init__(self, *modules):
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                [sys.executable, "-P", __file__, str(theirs.fileno()), *modules],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"},
             )
@@ -32,12 +33,13 @@ class Server:
         self._process.wait()
 
     def popen(self, command, *, stdin, stdout, stderr, cwd, env, **_):
-        """As `subprocess.Popen`, for the command of a `RunnerProcess`."""
-        assert (command[:3], stdin) == ([sys.executable, "-P", "-c"], subprocess.PIPE)
+        """As `subprocess.Popen`, for `python -c` and a pipe."""
+        python, *options, code, argv = *command[: command.index("-c") + 2], command[command.index("-c") + 2 :]
+        assert (python, {*options} - {"-P", "-c"}, stdin) == (sys.executable, set(), subprocess.PIPE)
         (read, write), (ended, status) = os.pipe(), os.pipe()
         nothing = os.open(os.devnull, os.O_WRONLY)
         shown = [nothing if to == subprocess.DEVNULL else own for to, own in ((stdout, 1), (stderr, 2))]
-        request = {"argv": ["-c", *command[4:6]], "cwd": str(cwd), "env": env}
+        request = {"code": code, "argv": ["-c", *map(str, argv)], "cwd": str(cwd), "env": env}
         socket.send_fds(self._control, [json.dumps(request).encode()], [read, *shown, status])
         for descriptor in (read, nothing, status):
             os.close(descriptor)
@@ -45,7 +47,7 @@ class Server:
 
 
 class Forked:
-    """What a `RunnerProcess` needs of a Popen; somebody else is the parent, and writes how it ended."""
+    """What is needed of a Popen; somebody else is the parent, and writes how it ended."""
 
     def __init__(self, pid, stdin, ended):
         self.pid, self.stdin, self.returncode = pid, stdin, None
@@ -71,7 +73,7 @@ class Forked:
 
 
 def serve(control):
-    """Fork for each request; returns in the fork, as the process that was asked for."""
+    """Fork for each request; returns in the fork, as the process that was asked for, with its code."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 4)
@@ -101,13 +103,14 @@ def serve(control):
     os.environ.clear()
     os.environ.update(asked["env"])
     sys.argv = asked["argv"]
+    return asked["code"]
 
 
 if __name__ == "__main__":
     ROOT = str(Path(__file__).resolve().parents[1])
     sys.path.insert(0, ROOT)
-    from grader.student import runner, runner_cells  # noqa: F401 - the second imports torch
-
+    _, number, *modules = sys.argv
+    for module in modules:
+        importlib.import_module(module)
     sys.path.remove(ROOT)
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    runner.main()
+    exec(serve(socket.socket(fileno=int(number))), {"__name__": "__main__"})
