@@ -34,16 +34,22 @@ sys.dont_write_bytecode = False
 # one of them.
 SLOW = (
     *("test_attacks", "test_course", "test_sample_class", "test_environments", "test_in_jupyter"),
-    *("test_fuzz", "test_dask_executor", "test_03_truncated_bptt", "test_new", "test_02_backward_twice"),
-    *("test_release", "test_term_of_150", "test_08_functions_and_hooks", "test_resume"),
-    *("test_kernel_notebook", "test_student_watch", "test_student_check", "test_07_grad_modes"),
-    *("test_observer", "test_doctor_memory", "test_author_mistakes", "test_doctor", "test_border"),
-    *("test_05_inplace_reinit", "test_01_leaves", "test_04_detach", "test_06_views"),
+    *("test_dask_executor", "test_new", "test_release", "test_term_of_150", "test_fuzz", "test_resume"),
+    *("test_student_watch", "test_observer", "test_doctor_memory", "test_author_mistakes", "test_doctor"),
+    *("test_border", "test_06_views", "test_student_check", "test_contract_checks", "test_build"),
 )
+
+
+# The hidden checks of this assignment are called by pytest itself in every run, as an author has them called,
+# those of the others in the long run: that no check fails its reference, `test_course.py` asks of all.
+TRIED_BY_HAND = "test_06_views"
 
 
 def pytest_collection_modifyitems(items):
     """The order in which files begin; `make test` gives each as a whole to a core that is free."""
+    for item in items:
+        if item.path.parent.name == "hidden" and item.path.stem != TRIED_BY_HAND:
+            item.add_marker(pytest.mark.long)
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOW)))
 
