@@ -26,6 +26,7 @@ class Server:
                 [sys.executable, "-P", __file__, str(theirs.fileno()), *modules],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "MPLBACKEND": "agg", "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,  # Ctrl-C is for the tests
             )
 
     def close(self):
