@@ -155,11 +155,12 @@ class Witness:
 
 
 def wait_until(condition, process, seconds=60):
-    """Look without a pause until something holds; whether it did before the process ended."""
+    """Look 500 times a second until something holds; whether it did before the process ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
         if process.poll() is not None:
             return False
+        time.sleep(0.002)
     raise AssertionError(f"not within {seconds} s")

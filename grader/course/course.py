@@ -69,20 +69,22 @@ class Course:
 
     def assignment(self, stem: str) -> Assignment:
         """What the master of an assignment says; CourseError where it contradicts itself."""
-        whole = self._whole_assignment(stem)
+        return self._that_counts(self._whole_assignment(stem), stem)
+
+    def _that_counts(self, whole: Assignment, stem: str) -> Assignment:
         return whole.with_only(self.counting[stem]) if stem in self.counting else whole
+
+    def _as_written(self, stem: str) -> Assignment:
+        """What a master says by itself; its check file, which takes longer to read, is left alone."""
+        if stem not in self._written:
+            self._written[stem] = read_assignment(self.root / MASTER.format(stem))
+        return self._written[stem]
 
     def _whole_assignment(self, stem: str) -> Assignment:
         """A master with what the contracts of its check file say; what is wrong there, `rubric` tells."""
         if stem not in self._masters:
             self._masters[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
         return self._masters[stem]
-
-    def _as_written(self, stem: str) -> Assignment:
-        """A master without what its contracts say: to know these, all its cases have to be worked out."""
-        if stem not in self._written:
-            self._written[stem] = read_assignment(self.root / MASTER.format(stem))
-        return self._written[stem]
 
     def contracts(self, stem: str) -> list[Contract]:
         """The contracts of an assignment's check file; none where it is missing or cannot be imported."""
@@ -158,11 +160,8 @@ class Course:
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names that students complete, by stem."""
-        asked = {stem: self._as_written(stem).questions for stem in self.stems}
-        return {
-            stem: [q.function for q in questions if q.id in self.counting.get(stem, [q.id])]
-            for stem, questions in asked.items()
-        }
+        assignments = {stem: self._that_counts(self._as_written(stem), stem) for stem in self.stems}
+        return {stem: [q.function for q in a.questions] for stem, a in assignments.items()}
 
     @cached_property
     def settings(self) -> Settings:
@@ -174,7 +173,7 @@ class Course:
         ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         for stem in self.stems:
             with suppress(CourseError):
-                questions = self._whole_assignment(stem).questions
+                questions = self._as_written(stem).questions
                 ids[stem] = [question.id for question in questions if not question.is_end_task]
         return ids
 

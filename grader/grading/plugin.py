@@ -68,9 +68,15 @@ class LiveSubjects:
         self._notebooks = [(path, read_notebook(path)) for path in notebooks]
         self._stack = ExitStack()
         self._references: dict[Path, Evidence] = {}
+        self._subjects: dict[Path, list[LiveSubject]] = {}
 
     def of(self, check_file: Path) -> list[LiveSubject]:
-        """The subjects of a check file."""
+        """The subjects of a check file, which is read once, however many checks it has."""
+        if check_file not in self._subjects:
+            self._subjects[check_file] = self._read(check_file)
+        return self._subjects[check_file]
+
+    def _read(self, check_file: Path) -> list[LiveSubject]:
         stem = check_file.stem.removeprefix("test_")
         course = Course.find(check_file.parent).with_only(stem)
         if not self._notebooks:

@@ -28,7 +28,7 @@ def test_the_course_agrees_with_itself(seeds, shared_zygote):
 
 
 def test_a_part_of_the_answers_is_judged_as_they_say(shared_zygote, monkeypatch):
-    """With a part of the known answers nothing is told but what needs the others."""
+    """No check fails its reference; of a part of the answers nothing is told but what needs the others."""
     monkeypatch.setattr(doctor, "answers_of", lambda *where: answers_of(*where)[::PART])
     of_others = (
         "fails no wrong answer",

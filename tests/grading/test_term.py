@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tiny_class import TinyClass
 from tiny_course import HALF, RIGHT, write_notebook
 
 from grader.course.course import Course
@@ -115,13 +114,6 @@ grace_minutes = 10
 penalty_per_day = 0.1
 most_penalty = 0.25
 """
-
-
-@pytest.fixture
-def klass(tmp_path, monkeypatch):
-    made = TinyClass(tmp_path)
-    monkeypatch.chdir(made.course)
-    return made
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ REPORT = '::notice title=Autograding report::{{"totalPoints":{},"maxPoints":{}}}
 
 
 @pytest.fixture
-def step(tmp_path, monkeypatch):
+def step(tmp_path, monkeypatch, warm_runners):
     """Runs `check ... --github` as a step of a workflow, in a student's repository."""
     repository = tmp_path / "repository"
     repository.mkdir()

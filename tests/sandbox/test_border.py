@@ -117,7 +117,7 @@ def secrets_of_the_course():
 
 def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
     """In all memory that can be found there is nothing of the course, the outside and other notebooks."""
-    reference = observe_reference(zygote, COURSE, STEM, seed=7)
+    reference = observe_reference(zygote, COURSE, STEM, seed=7, expected=False)
     look(zygote, f"def f():\n    return {OTHER!r}", f="student.f()")
     expected = [
         str(table["value"])[1:40] for answer in reference.probes.values() for table in _tensors(answer)

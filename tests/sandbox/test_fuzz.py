@@ -4,6 +4,7 @@ import json
 import struct
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,19 +19,22 @@ from grader.checks.check import describe, raised
 from grader.checks.comparison import assert_close
 from grader.checks.gradients import assert_gradients
 from grader.checks.observation import Observation, is_gradients
-from grader.course.course import Course, observe_reference
+from grader.course.course import Course
+from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.grading.judge import judge
 from grader.notebooks.files import NotebookError
-from grader.notebooks.reader import read_notebook, recognise
+from grader.notebooks.reader import cells_of, read_notebook, recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
 from grader.sandbox.evidence import Answer, Evidence
 from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.observer import observe
 from grader.sandbox.wire import Wire
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine
 STEMS = ("01_leaves", "03_truncated_bptt", "05_inplace_reinit")
+FIRST, MANY = 2, 1000  # questions; cases
 
 
 def some_and_many(some, many):
@@ -93,25 +97,41 @@ def test_a_spoiled_notebook(number, course, documents, tmp_path):
 
 @pytest.fixture(scope="module")
 def heard(zygote, course):
-    """What honest workers answer, by operation, and the evidence of the references by stem."""
-    answers = {"cell": [{"raised": {"types": ["E", "Exception"], "text": "no", "where": "cell 1, line 2"}}]}
-    ask = Wire.ask
+    """What honest workers answer, by operation; and by stem the rubrics, and the evidence of the references.
 
-    def listen(wire, operation, arguments, seconds):
-        answer = ask(wire, operation, arguments, seconds)
-        answers.setdefault(operation, []).append(json.loads(answer))
-        return answer
+    Some cases are made of the first questions, many of all.
+    """
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Wire, "ask", listen)
-        references = {stem: observe_reference(zygote, course, stem, 0) for stem in STEMS}
-    return answers, references
+    @cache
+    def of(is_all):
+        answers = {
+            "cell": [{"raised": {"types": ["E", "Exception"], "text": "no", "where": "cell 1, line 2"}}]
+        }
+        rubrics, references = {}, {}
+        ask = Wire.ask
+
+        def listen(wire, operation, arguments, seconds):
+            answer = ask(wire, operation, arguments, seconds)
+            answers.setdefault(operation, []).append(json.loads(answer))
+            return answer
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Wire, "ask", listen)
+            for stem in STEMS:
+                rubric = course.rubric(stem)
+                questions = rubric.questions if is_all else rubric.questions[:FIRST]
+                rubrics[stem] = rubric.with_only([question.id for question in questions])
+                cells, plan = course.assignment(stem).reference, rubrics[stem].plan(0, expected=True)
+                references[stem] = observe(zygote, cells_of(cells), plan, REFERENCE_LIMITS)
+        return answers, rubrics, references
+
+    return lambda number: of(number >= MANY)
 
 
 @some_and_many(100, 2500)
 def test_a_spoiled_frame(number, heard):
     """A frame with a few bytes or values wrong is a value or an error of the wire, in time."""
-    answers, _ = heard
+    answers, _, _ = heard(number)
     name = b"0" * 16
 
     def example(chance):
@@ -129,7 +149,7 @@ def test_a_spoiled_frame(number, heard):
 @some_and_many(200, 4000)
 def test_spoiled_facts(number, heard):
     """An answer with a few values wrong is malformed, or facts that can be stored and judged."""
-    answers, _ = heard
+    answers, _, _ = heard(number)
     readers = {
         "probe": Answer.parse,
         "cell": parse_cell,
@@ -182,9 +202,9 @@ def helpers(seen, expected):
 
 
 @some_and_many(12, 1000)
-def test_spoiled_evidence_is_judged(number, course, heard):
+def test_spoiled_evidence_is_judged(number, heard):
     """The hidden checks judge facts with a few values wrong: every check has a verdict and says why."""
-    _, references = heard
+    _, rubrics, references = heard(number)
     waiting = {stem: [] for stem in STEMS}
 
     def example(chance):
@@ -199,6 +219,6 @@ def test_spoiled_evidence_is_judged(number, course, heard):
     fuzz(number, example)
     for stem, spoiled_ones in waiting.items():
         for seen in spoiled_ones:
-            verdicts = judge(course.rubric(stem), seen, references[stem])
-            assert set(verdicts) == {check.id for check in course.rubric(stem).checks}
+            verdicts = judge(rubrics[stem], seen, references[stem])
+            assert set(verdicts) == {check.id for check in rubrics[stem].checks}
             assert all(v.message for v in verdicts.values() if v.outcome != "passed")

@@ -9,11 +9,11 @@ from observing import look
 from student_notebooks import code, handed_out, worked, write, write_work
 
 from grader.checks.diagnosis import diagnose
-from grader.course.course import Course, observe_reference
+from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge
 from grader.notebooks.definitions import bound_names
-from grader.notebooks.reader import Cell
+from grader.notebooks.reader import Cell, cells_of
 from grader.sandbox.observer import observe
 from grader.student.check import check
 from grader.student.notebook import open_notebook
@@ -178,9 +178,10 @@ def _names(stem):
 )
 def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     """A right answer keeps its points, although its helpers bear all names of the demonstrations."""
-    rubric, names = COURSE.rubric(stem), sorted(_names(stem) - {"torch", "nn", "F"})
+    names = sorted(_names(stem) - {"torch", "nn", "F"})
     assert len(names) > 10
     question = next(q for q in COURSE.assignments[stem].questions if q.answer.startswith("def "))
+    rubric = COURSE.rubric(stem).with_only([question.id])
     asked = replace(rubric.plan(1, only=question.id), handed_out=rubric.handed_out)
     helped = question.answer.replace(f"def {question.function}(", f"def {names[0]}(", 1)
     for helper, name in pairwise([*names, question.function]):  # each calls the one before
@@ -189,12 +190,15 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     sources = [helped if source == question.answer else source for source in reference]
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
     seen = observe(zygote, cells, asked, REFERENCE_LIMITS)
-    verdicts = judge(rubric, seen, observe_reference(zygote, COURSE, stem, 1))
+    of_reference = rubric.plan(1, only=question.id, expected=True)
+    expected = observe(zygote, cells_of(reference), of_reference, REFERENCE_LIMITS)
+    verdicts = judge(rubric, seen, expected)
     failed = {c.id: verdicts[c.id].message for c in rubric.checks_of(question.id)}
+    assert failed
     assert {name: message for name, message in failed.items() if message} == {}
 
 
-def test_check_says_the_same(tmp_path):
+def test_check_says_the_same(tmp_path, warm_runners):
     """On the student's machine a demonstration takes no name from an answer either."""
     demo = code("for times in range(3):\n    print(times)")
     folder = tmp_path / ".handout"
@@ -210,7 +214,7 @@ def test_check_says_the_same(tmp_path):
     assert [found.status for found in report.questions] == ["passes"]
 
 
-def test_check_tells_who_took_a_name(tmp_path):
+def test_check_tells_who_took_a_name(tmp_path, warm_runners):
     """On the student's machine the same sentence says what the error means."""
     answer = "def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"
     notebook = open_notebook(write_work(tmp_path, [answer, "times = 3"]))

@@ -136,7 +136,7 @@ def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path
     assert rounds == len(log.cells) == processes
 
 
-def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch):
+def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch, warm_runners):
     """`check` ends with 1 and says title, message and next step, also where Python would skip asserts."""
     monkeypatch.setenv("PYTHONOPTIMIZE", "1")
     write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
@@ -205,7 +205,7 @@ def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch)
         assert said in done.stderr
 
 
-def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path):
+def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_runners):
     """Asked for alone, a stub says what its public check finds; among others it stays one line."""
     write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
     path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
@@ -241,7 +241,7 @@ def test_an_endless_line_is_named(tmp_path):
     assert (failure.cell, failure.line, failure.code) == (2, 2, "while 1: pass")
 
 
-def test_gradients_left_switched_off_are_found_as_in_jupyter(tmp_path):
+def test_gradients_left_switched_off_are_found_as_in_jupyter(tmp_path, warm_runners):
     """What a function leaves switched off is seen by the next test of its question, and only there."""
     off = """\
 def double(x):
@@ -253,7 +253,7 @@ def double(x):
     assert found.questions[1].status == "passes"
 
 
-def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path):
+def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, warm_runners):
     """`check` of one question is no bare praise where a cell fails, which is named by what it begins with."""
     path = write_work(tmp_path, ["import no_such_package\n" + ANSWERS["q1"], "# why\nimport no_such_package"])
     done = run("check", path, "q1")
@@ -263,7 +263,7 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path):
     assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
 
 
-def test_a_long_error_of_a_student_is_cut(tmp_path):
+def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
     (_, first), (_, second) = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
@@ -426,7 +426,7 @@ assert "torch" not in sys.modules
         *(pytest.param(s, marks=pytest.mark.long) for s in COURSE.stems if s != COURSE.stems[1]),
     ],
 )
-def test_the_reference_passes(stem, tmp_path):
+def test_the_reference_passes(stem, tmp_path, warm_runners):
     """Of the real course every answer passes its public checks, for the points of the hidden ones."""
     (tmp_path / ".handout").mkdir()
     shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
@@ -443,7 +443,7 @@ def test_the_reference_passes(stem, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("stem", COURSE.stems)
-def test_what_was_handed_out_is_not_started(stem, tmp_path):
+def test_what_was_handed_out_is_not_started(stem, tmp_path, warm_runners):
     """All cells of the notebooks students get run here too, and every question counts as not started."""
     content = (COURSE.root / "assignments" / f"{stem}.ipynb").read_bytes()
     for path in (tmp_path / f"{stem}.ipynb", tmp_path / ".handout" / f"{stem}.ipynb"):

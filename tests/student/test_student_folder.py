@@ -18,7 +18,7 @@ from grader.student.notebook import notebooks_in
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, warm_runners):
     write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
     return tmp_path
 

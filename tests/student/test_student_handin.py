@@ -10,7 +10,7 @@ from grader.cli import main
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, warm_runners):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
     return tmp_path

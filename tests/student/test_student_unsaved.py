@@ -14,7 +14,7 @@ SAVED = 1_000_000  # when the file was saved
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path, warm_runners):
     path = write(tmp_path / f"{STEM}.ipynb", worked(q1=ANSWERS["q1"]))
     os.utime(path, (SAVED, SAVED))
     return path
