@@ -1,6 +1,5 @@
 """Outside: what several test files share."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -52,15 +51,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.long)
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOW)))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One process more than there are cores: while tests wait for time limits or a browser, others go on."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (cores or 1) + 1
 
 
 def pytest_collection_finish():
