@@ -107,7 +107,8 @@ class ClassObserver:
         if stored is not None:
             return submission, *stored
         asked = self._rubrics[submission.assignment or ""].plan(seed)
-        evidence = self._executor.observe(cells, asked, self._limits)
+        known = self.reference(submission.assignment or "", seed).probes
+        evidence = self._executor.observe(cells, asked, self._limits, known)
         if alone or self._executor.max_workers == 1 or not evidence.starved:
             self._store.write(submission, evidence)
         return submission, seed, evidence

@@ -16,7 +16,7 @@ from typing import Any, Self
 from grader.course.assignment import ANSWERS, MASTER
 from grader.course.course import Course
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote
@@ -69,7 +69,13 @@ class Executor(ABC):
     def _start(self) -> Protection: ...
 
     @abstractmethod
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(
+        self,
+        cells: Sequence[Cell],
+        plan: ProbePlan,
+        limits: TimeLimits,
+        known: Mapping[str, Answer] = NOTHING_KNOWN,
+    ) -> Evidence:
         """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
 
     def cancel(self) -> None:
@@ -100,9 +106,15 @@ class LocalExecutor(Executor):
         self._zygote = self._stack.enter_context(Zygote(**self._settings))
         return self._zygote.protection
 
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(
+        self,
+        cells: Sequence[Cell],
+        plan: ProbePlan,
+        limits: TimeLimits,
+        known: Mapping[str, Answer] = NOTHING_KNOWN,
+    ) -> Evidence:
         self.start()
-        return observe(self._zygote, cells, plan, limits)
+        return observe(self._zygote, cells, plan, limits, known)
 
 
 def environment_fingerprint() -> list[str]:

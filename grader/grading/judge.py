@@ -51,11 +51,15 @@ class Verdict:
 PASSED = Verdict("passed")
 
 
-def judge(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, Verdict]:
+def judge(
+    rubric: Rubric, evidence: Evidence, reference: Evidence, known: dict[str, Verdict] | None = None
+) -> dict[str, Verdict]:
     """Run every check over a submission.
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
+        known: by the same rubric and reference, the verdicts of checks over answers that are the reference's,
+            byte for byte. Such a check is run once, and its verdict is kept here.
 
     Returns:
         The verdict of each check by its id.
@@ -64,9 +68,15 @@ def judge(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, 
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
     functions = collected_checks(rubric.path)
-    return {
-        check.id: _verdict(rubric, check, functions[check.id], evidence, reference) for check in rubric.checks
-    }
+    # All that a verdict depends on, besides the reference, is in the text of its answers, where it has any.
+    same = {name for name, answer in evidence.probes.items() if answer == reference.probes.get(name)}
+    verdicts: dict[str, Verdict] = {}
+    for check in rubric.checks:
+        of_same = {} if known is None or not same.issuperset(check.probes) else known
+        if check.id not in of_same:
+            of_same[check.id] = _verdict(rubric, check, functions[check.id], evidence, reference)
+        verdicts[check.id] = of_same[check.id]
+    return verdicts
 
 
 def collected_checks(path: Path) -> dict[str, CheckFunction]:

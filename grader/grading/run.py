@@ -17,7 +17,7 @@ from grader.errors import GraderError
 from grader.grading.answers import read_answers
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
-from grader.grading.judge import judge
+from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Key, Submission, counting, find_rivals
@@ -177,6 +177,7 @@ class RunSteps:
         self._plan, self._observer, self._results, self._reporter = plan, observer, results, reporter
         self._settings, self._store = plan.course.settings, plan.store
         self._credit = cache(self._credit_of)
+        self._known: dict[tuple[str, int], dict[str, Verdict]] = defaultdict(dict)  # by assignment and seed
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
         self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
 
@@ -199,7 +200,8 @@ class RunSteps:
         if evidence is None or rubric is None:
             result = failed(submission, submission.error or "", provenance, rubric)
         else:
-            verdicts = judge(rubric, evidence, self._observer.reference(stem, seed))
+            reference = self._observer.reference(stem, seed)
+            verdicts = judge(rubric, evidence, reference, self._known[stem, seed])
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
             credit = self._credit(stem, seed)

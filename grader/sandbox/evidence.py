@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import msgspec
@@ -115,17 +117,26 @@ class Answer:
 
     Attributes:
         text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
-        outcome: the same, decoded.
         none: the functions that returned nothing but None whenever the probe called them.
         patched: what they replaced in torch.
         changed: what else they left behind that cannot be put back.
     """
 
     text: str
-    outcome: ProbeOutcome = field(compare=False)  # NaN is in no two facts the same
     none: tuple[str, ...] = ()
     patched: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+
+    @cached_property
+    def outcome(self) -> ProbeOutcome:
+        """The text, decoded."""
+        return Answer.stored(self.text).outcome
+
+    def with_outcome(self, outcome: ProbeOutcome) -> Answer:
+        """The same answer, whose text need not be decoded again."""
+        answer = replace(self)
+        answer.__dict__["outcome"] = outcome  # where a cached property keeps it
+        return answer
 
     @property
     def failure(self) -> Failure | None:
@@ -133,22 +144,30 @@ class Answer:
         return self.outcome.failure if isinstance(self.outcome, NoFacts) else None
 
     @classmethod
-    def parse(cls, text: str) -> Answer:
-        """A worker's answer; MalformedError where it is of another form."""
+    def parse(cls, text: str, known: Answer | None = None) -> Answer:
+        """A worker's answer; MalformedError where it is of another form.
+
+        Args:
+            known: an answer that was found to be of that form. The same text is decoded when it is asked for.
+        """
+        if known is not None and known.text == text and known.failure is None:
+            return replace(known)
         return cls._of_worker(text, parse(text))
 
     @classmethod
     def without_facts(cls, reason: NoFacts) -> Answer:
         """No answer of a worker's, but why there is none."""
-        return cls(json.dumps({"fault": reason.reason, "failure": reason.failure}), reason)
+        return cls(json.dumps({"fault": reason.reason, "failure": reason.failure})).with_outcome(reason)
 
     @classmethod
-    def stored(cls, text: str) -> Answer:
+    def stored(cls, text: str, known: Answer | None = None) -> Answer:
         """Either of the two, as it was stored; MalformedError where it is neither."""
+        if known is not None and known.text == text:
+            return replace(known)
         value = parse(text)
         if type(value) is dict and "fault" in value:
             fault = of_form(_Fault, value)
-            return cls(text, NoFacts(fault.fault, fault.failure))
+            return cls(text).with_outcome(NoFacts(fault.fault, fault.failure))
         return cls._of_worker(text, value)
 
     @classmethod
@@ -160,7 +179,7 @@ class Answer:
             outcome = said.facts.decoded()
         else:
             raise MalformedError
-        return cls(text, outcome, said.none, said.patched, said.changed)
+        return cls(text, said.none, said.patched, said.changed).with_outcome(outcome)
 
 
 class _Fault(Exact, frozen=True):
@@ -233,6 +252,10 @@ def about_stopped(cells: Iterable[object], text: str) -> str:
     return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
 
 
+#: Answers by probe, see `Answer.parse`.
+NOTHING_KNOWN: Mapping[str, Answer] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a notebook's workers said.
@@ -287,8 +310,11 @@ class Evidence:
         return f'{first},"probes":{{{answers}\n}}}}'
 
     @classmethod
-    def from_json(cls, text: str) -> Evidence:
+    def from_json(cls, text: str, known: Mapping[str, Answer] = NOTHING_KNOWN) -> Evidence:
         """What `to_json` wrote, here or on another machine.
+
+        Args:
+            known: answers by probe, as `Answer.parse` takes them.
 
         Raises:
             MalformedError: it is of another form, or one of the answers is.
@@ -297,7 +323,8 @@ class Evidence:
             first, *lines, last = text.split("\n")
             stored = of_form(_Stored, json.loads(first + last))
             named = [line.removesuffix(",").partition(":") for line in lines]
-            probes = {json.loads(name): Answer.stored(answer) for name, _, answer in named}
+            texts = {json.loads(name): answer for name, _, answer in named}
+            probes = {name: Answer.stored(answer, known.get(name)) for name, answer in texts.items()}
         except ValueError:
             raise MalformedError from None
         if any(what not in TRACES for what, _ in stored.traces):
@@ -317,7 +344,7 @@ def _with_noise(probes: Mapping[str, Answer]) -> dict[str, Answer]:
         if is_moved:
             moved[probe].append(answer.outcome)
     measured = {
-        name: replace(probes[name], outcome=with_noise(probes[name].outcome, outcomes))
+        name: probes[name].with_outcome(with_noise(probes[name].outcome, outcomes))
         for name, outcomes in moved.items()
         if name in probes
     }

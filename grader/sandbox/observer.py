@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from marshal import dumps
@@ -29,7 +29,7 @@ from grader.sandbox.cells import (
     Workers,
 )
 from grader.sandbox.decoding import parse_exactly
-from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.zygote import WorkerProcess
 
@@ -38,19 +38,35 @@ _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own w
 Answers = dict[str, Answer]  # by probe
 
 
-def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
-    """Evidence, whatever the notebook does; GraderError where there is no worker."""
+def observe(
+    workers: Workers,
+    cells: Sequence[Cell],
+    plan: ProbePlan,
+    limits: TimeLimits,
+    known: Mapping[str, Answer] = NOTHING_KNOWN,
+) -> Evidence:
+    """Evidence, whatever the notebook does; GraderError where there is no worker.
+
+    Args:
+        known: answers by probe, as `Answer.parse` takes them.
+    """
     if not plan.moves:
-        return _observe_once(workers, cells, plan, limits)
+        return _observe_once(workers, cells, plan, limits, known)
     plans = [plan, *(plan.moved(1 + number) for number in range(plan.moves))]
     with ThreadPoolExecutor(len(plans)) as pool:  # the reference, for which all else waits
         seen, *moved = pool.map(lambda each: _observe_once(workers, cells, each, limits), plans)
     return seen.with_moved(moved)
 
 
-def _observe_once(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+def _observe_once(
+    workers: Workers,
+    cells: Sequence[Cell],
+    plan: ProbePlan,
+    limits: TimeLimits,
+    known: Mapping[str, Answer] = NOTHING_KNOWN,
+) -> Evidence:
     notebook = NotebookRun(workers, cells, plan, limits)
-    probes = ProbeRun(notebook, plan, limits)
+    probes = ProbeRun(notebook, plan, limits, known)
     try:
         with notebook.loaded() as worker:
             shared = probes.ask_in_one_worker(worker)
@@ -78,8 +94,10 @@ class _Question(NamedTuple):
 class ProbeRun:
     """The probes of one notebook whose cells have run."""
 
-    def __init__(self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits) -> None:
-        self._notebook, self._plan, self._limits = notebook, plan, limits
+    def __init__(
+        self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits, known: Mapping[str, Answer]
+    ) -> None:
+        self._notebook, self._plan, self._limits, self._known = notebook, plan, limits, known
 
     def ask_in_one_worker(self, worker: WorkerProcess) -> SharedAnswers:
         """All probes but those that need a worker alone, up to a fault that could reach other questions."""
@@ -226,7 +244,8 @@ class ProbeRun:
             "seed": probe.seed,
             "moved": probe.moved,
         }
-        answer = self._notebook.ask(worker, "probe", request, seconds, Answer.parse)
+        parse = partial(Answer.parse, known=self._known.get(probe.name))
+        answer = self._notebook.ask(worker, "probe", request, seconds, parse)
         self._notebook.note_patched(answer.patched)
         return answer
 
