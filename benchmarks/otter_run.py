@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from measure import ROOT, Cost, MeasureError, run
 OTTER = "`otter run`"
 _PROGRAM = str(Path(sys.executable).with_name("otter"))
 _CONFIG = {"show_hidden": True}
-_WITHOUT = "rfc3987_syntax"
 
 
 def is_installed() -> bool:
@@ -34,13 +32,12 @@ def otter_run(folder: Path, stem: str) -> Callable[[], Cost]:
     (folder / "s.ipynb").write_text(json.dumps(solved(stem)), encoding="utf-8")
     (folder / "otter_config.json").write_text(json.dumps(_CONFIG), encoding="utf-8")
     (folder / "out").mkdir()
-    environment = {"PYTHONPATH": os.pathsep.join([str(_without(folder)), str(ROOT)])}
     generate = "generate -t tests -o ag.zip -c otter_config.json --no-requirements --no-environment"
-    run([_PROGRAM, *generate.split()], folder=folder, environment=environment)
+    run([_PROGRAM, *generate.split()], folder=folder)
 
     def grade() -> Cost:
         command = [_PROGRAM, "run", "-a", "ag.zip", "-o", "out", "--no-logo", "s.ipynb"]
-        cost = run(command, folder=folder, environment=environment)
+        cost = run(command, folder=folder)
         results = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))
         scores = [(test["score"], test["max_score"]) for test in results["tests"] if "max_score" in test]
         if len(scores) != len(list(checks.glob("*.py"))) or any(score != most for score, most in scores):
@@ -48,15 +45,3 @@ def otter_run(folder: Path, stem: str) -> Callable[[], Cost]:
         return cost
 
     return grade
-
-
-def _without(folder: Path) -> Path:
-    """A folder for the path of modules, that hides what Jupyter's server brings and Otter does not need.
-
-    Where it is installed, nbformat's import compiles its grammar, in Otter's process and again in the kernel:
-    either takes about as long as the import of torch.
-    """
-    hidden = folder / "hidden"
-    hidden.mkdir()
-    (hidden / f"{_WITHOUT}.py").write_text("raise ImportError\n", encoding="utf-8")
-    return hidden
