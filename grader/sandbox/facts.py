@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -148,37 +149,46 @@ _MOST_NOISE = 2.5e-3  # of the largest number beside it: what moves further has 
 _ALL_NOISE, _CANCELLED = 0.1, 2.0**-22
 
 
-def with_noise(fact: Any, moved: Sequence[Any], beside: float = 0.0) -> Any:
+def with_noise(fact: Any, moved: Sequence[Any]) -> Any:
     """A fact of the reference's with how far its numbers move.
 
     Args:
         moved: the same fact where results were moved, once or more. What has another form says nothing.
-        beside: the magnitude of the largest number in the list, tuple or dict that holds the fact.
     """
+    return _with_noise(fact, moved, 0.0, {})
+
+
+#: The magnitude of the largest finite number in a tensor or a container, by its id: each holds others.
+_Largest = dict[int, float]
+
+
+def _with_noise(fact: Any, moved: Sequence[Any], beside: float, known: _Largest) -> Any:
+    """The same, `beside` a number in the list, tuple or dict that holds the fact."""
     same = [other for other in moved if type(other) is type(fact)]
-    largest = max(beside, _largest(fact))
+    largest = _largest(fact, known)
     if isinstance(fact, Tensor):
-        pairs = (
-            pair
+        beside = max(beside, largest)
+        comparable = (
+            zip(fact.value, other.value, strict=True)
             for other in same
             if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
-            for pair in zip(fact.value, other.value, strict=True)
+            if fact.value != other.value
         )
-        grad = with_noise(fact.grad, [other.grad for other in same], largest)
-        return replace(fact, grad=grad, noise=_noise(pairs, largest))
+        grad = _with_noise(fact.grad, [other.grad for other in same], beside, known)
+        return replace(fact, grad=grad, noise=_noise(chain(*comparable), beside))
     if isinstance(fact, float):
         number = Number(fact)
-        number.noise = _noise(((fact, other) for other in same), largest)
+        number.noise = _noise(((fact, other) for other in same), max(beside, largest))
         return number
-    largest = _largest(fact)
     if isinstance(fact, dict):
         return {
-            key: with_noise(part, [other[key] for other in same if key in other], largest)
+            key: _with_noise(part, [other[key] for other in same if key in other], largest, known)
             for key, part in fact.items()
         }
     if isinstance(fact, list | tuple):
         alike = [other for other in same if len(other) == len(fact)]
-        return type(fact)(with_noise(part, [m[i] for m in alike], largest) for i, part in enumerate(fact))
+        parts = enumerate(fact)
+        return type(fact)(_with_noise(part, [m[i] for m in alike], largest, known) for i, part in parts)
     return fact
 
 
@@ -191,12 +201,18 @@ def _noise(pairs: Iterable[tuple[float, float]], largest: float) -> float:
     return min(noise, _MOST_NOISE * largest)
 
 
-def _largest(fact: Any) -> float:
+def _largest(fact: Any, known: _Largest) -> float:
     """The magnitude of the largest finite number in a fact; 0 if there is none."""
-    if isinstance(fact, Tensor):
-        return max(_largest(fact.value), _largest(fact.grad))
-    if isinstance(fact, dict):
-        return max(map(_largest, fact.values()), default=0.0)
-    if isinstance(fact, list | tuple):
-        return max(map(_largest, fact), default=0.0)
-    return abs(fact) if isinstance(fact, int | float) and math.isfinite(fact) else 0.0
+    if isinstance(fact, int | float):
+        return abs(fact) if math.isfinite(fact) else 0.0
+    if not isinstance(fact, Tensor | dict | list | tuple):
+        return 0.0
+    if id(fact) not in known:
+        if isinstance(fact, Tensor):
+            numbers = filter(math.isfinite, map(abs, fact.value or ()))
+            largest = max(max(numbers, default=0.0), _largest(fact.grad, known))
+        else:
+            parts = fact.values() if isinstance(fact, dict) else fact
+            largest = max((_largest(part, known) for part in parts), default=0.0)
+        known[id(fact)] = largest
+    return known[id(fact)]
