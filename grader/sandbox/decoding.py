@@ -1,7 +1,7 @@
 """Decodes what a worker says: JSON of exactly the form that was agreed becomes facts, all else is malformed.
 
-Python's own json reads it: NaN is a fact, and to msgspec no JSON. msgspec compares what was read with the
-types below, which are that form; ``worker/facts.py`` writes it.
+msgspec compares it with the types below, which are that form; ``worker/facts.py`` writes it. NaN is a fact,
+and to msgspec no JSON: what it cannot read, Python's own json reads.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import math
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import asdict
+from msgspec import DecodeError, Meta, Struct, ValidationError, convert
+from msgspec.json import Decoder
 
 from grader.sandbox.facts import Count, Exact, Int, Other, Raised, Tensor, Text
 
 MAX_ITEMS = 300_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
+_LEVEL = 3  # in the nesting of an answer, of the value that a probe returned
 MAX_TENSORS = 3_500
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 _MAX_GRADIENTS = 4  # of a tensor's gradient, that gradient's own, ...
@@ -34,8 +35,7 @@ class MalformedError(Exception):
 
 def parse(text: str) -> Any:
     """JSON of a worker, on one line; MalformedError before it can cost much."""
-    if "\n" in text or sum(map(text.count, (",", ":", "[", "{"))) > MAX_ITEMS:
-        raise MalformedError
+    _check_size(text)
     try:
         value = json.loads(text)
         if text.count("[") + text.count("{") > MAX_NESTING:
@@ -45,6 +45,12 @@ def parse(text: str) -> Any:
     except (ValueError, RecursionError):
         raise MalformedError from None
     return value
+
+
+def _check_size(text: str) -> None:
+    is_long = len(text) > MAX_ITEMS and sum(map(text.count, (",", ":", "[", "{"))) > MAX_ITEMS
+    if "\n" in text or is_long:
+        raise MalformedError
 
 
 def _check_nesting(value: Any) -> None:
@@ -104,7 +110,10 @@ class _Table:
             its = self._tensors[index]
             value = None if its.value is None else _elements(its.value, its.dtype, its.shape)
             grad = None if its.grad is None else self.tensor(its.grad, depth + 1)
-            self._decoded[index] = Tensor(**(asdict(its) | {"value": value, "grad": grad}))
+            self._decoded[index] = Tensor(
+                *(its.kind, its.dtype, its.shape, value, its.is_leaf, its.requires_grad, its.grad_fn),
+                *(its.retains_grad, its.version, its.identity, its.storage, grad),
+            )
         return self._decoded[index]
 
 
@@ -134,12 +143,20 @@ def _elements(value: str, dtype: str, shape: tuple[int, ...]) -> tuple[float, ..
 class _Value(Struct, array_like=True, forbid_unknown_fields=True):
     """A list of a kind, which is the tag, and a content that stands for itself."""
 
-    def decoded(self, _: _Table) -> Any:
+    def decoded(self, _: _Table, __: int) -> Any:
         return self.content  # type: ignore[attr-defined]
 
 
+def _below(level: int, content: Any, levels: int = 2) -> int:
+    """The level in the JSON of what is in the content of a value, itself one level below the value."""
+    below = level + (levels if content else 1)
+    if below > MAX_NESTING:
+        raise MalformedError
+    return below
+
+
 class _None(_Value, tag="none"):
-    def decoded(self, _: _Table) -> None:
+    def decoded(self, _: _Table, __: int) -> None:
         return None
 
 
@@ -162,39 +179,46 @@ class _Str(_Value, tag="str"):
 class _Tensor(_Value, tag="tensor"):
     content: Count
 
-    def decoded(self, table: _Table) -> Tensor:
+    def decoded(self, table: _Table, __: int) -> Tensor:
         return table.tensor(self.content)
 
 
 class _List(_Value, tag="list"):
     content: list[_AnyValue]
 
-    def decoded(self, table: _Table) -> list[Any]:
-        return [item.decoded(table) for item in self.content]
+    def decoded(self, table: _Table, level: int) -> list[Any]:
+        below = _below(level, self.content)
+        return [item.decoded(table, below) for item in self.content]
 
 
 class _Tuple(_Value, tag="tuple"):
     content: list[_AnyValue]
 
-    def decoded(self, table: _Table) -> tuple[Any, ...]:
-        return tuple([item.decoded(table) for item in self.content])
+    def decoded(self, table: _Table, level: int) -> tuple[Any, ...]:
+        below = _below(level, self.content)
+        return tuple([item.decoded(table, below) for item in self.content])
 
 
 class _Dict(_Value, tag="dict"):
     content: list[tuple[Text, _AnyValue]]
 
-    def decoded(self, table: _Table) -> dict[str, Any]:
-        return {key: item.decoded(table) for key, item in self.content}
+    def decoded(self, table: _Table, level: int) -> dict[str, Any]:
+        below = _below(level, self.content, 3)
+        return {key: item.decoded(table, below) for key, item in self.content}
 
 
 class _Raised(_Value, tag="raised"):
     content: Raised
 
+    def decoded(self, _: _Table, level: int) -> Raised:
+        _below(level, self.content)
+        return self.content
+
 
 class _Other(_Value, tag="other"):
     content: Text
 
-    def decoded(self, _: _Table) -> Other:
+    def decoded(self, _: _Table, __: int) -> Other:
         return Other(self.content)
 
 
@@ -208,8 +232,8 @@ class Facts(Exact, frozen=True):
     tensors: Annotated[list[_TensorFields], Meta(max_length=MAX_TENSORS)]
 
     def decoded(self) -> Any:
-        """The facts; MalformedError where they name a tensor that is not there, or cannot be one."""
-        return self.value.decoded(_Table(self.tensors))
+        """The facts; MalformedError where they are too deep, or name a tensor that is none or not there."""
+        return self.value.decoded(_Table(self.tensors), _LEVEL)
 
 
 class ProbeAnswer(Exact, frozen=True):
@@ -220,6 +244,18 @@ class ProbeAnswer(Exact, frozen=True):
     changed: Words
     patched: Words
     none: Words = ()
+
+
+_DECODER = Decoder(ProbeAnswer)
+
+
+def parse_answer(text: str) -> ProbeAnswer:
+    """A worker's answer to a probe; its facts are not decoded yet."""
+    _check_size(text)
+    try:
+        return _DECODER.decode(text)
+    except (DecodeError, RecursionError, UnicodeEncodeError):  # it is malformed, or holds NaN
+        return of_form(ProbeAnswer, parse(text))
 
 
 class _CellAnswer(Exact, frozen=True):

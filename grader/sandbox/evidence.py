@@ -22,6 +22,7 @@ from grader.sandbox.decoding import (
     Words,
     of_form,
     parse,
+    parse_answer,
 )
 from grader.sandbox.facts import Exact, Raised, with_noise
 from grader.text import quoted, utf8_text
@@ -152,7 +153,7 @@ class Answer:
         """
         if known is not None and known.text == text and known.failure is None:
             return replace(known)
-        return cls._of_worker(text, parse(text))
+        return cls._of_worker(text, parse_answer(text))
 
     @classmethod
     def without_facts(cls, reason: NoFacts) -> Answer:
@@ -164,15 +165,13 @@ class Answer:
         """Either of the two, as it was stored; MalformedError where it is neither."""
         if known is not None and known.text == text:
             return replace(known)
-        value = parse(text)
-        if type(value) is dict and "fault" in value:
-            fault = of_form(_Fault, value)
-            return cls(text).with_outcome(NoFacts(fault.fault, fault.failure))
-        return cls._of_worker(text, value)
+        if not text.startswith(_FAULT):
+            return cls.parse(text)
+        fault = of_form(_Fault, parse(text))
+        return cls(text).with_outcome(NoFacts(fault.fault, fault.failure))
 
     @classmethod
-    def _of_worker(cls, text: str, value: Any) -> Answer:
-        said = of_form(ProbeAnswer, value)
+    def _of_worker(cls, text: str, said: ProbeAnswer) -> Answer:
         if said.raised is not None:
             outcome: ProbeOutcome = ProbeRaised(said.raised)
         elif said.facts is not None:
@@ -180,6 +179,9 @@ class Answer:
         else:
             raise MalformedError
         return cls(text, said.none, said.patched, said.changed).with_outcome(outcome)
+
+
+_FAULT = '{"fault":'  # how no answer of a worker's begins
 
 
 class _Fault(Exact, frozen=True):

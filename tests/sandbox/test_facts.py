@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,9 @@ from grader.sandbox.decoding import (
     MAX_TENSORS,
     Facts,
     MalformedError,
+    ProbeAnswer,
     of_form,
+    parse,
     parse_cell,
     parse_survey,
 )
@@ -402,7 +405,7 @@ def test_an_answer_that_is_known_is_decoded_when_it_is_asked_for(monkeypatch):
     text = json.dumps({**ANSWER, "none": ["f"]})
     known = Answer.parse(text)
     with monkeypatch.context() as unread:
-        unread.setattr("grader.sandbox.evidence.parse", lambda _: pytest.fail("it is decoded"))
+        unread.setattr("grader.sandbox.evidence.parse_answer", lambda _: pytest.fail("it is decoded"))
         again = Answer.parse(text, known)
         assert again == known
     assert again.outcome == known.outcome
@@ -417,6 +420,76 @@ def test_an_answer_that_is_known_is_decoded_when_it_is_asked_for(monkeypatch):
 def test_every_field_of_an_answer_is_checked(wrong):
     """One field of an answer that is wrong, missing or too many makes it malformed."""
     refuses_text(Answer.parse, wrong)
+
+
+INNER = {
+    "an int": ["int", 1],
+    "an empty list": ["list", []],
+    "an empty dict": ["dict", []],
+    "an error": ["raised", ERROR],
+    "an error with another": ["raised", {**ERROR, "rebound": REBOUND}],
+}
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "dict"])
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_facts_are_refused_at_the_depth_at_which_other_json_is(kind, inner):
+    """However deep facts are, they are an answer where their JSON is no deeper than `parse` permits."""
+    value, are_read = inner, []
+    for _ in range(22):
+        value = [kind, [["key", value]] if kind == "dict" else [value]]
+        text = json.dumps({**ANSWER, "facts": {"value": value, "tensors": []}})
+        read = []
+        for function in (parse, Answer.parse):
+            with suppress(MalformedError):
+                read.append(function(text))
+        assert len(read) in {0, 2}
+        are_read.append(bool(read))
+    assert set(are_read) == {True, False}
+
+
+JSON = {
+    "a float for an int": '["int", 1.0]',
+    "an exponent for an int": '["int", 1e2]',
+    "an int for a float": '["float", 1]',
+    "a long int for a float": f'["float", {"1" * 300}]',
+    "too long an int for a float": f'["float", {"1" * 400}]',
+    "an int of 5,000 digits": f'["int", {"1" * 5000}]',
+    "infinity": '["float", Infinity]',
+    "nan": '["float", NaN]',
+    "a float that is infinite": '["float", 1e400]',
+    "zero": '["float", -0]',
+    "a leading zero": '["int", 01]',
+    "a bool for an int": '["int", true]',
+    "an int for a bool": '["bool", 1]',
+    "a tab in a text": '["str", "a\tb"]',
+    "half a pair of surrogates": '["str", "\\ud800"]',
+    "a pair of surrogates": '["str", "\\ud83d\\ude00"]',
+    "an escaped tag": '["\\u0073tr", "a"]',
+    "a field twice": '["str", "a"], "value": ["str", "b"]',
+    "a field twice, once wrong": '["str", 1], "value": ["str", "b"]',
+    "a comma too many": '["list", [["int", 1],]]',
+    "a mark before a text": '\ufeff["int", 1]',
+    "spaces": ' [ "int" , 1 ]\r',
+    "a form feed": '["int", 1]\x0c',
+    "too deep for either": f'["list", {"[" * 5000}{"]" * 5000}]',
+}
+
+
+@pytest.mark.parametrize("value", JSON.values(), ids=JSON)
+def test_an_answer_is_what_python_reads_in_it(value):
+    """What msgspec reads by itself is what it makes of that which Python's own json reads."""
+    text = f'{{"raised": null, "facts": {{"value": {value}, "tensors": []}}, "changed": [], "patched": []}}'
+
+    def of_python():
+        return of_form(ProbeAnswer, parse(text)).facts.decoded()
+
+    try:
+        expected = repr(of_python())
+    except MalformedError:
+        refuses(Answer.parse, text)
+    else:
+        assert repr(Answer.parse(text).outcome) == expected
 
 
 def test_a_cell_ended_well_or_raised():
