@@ -3,7 +3,7 @@
 #   make grade SUBMISSIONS=folder   grade another class than the sample
 #   make grade TORCH_INDEX=url      take torch from this index, such as https://pypi.org/simple for the CUDA build
 #   make grade OPTIONS="--jobs 8"   options of `python -m grader grade`
-#   make bench LONG=1               classes of up to 5,000 notebooks, too
+#   make bench LONG=1               a class of 1,000 notebooks, too
 
 PYTHON ?= python3
 TORCH_INDEX ?=

@@ -1,7 +1,7 @@
 """Measures everything side by side, prints the tables and writes RESULTS.md.
 
 python benchmarks/run.py           some fifteen minutes
-python benchmarks/run.py --long    classes of up to 5,000, too
+python benchmarks/run.py --long    a class of 1,000, too
 python benchmarks/run.py --quick   two assignments, few rounds, to try the benchmarks; writes nothing
 """
 
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what grading costs.")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--long", dest="plan", action="store_const", const=LONG, help="classes of up to 5,000, too"
+        "--long", dest="plan", action="store_const", const=LONG, help="a class of 1,000, too"
     )
     chosen.add_argument(
         "--quick", dest="plan", action="store_const", const=QUICK, help="a trial that writes nothing"
