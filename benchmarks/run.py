@@ -48,9 +48,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="Measure what grading costs.")
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument(
-        "--long", dest="plan", action="store_const", const=LONG, help="a class of 1,000, too"
-    )
+    chosen.add_argument("--long", dest="plan", action="store_const", const=LONG, help="a class of 1,000, too")
     chosen.add_argument(
         "--quick", dest="plan", action="store_const", const=QUICK, help="a trial that writes nothing"
     )
