@@ -73,13 +73,13 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
     leaves: list[_Leaf] = []
+    _freeze()  # to count graphs is to collect garbage, for which the notebook need not be looked through
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
         case = _Case(student, plan, functions, kinds, sizes if is_usual else {})
         gradients.begin_case(number, kinds["call.arriving"])
-        _freeze()  # to count graphs is to collect garbage, for which no earlier case has to be looked through
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
         except _LateError:
