@@ -56,7 +56,7 @@ _Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, 
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
 _SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
-_freeze = gc.freeze
+_collect, _freeze = gc.collect, gc.freeze
 _set_handler, _SIGPROF = signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
@@ -73,7 +73,10 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
     leaves: list[_Leaf] = []
-    _freeze()  # to count graphs is to collect garbage, for which the notebook need not be looked through
+    if any("graphs" in note for note in plan["notes"]) or any(map(_counts_graphs, functions.values())):
+        # To count is to collect garbage: then what lives now need not be looked through again.
+        _collect()
+        _freeze()
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
@@ -97,6 +100,10 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
 
 _Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, and their numbers after it
 _Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad, and what its .grad is
+
+
+def _counts_graphs(function: Any) -> bool:
+    return "alive" in function.__code__.co_names
 
 
 class _LateError(BaseException):
