@@ -1,6 +1,6 @@
 """Measures everything side by side, prints the tables and writes RESULTS.md.
 
-python benchmarks/run.py           some fifteen minutes
+python benchmarks/run.py           some twenty minutes
 python benchmarks/run.py --long    a class of 1,000, too
 python benchmarks/run.py --quick   two assignments, few rounds, to try the benchmarks; writes nothing
 """

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
 from grader.course.author_file import require_finished, todos_in, todos_of
@@ -25,6 +26,8 @@ from grader.sandbox.observer import observe
 from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
 from grader.version import __version__, code_hash
+
+_Whole = TypeVar("_Whole", Assignment, Rubric)
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ class Course:
 
     def assignment(self, stem: str) -> Assignment:
         """What the master of an assignment says; CourseError where it contradicts itself."""
-        return self._that_counts(self._whole_assignment(stem), stem)
+        return self._counting_part(self._whole_assignment(stem), stem)
 
-    def _that_counts(self, whole: Assignment, stem: str) -> Assignment:
+    def _counting_part(self, whole: _Whole, stem: str) -> _Whole:
+        """Of an assignment or its rubric, the questions that count."""
         return whole.with_only(self.counting[stem]) if stem in self.counting else whole
 
     def _as_written(self, stem: str) -> Assignment:
@@ -160,7 +164,7 @@ class Course:
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
         """The names that students complete, by stem."""
-        assignments = {stem: self._that_counts(self._as_written(stem), stem) for stem in self.stems}
+        assignments = {stem: self._counting_part(self._as_written(stem), stem) for stem in self.stems}
         return {stem: [q.function for q in a.questions] for stem, a in assignments.items()}
 
     @cached_property
@@ -191,8 +195,7 @@ class Course:
             assignment = self._whole_assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
             self._check_files[stem] = _with_points(rubric, self.settings.points.get(stem, {}))
-        whole = self._check_files[stem]
-        return whole.with_only(self.counting[stem]) if stem in self.counting else whole
+        return self._counting_part(self._check_files[stem], stem)
 
     def points(self, stem: str) -> dict[str, float]:
         """The points of every question of an assignment, by id, without the end task."""

@@ -34,6 +34,7 @@ from grader.memory import FOLDER, Memory
 
 _TAG = re.compile(rf"(?P<role>question|check|afterword) (?P<question>{IDENTITY})")
 _TITLE = re.compile(r"# (?P<number>\d+)\. (?P<title>.+)")
+_GRAMMAR = "rfc3987_syntax"
 _JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
 
 _BEGIN, _STUB, _END = "# BEGIN SOLUTION", "# STUB", "# END SOLUTION"
@@ -53,12 +54,13 @@ def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
     cells: list[dict[str, Any]] | None = memory.recall(key)
     if cells is None:
         # jsonschema, which comes along, compiles a grammar of addresses at its import, for over a second,
-        # where it finds this package; no notebook is checked for that.
-        is_imported = sys.modules.setdefault("rfc3987_syntax", None) is not None  # type: ignore[arg-type]
+        # where it finds that package; no notebook is checked for it.
+        is_known = _GRAMMAR in sys.modules
+        sys.modules.setdefault(_GRAMMAR, None)  # type: ignore[arg-type]
         import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
 
-        if not is_imported:
-            del sys.modules["rfc3987_syntax"]
+        if not is_known:
+            del sys.modules[_GRAMMAR]
         parts = ("cell_type", "source", "metadata")
         read = jupytext.reads(text, fmt="py:percent").cells
         cells = [{part: cell[part] for part in parts} for cell in read]

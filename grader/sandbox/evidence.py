@@ -17,7 +17,6 @@ from grader.sandbox.decoding import (
     TRACES,
     MalformedError,
     Notice,
-    ProbeAnswer,
     Status,
     Words,
     of_form,
@@ -153,7 +152,14 @@ class Answer:
         """
         if known is not None and known.text == text and known.failure is None:
             return replace(known)
-        return cls._of_worker(text, parse_answer(text))
+        said = parse_answer(text)
+        if said.raised is not None:
+            outcome: ProbeOutcome = ProbeRaised(said.raised)
+        elif said.facts is not None:
+            outcome = said.facts.decoded()
+        else:
+            raise MalformedError
+        return cls(text, said.none, said.patched, said.changed).with_outcome(outcome)
 
     @classmethod
     def without_facts(cls, reason: NoFacts) -> Answer:
@@ -169,16 +175,6 @@ class Answer:
             return cls.parse(text)
         fault = of_form(_Fault, parse(text))
         return cls(text).with_outcome(NoFacts(fault.fault, fault.failure))
-
-    @classmethod
-    def _of_worker(cls, text: str, said: ProbeAnswer) -> Answer:
-        if said.raised is not None:
-            outcome: ProbeOutcome = ProbeRaised(said.raised)
-        elif said.facts is not None:
-            outcome = said.facts.decoded()
-        else:
-            raise MalformedError
-        return cls(text, said.none, said.patched, said.changed).with_outcome(outcome)
 
 
 _FAULT = '{"fault":'  # how no answer of a worker's begins

@@ -158,14 +158,14 @@ def with_noise(fact: Any, moved: Sequence[Any]) -> Any:
     return _with_noise(fact, moved, 0.0, {})
 
 
-#: The magnitude of the largest finite number in a tensor or a container, by its id: each holds others.
-_Largest = dict[int, float]
+#: What `_largest` has found in tensors and containers, by their ids: each is in others.
+_Found = dict[int, float]
 
 
-def _with_noise(fact: Any, moved: Sequence[Any], beside: float, known: _Largest) -> Any:
-    """The same, `beside` a number in the list, tuple or dict that holds the fact."""
+def _with_noise(fact: Any, moved: Sequence[Any], beside: float, found: _Found) -> Any:
+    """The same; `beside` is the largest number in the list, tuple or dict that holds the fact."""
     same = [other for other in moved if type(other) is type(fact)]
-    largest = _largest(fact, known)
+    largest = _largest(fact, found)
     if isinstance(fact, Tensor):
         beside = max(beside, largest)
         comparable = (
@@ -174,7 +174,7 @@ def _with_noise(fact: Any, moved: Sequence[Any], beside: float, known: _Largest)
             if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
             if fact.value != other.value
         )
-        grad = _with_noise(fact.grad, [other.grad for other in same], beside, known)
+        grad = _with_noise(fact.grad, [other.grad for other in same], beside, found)
         return replace(fact, grad=grad, noise=_noise(chain(*comparable), beside))
     if isinstance(fact, float):
         number = Number(fact)
@@ -182,13 +182,13 @@ def _with_noise(fact: Any, moved: Sequence[Any], beside: float, known: _Largest)
         return number
     if isinstance(fact, dict):
         return {
-            key: _with_noise(part, [other[key] for other in same if key in other], largest, known)
+            key: _with_noise(part, [other[key] for other in same if key in other], largest, found)
             for key, part in fact.items()
         }
     if isinstance(fact, list | tuple):
         alike = [other for other in same if len(other) == len(fact)]
         parts = enumerate(fact)
-        return type(fact)(_with_noise(part, [m[i] for m in alike], largest, known) for i, part in parts)
+        return type(fact)(_with_noise(part, [m[i] for m in alike], largest, found) for i, part in parts)
     return fact
 
 
@@ -201,18 +201,18 @@ def _noise(pairs: Iterable[tuple[float, float]], largest: float) -> float:
     return min(noise, _MOST_NOISE * largest)
 
 
-def _largest(fact: Any, known: _Largest) -> float:
+def _largest(fact: Any, found: _Found) -> float:
     """The magnitude of the largest finite number in a fact; 0 if there is none."""
     if isinstance(fact, int | float):
         return abs(fact) if math.isfinite(fact) else 0.0
     if not isinstance(fact, Tensor | dict | list | tuple):
         return 0.0
-    if id(fact) not in known:
+    if id(fact) not in found:
         if isinstance(fact, Tensor):
             numbers = filter(math.isfinite, map(abs, fact.value or ()))
-            largest = max(max(numbers, default=0.0), _largest(fact.grad, known))
+            largest = max(max(numbers, default=0.0), _largest(fact.grad, found))
         else:
             parts = fact.values() if isinstance(fact, dict) else fact
-            largest = max((_largest(part, known) for part in parts), default=0.0)
-        known[id(fact)] = largest
-    return known[id(fact)]
+            largest = max((_largest(part, found) for part in parts), default=0.0)
+        found[id(fact)] = largest
+    return found[id(fact)]

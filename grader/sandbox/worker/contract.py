@@ -103,7 +103,8 @@ _Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad
 
 
 def _counts_graphs(function: Any) -> bool:
-    return "alive" in function.__code__.co_names
+    """Whether it uses the word ``alive``; it may be a class, which does not."""
+    return _type(function) in _FUNCTIONS and "alive" in function.__code__.co_names
 
 
 class _LateError(BaseException):

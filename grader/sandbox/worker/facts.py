@@ -27,7 +27,7 @@ MAX_TENSORS = 3_000
 MAX_ALL_TEXT = 100_000  # of one answer
 CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
-_FULL = ["other", CUT_OFF]  # the answer is: nothing follows
+_FULL = ["other", CUT_OFF]  # the last entry of an answer that is too long
 _float64, _bool_ = np.float64, np.bool_
 _type, _id, _issubclass = type, identity, issubclass
 

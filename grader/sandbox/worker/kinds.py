@@ -399,10 +399,10 @@ _ERRORS: dict[float, type[BaseException]] = {
 class Net(nn.Module):
     """A network of any kind, from (..., inputs) to (..., outputs)."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, kind: Kind) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int, kind: Kind, *, may_raise: bool) -> None:
         super().__init__()
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
-        # Put where `nn.Module` keeps them, which takes as long to set one as a product of matrices.
+        # Put where `nn.Module` keeps them: its own way takes as long as a small product of matrices.
         parameters, modules, its = self._parameters, self._modules, vars(self)
         inside = kind("inside")
         parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
@@ -410,6 +410,7 @@ class Net(nn.Module):
         nest = kind("nest")
         its.update(is_deep=nest == "deep", is_bare=nest == "bare")
         its.update(gives=kind("gives"), mixes=kind("rows") == "together")
+        its.update(may_raise=may_raise and kind("gives") != "rows only")
         if self.is_bare:  # it has no modules
             parameters.update(weight=first.weight, bias=first.bias)
             parameters.update(last_weight=last.weight, last_bias=last.bias)
@@ -488,9 +489,8 @@ def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     outputs = 1 if built("width") == "one column" else world.size(options["outputs"])
     inputs = options["inputs"]
     width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
-    net = Net(width, world.size("hidden"), outputs, built)
-    errs = (key.endswith(".fault") and how != "none" for key, how in world.case.items())
-    vars(net)["may_raise"] = net.gives != "rows only" and (any(errs) or "diverged" in world.case.values())
+    has_fault = any(key.endswith(".fault") and how != "none" for key, how in world.case.items())
+    net = Net(width, world.size("hidden"), outputs, built, may_raise=has_fault)
     if world.dtype is _double:
         net.to(_double)
     part, mode = net if net.is_bare else net.pieces()[1], kind("train")

@@ -17,7 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 #: it is exact, as sums and products of whole numbers are.
 _BITS = {torch.float32: (torch.int32, (1 << 12) - 1), torch.float64: (torch.int64, (1 << 29) - 1)}
 _UNITS = 2
-_MANY = 1 << 16  # signs are drawn in advance; and as many pairs of numbers are compared at once
+_SIGNS = 1 << 16  # are drawn in advance
+_MOST_PAIRS = 1 << 16  # of numbers that are compared one by one
 _in_force: list[Moved] = []
 _DRAWS = torch.Tag.nondeterministic_seeded
 
@@ -32,7 +33,7 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        signs = torch.randint(0, 2, (_MANY,), generator=torch.Generator().manual_seed(seed)) * 2 - 1
+        signs = torch.randint(0, 2, (_SIGNS,), generator=torch.Generator().manual_seed(seed)) * 2 - 1
         self._signs = {dtype: signs.to(dtype) for dtype in _BITS}
         self._used = 0
         self._is_entered = False
@@ -81,7 +82,7 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         rounded = (values.view(integer) & digits) != 0
         if given:
             others = torch.cat(given)
-            if values.numel() * others.numel() <= _MANY:  # ten times as fast as `isin`, which sorts
+            if values.numel() * others.numel() <= _MOST_PAIRS:  # faster than `isin`, which sorts
                 rounded &= (values.unsqueeze(1) != others).all(1)
             else:
                 rounded &= torch.isin(values, others, invert=True)
@@ -91,9 +92,9 @@ class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _next_signs(self, values: torch.Tensor) -> torch.Tensor:
         """As many signs, in turn; of a large tensor several numbers get the same."""
         signs, size = self._signs[values.dtype], values.numel()
-        if size > _MANY:
-            return signs.repeat(-(-size // _MANY))[:size]
-        start = self._used if self._used + size <= _MANY else 0
+        if size > _SIGNS:
+            return signs.repeat(-(-size // _SIGNS))[:size]
+        start = self._used if self._used + size <= _SIGNS else 0
         self._used = start + size
         return signs[start : self._used]
 

@@ -21,7 +21,6 @@ from . import identity
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_id = identity
 _EXTENDED, _STORE = dis.opmap["EXTENDED_ARG"], dis.opmap["STORE_NAME"]
 _class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__", "__dict__"))
 POSTPONED = __future__.annotations.compiler_flag
@@ -65,7 +64,7 @@ class Bindings:
         is_own = text not in self._handed_out
         kept = {} if is_own else {name: self._names[name] for name in self._own & self._names.keys()}
         # The ids: a value is not kept alive, for a student's cell may watch it die.
-        before = {name: _id(value) for name, value in self._names.items()}
+        before = {name: identity(value) for name, value in self._names.items()}
         ran_through, self._is_following = False, True
         try:  # and no context manager: contextlib writes into what a student raises
             run()
@@ -89,7 +88,7 @@ class Bindings:
                 self._taken.pop(name, None)
                 continue
             self._own.add(name)
-            if before.get(name) != _id(self._names[name]):
+            if before.get(name) != identity(self._names[name]):
                 self._taken.pop(name, None)
 
     def of(self, name: str) -> list[Binding]:
@@ -134,7 +133,7 @@ def _text_of_constant(constant: Any) -> str:
 
 
 def _changed(before: Mapping[str, int], names: Mapping[str, Any]) -> set[str]:
-    given = {name for name, value in names.items() if before.get(name) != _id(value)}
+    given = {name for name, value in names.items() if before.get(name) != identity(value)}
     return given | (before.keys() - names.keys())
 
 

@@ -266,8 +266,8 @@ def _acts(name: str, value: Any) -> bool:
     return acts and name not in _FLUCTUATING
 
 
-class _Together:
-    """The attributes of several classes and modules, compared in one go."""
+class _ManyAttributes:
+    """The attributes of several classes and modules, compared in one pass."""
 
     def __init__(self, several: Iterable[_Attributes] = ()) -> None:
         self._several = [*several]
@@ -288,7 +288,7 @@ class _Together:
 _get = dict.get
 _modules: list[_Attributes] = []
 _classes: dict[type, _Attributes] = {}  # all that torch's modules offer
-_together = {"always": _Together(), "of the probe": _Together()}
+_relied_on = {"always": _ManyAttributes(), "of the probe": _ManyAttributes()}
 
 
 def capture_attributes(handed_over: Iterable[type]) -> None:
@@ -303,7 +303,7 @@ def capture_attributes(handed_over: Iterable[type]) -> None:
         if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
             _classes.setdefault(kind, _Attributes(kind))
     always = (*(_classes[kind] for kind in _CLASSES), *map(_Attributes, handed_over))
-    _together["always"] = _Together(always)
+    _relied_on["always"] = _ManyAttributes(always)
 
 
 #: Of the flags of a class: it is none of C's own, so that Python lets its attributes be written.
@@ -322,7 +322,7 @@ def capture_probe(code: types.CodeType, words: types.ModuleType) -> None:
     kinds = [base for base in bases if base in _classes and base not in _CLASSES]
     own = [v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__]
     its_own = (_Attributes(words), *map(_Attributes, own))
-    _together["of the probe"] = _Together((*named, *(_classes[kind] for kind in kinds), *its_own))
+    _relied_on["of the probe"] = _ManyAttributes((*named, *(_classes[kind] for kind in kinds), *its_own))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
@@ -336,4 +336,4 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 def restore_attributes() -> list[str]:
     """Put back what of this was changed; returns its names."""
     functions = audit.put_back_functions()
-    return functions + [name for attributes in _together.values() for name in attributes.restore()]
+    return functions + [name for attributes in _relied_on.values() for name in attributes.restore()]

@@ -35,9 +35,8 @@ _hooks_of_tensor = tuple(
     torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 )
 _type, _id = type, identity
-_PLAIN = {
-    identity(kind) for kind in (bool, int, float, str, type(None))
-}  # to compare classes may run a metaclass
+#: By identity, because to compare classes may run a metaclass.
+_PLAIN = {identity(kind) for kind in (bool, int, float, str, type(None))}
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
