@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -166,30 +167,37 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     folder or the course has to be mended; 3 when students' code cannot be confined; 1 when grading
     itself failed.
     """
-    from grader.course.course import Course
-    from grader.grading.run import Options
-    from grader.grading.run import grade as grade_class
-    from grader.reports.terminal import class_progress, print_class
+    from grader.sandbox.zygote import ZygoteProcess
 
-    course = Course.find()
-    usual = course.settings.limits
-    options = Options(
-        assignments=assignments,
-        students=students,
-        jobs=jobs,
-        force=force,
-        sandbox=not no_sandbox,
-        limits=TimeLimits(
-            cell_seconds or usual.cell, question_seconds or usual.question, notebook_seconds or usual.notebook
-        ),
-        scheduler=scheduler,
-    )
-    go_on = "the same command, without --force, goes on" if force else "the same command goes on"
-    if not assignments:
-        tell_left_out(course)
-    with class_progress(go_on) as progress:
-        outcome = grade_class(course, submissions, out, options, progress)
-    print_class(outcome, out)
+    # Into a new folder all is observed anew: torch is imported for that while the rest is read.
+    is_new = scheduler is None and (force or not out.exists())
+    with ZygoteProcess() if is_new else nullcontext() as started:
+        from grader.course.course import Course
+        from grader.grading.run import Options
+        from grader.grading.run import grade as grade_class
+        from grader.reports.terminal import class_progress, print_class
+
+        course = Course.find()
+        usual = course.settings.limits
+        options = Options(
+            assignments=assignments,
+            students=students,
+            jobs=jobs,
+            force=force,
+            sandbox=not no_sandbox,
+            limits=TimeLimits(
+                cell_seconds or usual.cell,
+                question_seconds or usual.question,
+                notebook_seconds or usual.notebook,
+            ),
+            scheduler=scheduler,
+        )
+        go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+        if not assignments:
+            tell_left_out(course)
+        with class_progress(go_on) as progress:
+            outcome = grade_class(course, submissions, out, options, progress, started)
+        print_class(outcome, out)
 
 
 def tell_left_out(course: Course) -> None:

@@ -22,7 +22,8 @@ from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe
+from grader.sandbox.observer import observe, observe_moved
+from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
 from grader.version import __version__, code_hash
@@ -233,7 +234,12 @@ def observe_reference(
 ) -> Evidence:
     """Observe the reference like a submission; where it is `expected`, also how far its facts move."""
     cells = cells_of(course.assignment(stem).reference)
-    return observe(zygote, cells, course.rubric(stem).plan(seed, expected=expected), REFERENCE_LIMITS)
+    asked = course.rubric(stem).plan(seed, expected=expected)
+
+    def seen(plan: ProbePlan) -> Evidence:
+        return observe(zygote, cells, plan, REFERENCE_LIMITS)
+
+    return seen(asked).with_moved(observe_moved(seen, asked)) if expected else seen(asked)
 
 
 def _masters(root: Path) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from grader.scores import total
 from grader.text import did_you_mean
 
 REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
-_MOVES = 2  # a single one could move a number hardly at all, by chance
 #: A line, and what is wrong there.
 _Complaint = tuple[int, str]
 
@@ -82,7 +81,7 @@ class Rubric:
 
         Args:
             only: the id of a question, to leave out the probes of the others.
-            expected: of the reference: how far its facts move is observed, too.
+            expected: of the reference, which takes its time where its results are moved.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
@@ -96,7 +95,6 @@ class Rubric:
             stubs={question.function: question.stub for question in questions},
             probes={function: tuple(probes) for function, probes in planned.items()},
             handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
-            moves=_MOVES if expected else 0,
         )
 
     def _planned(self, probe: Probe, seed: int, *, expected: bool) -> PlannedProbe:
@@ -104,7 +102,7 @@ class Rubric:
             name=probe.name,
             source=probe.bundle(),
             seed=probe.seed(seed, self.stem),
-            seconds=REFERENCE_LIMITS.question if expected else probe.seconds,  # moved, it takes much longer
+            seconds=REFERENCE_LIMITS.question if expected else probe.seconds,
             alone=probe.alone,
             picture=isinstance(probe, PictureProbe),
         )

@@ -17,7 +17,7 @@ from typing import Self
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError, parse_exactly
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe
+from grader.sandbox.observer import observe, observe_moved
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
 from grader.sandbox.zygote import WorkerProcess, Zygote
@@ -110,6 +110,16 @@ class ObserverPool:
     ) -> Future[Evidence]:
         """The evidence of a notebook, later; with `alone`, from a worker of its own, as for a student."""
         return self._pool.submit(self._look, cells, asked, limits, alone)
+
+    def submit_measured(
+        self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits
+    ) -> Future[Evidence]:
+        """The evidence of a reference, with how far its facts move, later."""
+
+        def seen(plan: ProbePlan) -> Evidence:
+            return self._look(cells, plan, limits, alone=True)
+
+        return self._pool.submit(lambda: seen(asked).with_moved(observe_moved(seen, asked)))
 
     def _zygote(self) -> Zygote:
         with self._starting:

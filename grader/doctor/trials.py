@@ -254,7 +254,12 @@ class QuestionTrial:
         # A second seed shows which inputs no seed changes.
         seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
         of_reference = [rubric.plan(seed, only=only, expected=True) for seed in seeds]
-        expected = self._observe(REFERENCE, of_reference, alone=True)  # several times
+        answer = cells_of(self._notebooks[REFERENCE])
+        measured = [
+            self.observers.submit_measured(answer, plan, REFERENCE_LIMITS)
+            for plan in of_reference[: len(self.seeds)]
+        ]
+        expected = [*measured, *self._observe(REFERENCE, of_reference[len(measured) :], alone=True)]
         seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 

@@ -102,24 +102,18 @@ def run_probes(
     notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
     with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
         reference = _Notebook(REFERENCE, cells_of(course.assignment(stem).reference))
-        expected = _look(zygote, rubric, reference, wanted, seed, expected=True)
+        expected = _look(zygote, rubric, reference, wanted, seed)
         others = [(notebook.name, _look(zygote, rubric, notebook, wanted, seed)) for notebook in notebooks]
     for probe in wanted:
         sides = [(REFERENCE, expected), *others]
         yield probe, {name: seen[probe.name] for name, seen in sides if probe.name in seen}
 
 
-def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an observation
-    zygote: Zygote,
-    rubric: Rubric,
-    notebook: _Notebook,
-    probes: Sequence[Probe],
-    seed: int,
-    *,
-    expected: bool = False,
+def _look(
+    zygote: Zygote, rubric: Rubric, notebook: _Notebook, probes: Sequence[Probe], seed: int
 ) -> dict[str, Seen]:
     names = {probe.name for probe in probes if notebook.question in {None, rubric.asks[probe.name]}}
-    plan = rubric.plan(seed, only=notebook.question, expected=expected)
+    plan = rubric.plan(seed, only=notebook.question)
     asked = {  # some probes only, which return what they print
         function: tuple(
             replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
@@ -128,7 +122,7 @@ def _look(  # noqa: PLR0913 - the notebook, its probes, and the options of an ob
         )
         for function, planned in plan.probes.items()
     }
-    plan = ProbePlan(dict.fromkeys(plan.stubs, "pass"), asked, moves=plan.moves)  # nothing counts as a stub
+    plan = ProbePlan(dict.fromkeys(plan.stubs, "pass"), asked)  # nothing counts as a stub
     evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
     seen = {name: _seen(evidence, name, functions[rubric.asks[name]]) for name in names}

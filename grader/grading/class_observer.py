@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from grader.course.cause import cause_of
@@ -19,6 +20,8 @@ from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
 from grader.reports.terminal import GRADING, ProgressReporter
 from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe_moved
+from grader.sandbox.plan import ProbePlan
 from grader.text import some
 
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
@@ -41,6 +44,25 @@ class ClassObserver:
         """
         return self._of_course("reference", stem, seed, self._observe_reference)
 
+    def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
+        """The reference's evidence, with how far the facts of some questions move."""
+        rubric, reference = self._rubrics[stem], self.reference(stem, seed)
+        asked = rubric.plan(seed, expected=True).without_pictures()
+        unmeasured = {
+            question.function
+            for question in rubric.questions
+            if question.id in questions
+            and not all(reference.is_measured(probe.name) for probe in asked.probes[question.function])
+        }
+        if unmeasured:
+            self._progress.report(doing=f"measuring how exact the reference of {stem} is")
+            observe = partial(self._observe_answer, stem)
+            moved = observe_moved(observe, asked.of_functions(unmeasured))
+            reference = reference.with_moved(moved)
+            self._keep("reference", stem, seed, reference)
+            self._progress.report(doing=GRADING)
+        return reference
+
     def stubs(self, stem: str, seed: int) -> Evidence:
         """The evidence of the notebook as it is handed out, on the inputs of a seed."""
         return self._of_course("stubs", stem, seed, self._observe_stubs)
@@ -62,7 +84,6 @@ class ClassObserver:
         unknown = (s for s in submissions if not self._store.is_current(s))
         for stem in sorted({s.assignment for s in unknown if s.assignment}):
             self.reference(stem, self._store.seed)  # first, because without it nothing can be judged
-            self.stubs(stem, self._store.seed)
         self._progress.report(doing=GRADING)
         starved: list[Submission] = []
         for submission, seed, evidence in self._observe_side_by_side(submissions):
@@ -121,22 +142,29 @@ class ClassObserver:
             store, fingerprint = self._store.store, self._store.reference_fingerprint(stem, seed)
             evidence = store.expected(kind, stem, fingerprint)
             if evidence is None:
-                evidence = observe(stem, seed)
-                if evidence.fault is None and not evidence.starved:
-                    store.write_expected(kind, stem, fingerprint, evidence)
-            self._expected[kind, stem, seed] = evidence
+                self._keep(kind, stem, seed, observe(stem, seed))
+            else:
+                self._expected[kind, stem, seed] = evidence
         return self._expected[kind, stem, seed]
+
+    def _keep(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
+        self._expected[kind, stem, seed] = evidence
+        if evidence.fault is None and not evidence.starved:
+            fingerprint = self._store.reference_fingerprint(stem, seed)
+            self._store.store.write_expected(kind, stem, fingerprint, evidence)
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         self._executor.start()  # which takes a while, the first time
         self._progress.report(doing=f"observing the reference of {stem}")
-        cells = cells_of(self._course.assignment(stem).reference)
-        asked = self._rubrics[stem].plan(seed, expected=True)
-        evidence = self._executor.observe(cells, asked, REFERENCE_LIMITS)
+        evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:
             raise CourseError("\n".join(broken))
         return evidence
+
+    def _observe_answer(self, stem: str, asked: ProbePlan) -> Evidence:
+        cells = cells_of(self._course.assignment(stem).reference)
+        return self._executor.observe(cells, asked, REFERENCE_LIMITS)
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
         self._progress.report(doing=f"observing the stubs of {stem}")

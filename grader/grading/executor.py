@@ -19,7 +19,7 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
-from grader.sandbox.zygote import Protection, Zygote
+from grader.sandbox.zygote import Protection, Zygote, ZygoteProcess
 from grader.version import code_hash
 
 #: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
@@ -86,9 +86,9 @@ class Executor(ABC):
 class LocalExecutor(Executor):
     """Workers of this machine, as many at a time as there are jobs, forked from one zygote."""
 
-    def __init__(self, settings: Settings, jobs: int) -> None:
+    def __init__(self, settings: Settings, jobs: int, started: ZygoteProcess | None = None) -> None:
         super().__init__()
-        self.max_workers, self._settings = jobs, settings
+        self.max_workers, self._settings, self._started = jobs, settings, started
         self._stack = ExitStack()
 
     def __exit__(self, *_: object) -> None:
@@ -103,7 +103,7 @@ class LocalExecutor(Executor):
         return 2 * self.max_workers
 
     def _start(self) -> Protection:
-        self._zygote = self._stack.enter_context(Zygote(**self._settings))
+        self._zygote = self._stack.enter_context(Zygote(**self._settings, started=self._started))
         return self._zygote.protection
 
     def observe(

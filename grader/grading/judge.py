@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,8 @@ from grader.sandbox.evidence import Evidence, Failure
 
 #: A check: it takes an observation for each probe that it names.
 CheckFunction = Callable[..., None]
+#: Gives the reference's evidence with how far the facts of some questions move, by their ids.
+Measured = Callable[[Collection[str]], Evidence]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,11 @@ PASSED = Verdict("passed")
 
 
 def judge(
-    rubric: Rubric, evidence: Evidence, reference: Evidence, known: dict[str, Verdict] | None = None
+    rubric: Rubric,
+    evidence: Evidence,
+    reference: Evidence,
+    known: dict[str, Verdict] | None = None,
+    measured: Measured | None = None,
 ) -> dict[str, Verdict]:
     """Run every check over a submission.
 
@@ -60,6 +66,8 @@ def judge(
         rubric: the checks; those of its file that it leaves out are not run.
         known: by the same rubric and reference, the verdicts of checks over answers that are the reference's,
             byte for byte. Such a check is run once, and its verdict is kept here.
+        measured: asked for the questions in which a failure depends on how far the reference's facts move.
+            Most do not: they stay the same whether these move not at all, or as far as any can.
 
     Returns:
         The verdict of each check by its id.
@@ -68,15 +76,29 @@ def judge(
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
     functions = collected_checks(rubric.path)
+
+    def judged(check: Check, reference: Evidence) -> Verdict:
+        return _verdict(rubric, check, functions[check.id], evidence, reference)
+
     # All that a verdict depends on, besides the reference, is in the text of its answers, where it has any.
     same = {name for name, answer in evidence.probes.items() if answer == reference.probes.get(name)}
     verdicts: dict[str, Verdict] = {}
     for check in rubric.checks:
         of_same = {} if known is None or not same.issuperset(check.probes) else known
         if check.id not in of_same:
-            of_same[check.id] = _verdict(rubric, check, functions[check.id], evidence, reference)
+            of_same[check.id] = judged(check, reference)
         verdicts[check.id] = of_same[check.id]
-    return verdicts
+    if measured is None:
+        return verdicts
+    doubtful = [
+        check
+        for check in rubric.checks
+        if verdicts[check.id] != PASSED
+        and verdicts[check.id] != judged(check, reference.moved_most(check.probes))
+    ]
+    if doubtful:
+        reference = measured({check.question for check in doubtful})
+    return verdicts | {check.id: judged(check, reference) for check in doubtful}
 
 
 def collected_checks(path: Path) -> dict[str, CheckFunction]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from grader.course.course import Course
@@ -33,6 +33,7 @@ from grader.results.similar import same_work
 from grader.results.store import ResultsStore, read_run
 from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
+from grader.sandbox.zygote import ZygoteProcess
 from grader.term.people import Students
 from grader.term.roster import read_people
 from grader.term.standing import with_standing
@@ -42,14 +43,20 @@ from grader.text import printable, some, terminal_text
 __all__ = ["Options", "grade"]
 
 
-def grade(
-    course: Course, submissions: Path, out: Path, options: Options, progress: ProgressCallback
+def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of itself
+    course: Course,
+    submissions: Path,
+    out: Path,
+    options: Options,
+    progress: ProgressCallback,
+    started: ZygoteProcess | None = None,
 ) -> RunSummary:
     """Grade every notebook below a folder.
 
     Args:
         submissions: the folder; its sub-folders name the students.
         out: where results go.
+        started: what workers of this machine are forked from, where it was started before.
 
     Raises:
         GraderError: the folders, the course or the protection do not allow it; nothing is half-written.
@@ -67,7 +74,7 @@ def grade(
     term = read_term(submissions, course, students)
     handed_in = counting(rivals, lambda one: term.prefers(one.student, one.assignment, one.hand_in))
     selected = _selected(handed_in, course, submissions, options, students)
-    with store, _open_executor(_settings(course, selected, options), options) as executor:
+    with store, _open_executor(_settings(course, selected, options), options, started) as executor:
         plan = plan_run(course, term, store, before, selected, results, options, executor)
         unreadable = [s for s in plan.stale if s.error is not None]
         readable = [s for s in plan.stale if s.error is None]
@@ -122,14 +129,14 @@ def _settings(course: Course, selected: Sequence[Submission], options: Options) 
     }
 
 
-def _open_executor(settings: Settings, options: Options) -> Executor:
+def _open_executor(settings: Settings, options: Options, started: ZygoteProcess | None) -> Executor:
     """Workers of this machine, or of the machines of a Dask scheduler if there is its address.
 
     Raises:
         GraderError: Dask is not installed.
     """
     if options.scheduler is None:
-        return LocalExecutor(settings, options.jobs)
+        return LocalExecutor(settings, options.jobs, started)
     try:
         from grader.grading.dask_executor import DaskExecutor  # noqa: PLC0415 - an extra, half a second
     except ImportError:
@@ -166,6 +173,7 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
 
 
 _MOST_NAMED, _MOST_UNREAD = 5, 20
+_FULL = PartialCredit(1.0)
 
 
 class RunSteps:
@@ -182,9 +190,14 @@ class RunSteps:
         self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
-        rubric, observer = self._plan.rubrics[stem], self._observer
-        verdicts = judge(rubric, observer.stubs(stem, seed), observer.reference(stem, seed))
-        return PartialCredit.of(self._settings.partial_credit, rubric.checks, verdicts)
+        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed), {})
+        return PartialCredit.of(self._settings.partial_credit, self._plan.rubrics[stem].checks, verdicts)
+
+    def _verdicts(
+        self, stem: str, seed: int, evidence: Evidence, known: dict[str, Verdict]
+    ) -> dict[str, Verdict]:
+        rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
+        return judge(rubric, evidence, reference, known, partial(self._observer.measured, stem, seed))
 
     def grade(self, submission: Submission, evidence: Evidence | None = None, seed: int = 0) -> None:
         """Judge a submission, or say why it cannot be read, and write what comes of it.
@@ -200,11 +213,12 @@ class RunSteps:
         if evidence is None or rubric is None:
             result = failed(submission, submission.error or "", provenance, rubric)
         else:
-            reference = self._observer.reference(stem, seed)
-            verdicts = judge(rubric, evidence, reference, self._known[stem, seed])
+            verdicts = self._verdicts(stem, seed, evidence, self._known[stem, seed])
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
-            credit = self._credit(stem, seed)
+            all_passed = all(verdict.outcome == "passed" for verdict in verdicts.values())
+            # Only where a check failed it counts what the stubs pass: else they need not be observed.
+            credit = _FULL if all_passed else self._credit(stem, seed)
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
         result = with_standing(result, self._plan.standing(submission))
         self._write_feedback(submission, result, evidence, seed)

@@ -23,7 +23,7 @@ from grader.sandbox.decoding import (
     parse,
     parse_answer,
 )
-from grader.sandbox.facts import Exact, Raised, with_noise
+from grader.sandbox.facts import Exact, Raised, with_most_noise, with_noise
 from grader.text import quoted, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
@@ -131,6 +131,11 @@ class Answer:
     def outcome(self) -> ProbeOutcome:
         """The text, decoded."""
         return Answer.stored(self.text).outcome
+
+    @cached_property
+    def moved_most(self) -> Answer:
+        """The same answer of the reference, whose numbers move as far as any can."""
+        return self.with_outcome(with_most_noise(self.outcome))
 
     def with_outcome(self, outcome: ProbeOutcome) -> Answer:
         """The same answer, whose text need not be decoded again."""
@@ -260,8 +265,9 @@ class Evidence:
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        probes: what came of each probe, by its name; of the reference also where its results were moved, by
-            ``name (moved 1)``, and its own facts have noise.
+        probes: what came of each probe, by its name; where it was measured how far the reference's facts
+            move, also what came where its results were moved, by ``name (moved 1)``, and its own facts have
+            noise.
         cells: the cells that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
         traces: what a worker noticed that only deceivers need.
@@ -286,6 +292,15 @@ class Evidence:
         """What a probe saw."""
         answer = self.probes.get(probe)
         return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
+
+    def moved_most(self, probes: Iterable[str]) -> Evidence:
+        """This evidence of the reference, as if the facts of some probes moved as far as any can."""
+        most = {name: self.probes[name].moved_most for name in probes if name in self.probes}
+        return replace(self, probes={**self.probes, **most})
+
+    def is_measured(self, probe: str) -> bool:
+        """Whether it was seen how far the facts of a probe move."""
+        return f"{probe}{_MOVED}1)" in self.probes
 
     def with_moved(self, others: Sequence[Evidence]) -> Evidence:
         """This evidence of the reference, with what was seen where its results were moved."""

@@ -6,7 +6,7 @@ A fact may be a lie, for it was made in the student's process, but it is always 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Annotated, Any
@@ -155,14 +155,22 @@ def with_noise(fact: Any, moved: Sequence[Any]) -> Any:
     Args:
         moved: the same fact where results were moved, once or more. What has another form says nothing.
     """
-    return _with_noise(fact, moved, 0.0, {})
+    return _with_noise(fact, moved, 0.0, {}, _noise)
+
+
+def with_most_noise(fact: Any) -> Any:
+    """A fact of the reference's whose numbers move as far as `with_noise` can ever find."""
+    return _with_noise(fact, [], 0.0, {}, lambda _, largest: _MOST_NOISE * largest)
 
 
 #: What `_largest` has found in tensors and containers, by their ids: each is in others.
 _Found = dict[int, float]
+#: How far numbers move that are so much, each beside what it is where results are moved; and the largest
+#: number beside them.
+_Measure = Callable[[Iterable[tuple[float, float]], float], float]
 
 
-def _with_noise(fact: Any, moved: Sequence[Any], beside: float, found: _Found) -> Any:
+def _with_noise(fact: Any, moved: Sequence[Any], beside: float, found: _Found, measure: _Measure) -> Any:
     """The same; `beside` is the largest number in the list, tuple or dict that holds the fact."""
     same = [other for other in moved if type(other) is type(fact)]
     largest = _largest(fact, found)
@@ -174,21 +182,23 @@ def _with_noise(fact: Any, moved: Sequence[Any], beside: float, found: _Found) -
             if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
             if fact.value != other.value
         )
-        grad = _with_noise(fact.grad, [other.grad for other in same], beside, found)
-        return replace(fact, grad=grad, noise=_noise(chain(*comparable), beside))
+        grad = _with_noise(fact.grad, [other.grad for other in same], beside, found, measure)
+        return replace(fact, grad=grad, noise=measure(chain(*comparable), beside))
     if isinstance(fact, float):
         number = Number(fact)
-        number.noise = _noise(((fact, other) for other in same), max(beside, largest))
+        number.noise = measure(((fact, other) for other in same), max(beside, largest))
         return number
     if isinstance(fact, dict):
         return {
-            key: _with_noise(part, [other[key] for other in same if key in other], largest, found)
+            key: _with_noise(part, [other[key] for other in same if key in other], largest, found, measure)
             for key, part in fact.items()
         }
     if isinstance(fact, list | tuple):
         alike = [other for other in same if len(other) == len(fact)]
-        parts = enumerate(fact)
-        return type(fact)(_with_noise(part, [m[i] for m in alike], largest, found) for i, part in parts)
+        return type(fact)(
+            _with_noise(part, [other[i] for other in alike], largest, found, measure)
+            for i, part in enumerate(fact)
+        )
     return fact
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from marshal import dumps
@@ -33,6 +33,7 @@ from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence, Failure, No
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.zygote import WorkerProcess
 
+_SEEDS_OF_MOVEMENT = (1, 2)  # a single one could move a number hardly at all, by chance
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
 
 Answers = dict[str, Answer]  # by probe
@@ -50,21 +51,6 @@ def observe(
     Args:
         known: answers by probe, as `Answer.parse` takes them.
     """
-    if not plan.moves:
-        return _observe_once(workers, cells, plan, limits, known)
-    plans = [plan, *(plan.moved(1 + number) for number in range(plan.moves))]
-    with ThreadPoolExecutor(len(plans)) as pool:  # the reference, for which all else waits
-        seen, *moved = pool.map(lambda each: _observe_once(workers, cells, each, limits), plans)
-    return seen.with_moved(moved)
-
-
-def _observe_once(
-    workers: Workers,
-    cells: Sequence[Cell],
-    plan: ProbePlan,
-    limits: TimeLimits,
-    known: Mapping[str, Answer] = NOTHING_KNOWN,
-) -> Evidence:
     notebook = NotebookRun(workers, cells, plan, limits)
     probes = ProbeRun(notebook, plan, limits, known)
     try:
@@ -75,6 +61,18 @@ def _observe_once(
     if shared.are_all:
         return notebook.evidence(shared.answers | probes.ask_those_alone())
     return notebook.evidence(probes.ask_in_own_workers(shared.answers))
+
+
+def observe_moved(observe: Callable[[ProbePlan], Evidence], plan: ProbePlan) -> list[Evidence]:
+    """What is seen of the reference's probes where results are moved, by some seeds, side by side.
+
+    Args:
+        observe: observes the reference.
+        plan: what it was asked.
+    """
+    plans = [plan.moved(seed) for seed in _SEEDS_OF_MOVEMENT]
+    with ThreadPoolExecutor(len(plans)) as pool:
+        return list(pool.map(observe, plans))
 
 
 class SharedAnswers(NamedTuple):

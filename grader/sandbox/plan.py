@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 
@@ -36,13 +37,11 @@ class ProbePlan:
     """What to ask of a notebook: the stubs of its functions by name, and the probes of each function.
 
     Of the cells that were `handed_out` besides stubs, those that are unchanged take no name from a student's.
-    Of the reference the probes are asked again, `moves` times, each time among results that are moved.
     """
 
     stubs: dict[str, str]
     probes: dict[str, tuple[PlannedProbe, ...]]
     handed_out: tuple[str, ...] = ()
-    moves: int = 0
 
     def moved(self, seed: int) -> ProbePlan:
         """The same with results that are moved, without pictures."""
@@ -51,6 +50,10 @@ class ProbePlan:
             for name, probes in self.without_pictures().probes.items()
         }
         return replace(self, probes=kept)
+
+    def of_functions(self, functions: Collection[str]) -> ProbePlan:
+        """The same with the probes of some functions only."""
+        return replace(self, probes={name: p for name, p in self.probes.items() if name in functions})
 
     def without_pictures(self) -> ProbePlan:
         """The same without pictures, which no check judges."""

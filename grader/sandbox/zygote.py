@@ -52,42 +52,18 @@ class Protection:
     hello: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-class Zygote:
-    """The zygote process; usable from several threads.
-
-    Args:
-        preload: modules to import before the first fork, besides those every worker has.
-        sandbox: False forgoes all protection, and every result says so.
-        cpu_seconds: CPU time after which the kernel ends a worker.
-        handed_out, stubs: cells and stubs that students got, compiled there once instead of in every worker.
-            A worker can read them, so nothing else of the course may be among them.
+class ZygoteProcess:
+    """A process that imports torch, which takes a second or two, and then waits for a zygote's settings.
 
     Raises:
-        ProtectionError: the cage cannot be had, or an attack of the preflight got through.
-        BrokenRunError: the zygote could not be started.
+        ProtectionError: this is no Linux.
     """
 
-    def __init__(
-        self,
-        *,
-        preload: Collection[str] = (),
-        sandbox: bool = True,
-        cpu_seconds: int = 600,
-        handed_out: Collection[str] = (),
-        stubs: Collection[str] = (),
-    ) -> None:
+    def __init__(self) -> None:
         _require_linux()
-        self._lock = threading.Lock()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        settings = {
-            "preload": sorted(preload),
-            "sandbox": sandbox,
-            "cpu_seconds": cpu_seconds,
-            "handed_out": list(handed_out),
-            "stubs": list(stubs),
-        }
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
                 # As -I is, but for the variables of `_environment`.
                 [sys.executable, "-s", "-P", "-B", "-c", _BOOT, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
@@ -97,6 +73,63 @@ class Zygote:
                 env=_environment(),
                 cwd="/",
             )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()  # if it still imports, or waits: a zygote has closed it before
+        self.close()
+
+    def close(self) -> None:
+        """End it by closing its socket, and its workers with it."""
+        self.socket.close()
+        for pipe in (self.process.stdin, self.process.stderr):
+            if pipe:
+                pipe.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Zygote:
+    """The zygote; usable from several threads.
+
+    Args:
+        preload: modules to import before the first fork, besides those every worker has.
+        sandbox: False forgoes all protection, and every result says so.
+        cpu_seconds: CPU time after which the kernel ends a worker.
+        handed_out, stubs: cells and stubs that students got, compiled there once instead of in every worker.
+            A worker can read them, so nothing else of the course may be among them.
+        started: its process, where that was started before.
+
+    Raises:
+        ProtectionError: the cage cannot be had, or an attack of the preflight got through.
+        BrokenRunError: the zygote could not be started.
+    """
+
+    def __init__(  # noqa: PLR0913 - what workers are confined by, and what they have at hand
+        self,
+        *,
+        preload: Collection[str] = (),
+        sandbox: bool = True,
+        cpu_seconds: int = 600,
+        handed_out: Collection[str] = (),
+        stubs: Collection[str] = (),
+        started: ZygoteProcess | None = None,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._started = started or ZygoteProcess()
+        self._socket, self._process = self._started.socket, self._started.process
+        settings = {
+            "preload": sorted(preload),
+            "sandbox": sandbox,
+            "cpu_seconds": cpu_seconds,
+            "handed_out": list(handed_out),
+            "stubs": list(stubs),
+        }
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
         with contextlib.suppress(BrokenPipeError), pipe:  # the process has ended: `_hello` reports its output
@@ -112,14 +145,7 @@ class Zygote:
     def close(self) -> None:
         """End the zygote by closing its socket, and its workers with it."""
         with self._lock:  # so that no thread is just using it
-            self._socket.close()
-        if self._process.stderr:
-            self._process.stderr.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self._started.close()
 
     def worker(self) -> WorkerProcess:
         """Fork a worker; BrokenRunError where the zygote is gone, or the machine stays too full."""

@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 _HEADROOM = 512 << 20  # bytes a worker may have beyond what the zygote has
@@ -32,12 +33,12 @@ def main() -> None:
     """Run the zygote; ``argv`` holds the control socket's descriptor, and stdin the settings as JSON."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the outside, which then closes the socket
     control = socket.socket(fileno=int(sys.argv[1]))
-    settings = json.loads(sys.stdin.buffer.read())
     gc.disable()  # nothing that is imported is garbage, and to look for it takes a quarter of the time
     sys.path.pop(0)  # the folder this was started from; nothing else of the package may be imported
     warnings.simplefilter("ignore")
     hello: dict[str, Any] = {"unprotected": None, "protection": "none", "cage": {}, "findings": {}}
-    run = _prepare(settings, hello)
+    _import_torch()
+    run = _prepare(json.loads(sys.stdin.buffer.read()), hello)
     control.send(json.dumps(hello).encode())
     if hello["unprotected"] is None:
         _serve(control, run)
@@ -49,7 +50,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
     Where students' code cannot be confined, ``hello["unprotected"]`` says why.
     """
-    hello["torch"] = _import_all(settings["preload"])
+    hello["torch"] = _warmed_up(settings["preload"])
     # After the warm-up: they capture torch as it is from now on. And both: `service` lists what is imported.
     from . import preflight, service
 
@@ -190,17 +191,29 @@ _LAZY_WHERE_SEALED = (
 )
 
 
-def _import_all(preload: list[str]) -> str:
-    """Import what workers share and warm it up; returns the version of torch."""
+def _import_torch() -> None:
+    """Import what all workers share, while the outside finds out with what settings."""
     import torch
 
-    from . import access, lazy_imports
+    from . import access
 
     torch.set_num_threads(1)
-    lazy = _LAZY if access.landlock_version() else (*_LAZY_WHERE_SEALED, *_LAZY)
-    for name in (*lazy, *preload):
+    _import(_LAZY if access.landlock_version() else (*_LAZY_WHERE_SEALED, *_LAZY))
+
+
+def _import(names: Iterable[str]) -> None:
+    for name in names:
         with contextlib.suppress(Exception):  # what is not installed fails in the cell that needs it
             importlib.import_module(name)
+
+
+def _warmed_up(preload: list[str]) -> str:
+    """Import what notebooks of this class need besides, and warm torch up; returns its version."""
+    import torch
+
+    from . import lazy_imports
+
+    _import(preload)
     lazy_imports.install()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # a folder that is there: torch.compile may not make its own
     _warm_up(torch)
