@@ -94,7 +94,7 @@ def test_killed_at_any_moment(klass, whole, seed):
 def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, number, status):
     """Ctrl-C or SIGTERM, for the whole group, while a cell loops: a sentence, and no process is left."""
     with klass.running(out) as process:
-        assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
+        assert wait_until(lambda: any(out.glob("submissions/*/*.json")), process)
         with Witness(process) as witness:
             os.killpg(process.pid, number)
             begun = time.monotonic()
