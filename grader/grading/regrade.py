@@ -72,6 +72,8 @@ def _judged_now(
     submission = Submission(result.student, result.assignment, result.name, *place)
     now = graded(submission, rubric, evidence, verdicts, provenance, credit)
     now = with_standing(now, Standing.of(result))
+    if stubs is None and now.score != result.score:
+        found = replace(found, remarks=[*found.remarks, _NO_STUBS])
     causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
     return replace(found, now=now, causes=causes, differences=tuple(differences(result, now)))
 
@@ -89,6 +91,10 @@ def _changed(course: Course, result: Result) -> Iterator[str]:
 
 _NO_EVIDENCE = "What was observed of this notebook is not stored any more, so nothing can be judged again."
 _NO_REFERENCE = "What was expected is not stored any more, so nothing can be judged again."
+_NO_STUBS = (
+    "No check had failed then, so it was not observed which checks the code as handed out passes: the score"
+    " of now counts these, too."
+)
 _OTHER_PROBES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
 
 

@@ -76,6 +76,36 @@ def test_without_movement_right_answers_would_fail(zygote):
         assert all(repr_of(reference.outcome(name)) == repr_of(still.outcome(name)) for name in probes)
 
 
+def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zygote):
+    """By the reference as it was seen once, all answers earn what they earn by the measured one."""
+    rubric = COURSE.rubric("06_views").with_only(["q5"])
+    plan = rubric.plan(1, only="q5").without_pictures()
+    measured = observe_expected(zygote, 1)
+    bodies = (
+        RIGHT
+        | WRONG
+        | {
+            "the reference": "return scores.softmax(-1).masked_fill(drop, 0.0)",
+            "nothing": "return None",
+            "an error": "return scores.nonsense()",
+        }
+    )
+    asked, earned = set(), {}
+    for name, body in bodies.items():
+        seen = observe(zygote, cells_of([CELL.format(body)]), plan, COURSE.settings.limits)
+
+        def how_exact(questions, name=name):
+            assert questions == {"q5"}
+            asked.add(name)
+            return measured
+
+        earned[name] = judge(rubric, seen, without_movement(measured), measured=how_exact)
+        assert earned[name] == judge(rubric, seen, measured), name
+    assert not asked & {"the reference", "nothing", "an error"}
+    assert asked & RIGHT.keys()
+    assert asked & WRONG.keys()
+
+
 def repr_of(fact):
     """A fact in a text, without its noise."""
     if isinstance(fact, dict):

@@ -341,6 +341,22 @@ def test_after_a_finished_run_the_inputs_are_new(klass):
     )
 
 
+def test_what_decides_about_no_verdict_is_not_observed(klass):
+    """How exact a reference is counts where an answer is nearly right, and the stubs where a check failed."""
+    reference, stubs = klass.out / "reference", klass.out / "reference" / "stubs"
+    klass.hand_in("ben", RIGHT)
+    klass.grade()
+    assert not stubs.exists()
+    assert " (moved " not in next(reference.glob("*.json")).read_text(encoding="utf-8")
+    klass.hand_in("ben", [*RIGHT, "def double(x): return 2.002 * x"])
+    klass.grade("--force")
+    assert klass.scores() == {"ada": "6", "ben": "4"}
+    assert stubs.exists()
+    texts = [path.read_text(encoding="utf-8") for path in reference.glob("*.json")]
+    assert sorted(text.count(" (moved ") for text in texts) == [0, 2], "of the question in doubt alone"
+    assert "double" in klass.explain("ben", "01_tiny", "--all").stdout
+
+
 @pytest.mark.parametrize("meanwhile", ["changed", "removed"])
 def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatch, meanwhile):
     """It is in error, never a result of other content; and the next run grades what is there."""
