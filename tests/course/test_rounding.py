@@ -10,7 +10,7 @@ from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe
+from grader.sandbox.observer import observe, observe_moved
 
 COURSE = Course.find(Path(__file__).parents[2]).with_only("06_views")
 CELL = "import torch\ndef drop_attention(scores, drop):\n    {}"
@@ -36,10 +36,14 @@ MANY = range(200)
 
 
 def observe_expected(zygote, seed):
-    """The reference's evidence of the question."""
-    plan = COURSE.rubric("06_views").plan(seed, only="q5", expected=True)
+    """The reference's evidence of the question, with how far its facts move."""
+    plan = COURSE.rubric("06_views").plan(seed, only="q5", expected=True).without_pictures()
     cells = cells_of(COURSE.assignment("06_views").reference)
-    return observe(zygote, cells, plan.without_pictures(), REFERENCE_LIMITS)
+
+    def seen(plan):
+        return observe(zygote, cells, plan, REFERENCE_LIMITS)
+
+    return seen(plan).with_moved(observe_moved(seen, plan))
 
 
 def failed(zygote, seed, reference, answers):
@@ -90,7 +94,7 @@ def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zyg
             "an error": "return scores.nonsense()",
         }
     )
-    asked, earned = set(), {}
+    asked, passing = set(), set()
     for name, body in bodies.items():
         seen = observe(zygote, cells_of([CELL.format(body)]), plan, COURSE.settings.limits)
 
@@ -99,8 +103,10 @@ def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zyg
             asked.add(name)
             return measured
 
-        earned[name] = judge(rubric, seen, without_movement(measured), measured=how_exact)
-        assert earned[name] == judge(rubric, seen, measured), name
+        verdicts = judge(rubric, seen, without_movement(measured), measured=how_exact)
+        assert verdicts == judge(rubric, seen, measured), name
+        passing |= {name} if all(verdict.outcome == "passed" for verdict in verdicts.values()) else set()
+    assert passing == {*RIGHT, "the reference"}
     assert not asked & {"the reference", "nothing", "an error"}
     assert asked & RIGHT.keys()
     assert asked & WRONG.keys()
