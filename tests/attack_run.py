@@ -196,7 +196,7 @@ def _hand_in(submissions: Path, attacks: Sequence[Attack], honest: Mapping[str, 
 @contextlib.contextmanager
 def _stopwatch(run: Run) -> Iterator[None]:
     """Take the time for which each notebook is observed."""
-    evidence = class_observer.ClassObserver._evidence
+    evidence = class_observer.ClassObserver._observed
 
     def timed(self: object, submission: Submission, **options: object) -> object:
         begun = time.monotonic()
@@ -206,7 +206,7 @@ def _stopwatch(run: Run) -> Iterator[None]:
             run.seconds[submission.relative] = time.monotonic() - begun
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_observer.ClassObserver, "_evidence", timed)
+        patch.setattr(class_observer.ClassObserver, "_observed", timed)
         yield
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
@@ -19,13 +20,23 @@ from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import cells_of
 from grader.reports.terminal import GRADING, ProgressReporter
-from grader.sandbox.evidence import Evidence
+from grader.sandbox.evidence import NOTHING_KNOWN, Evidence
 from grader.sandbox.observer import observe_moved
 from grader.sandbox.plan import ProbePlan
 from grader.text import some
 
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
 _CHANGED = "the notebook was changed or removed while it was graded; grade again"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A submission with its traces, the seed of its inputs, and its evidence; new where it was not stored."""
+
+    submission: Submission
+    seed: int
+    evidence: Evidence
+    is_new: bool = False
 
 
 class ClassObserver:
@@ -35,6 +46,7 @@ class ClassObserver:
         self._course, self._rubrics, self._limits = plan.course, plan.rubrics, plan.limits
         self._store, self._executor, self._progress = plan.evidence, executor, progress
         self._expected: dict[tuple[str, str, int], Evidence] = {}
+        self._begun: dict[tuple[str, int], Future[Evidence]] = {}  # references that are observed
 
     def reference(self, stem: str, seed: int) -> Evidence:
         """The reference's evidence, on the inputs of a seed.
@@ -42,7 +54,9 @@ class ClassObserver:
         Raises:
             CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
-        return self._of_course("reference", stem, seed, self._observe_reference)
+        if begun := self._begun.pop((stem, seed), None):
+            begun.result()
+        return self._own_reference(stem, seed)
 
     def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
         """The reference's evidence, with how far the facts of some questions move."""
@@ -67,72 +81,88 @@ class ClassObserver:
         """The evidence of the notebook as it is handed out, on the inputs of a seed."""
         return self._of_course("stubs", stem, seed, self._observe_stubs)
 
-    def require_sound_checks(self, submissions: Sequence[Submission]) -> None:
-        """Judge the references by which submissions will be judged.
+    @contextmanager
+    def observing(self, submissions: Sequence[Submission]) -> Iterator[Iterator[Observed]]:
+        """Begin to observe submissions, first their references; in the block, they come as they are there.
 
-        Raises:
-            CourseError: a check fails or breaks on a reference.
+        Nothing of a submission is written before it comes. A notebook whose time ran out because of others is
+        observed again, alone.
         """
-        for stem, seed in sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions}):
-            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed))
-
-    def observe(self, submissions: Sequence[Submission]) -> Iterator[tuple[Submission, int, Evidence]]:
-        """Submissions, each with the seed of its inputs and its evidence.
-
-        A notebook whose time ran out because of others is observed again, alone.
-        """
-        unknown = (s for s in submissions if not self._store.is_current(s))
-        for stem in sorted({s.assignment for s in unknown if s.assignment}):
-            self.reference(stem, self._store.seed)  # first, because without it nothing can be judged
-        self._progress.report(doing=GRADING)
-        starved: list[Submission] = []
-        for submission, seed, evidence in self._observe_side_by_side(submissions):
-            if evidence.starved and self._executor.max_workers > 1:
-                starved.append(submission)
-            else:
-                yield submission, seed, evidence
-        for submission in starved:
-            self._progress.report(doing="looking again, at one at a time")
-            yield self._evidence(submission, alone=True)
-
-    def _observe_side_by_side(
-        self, submissions: Sequence[Submission]
-    ) -> Iterator[tuple[Submission, int, Evidence]]:
-        """Evidence in the order in which it comes; few wait, so that memory stays small."""
-        waiting = iter(submissions)
         pool = ThreadPoolExecutor(self._executor.max_workers)
         try:
-            futures: set[Future[tuple[Submission, int, Evidence]]] = set()
-            while True:
-                for submission in islice(waiting, max(0, self._executor.prefetch - len(futures))):
-                    futures.add(pool.submit(self._evidence, submission))
-                if not futures:
-                    return
-                done, futures = wait(futures, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
+            for stem, seed in self._references_of(submissions):
+                self._begun[stem, seed] = pool.submit(self._own_reference, stem, seed)
+            waiting = iter(submissions)
+            yield self._as_they_come(pool, waiting, self._begun_of(pool, waiting, 0))
         except BaseException:
             self._executor.cancel()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _evidence(self, submission: Submission, *, alone: bool = False) -> tuple[Submission, int, Evidence]:
-        """A submission with its traces, the seed of its inputs, and its evidence: known, or observed now."""
+    def require_sound_checks(self, submissions: Sequence[Submission]) -> None:
+        """Judge the references by which submissions will be judged.
+
+        Raises:
+            CourseError: a check fails or breaks on a reference.
+        """
+        for stem, seed in self._references_of(submissions):
+            self._progress.report(doing=f"observing the reference of {stem}")
+            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed))
+        self._progress.report(doing=GRADING)
+
+    def _references_of(self, submissions: Sequence[Submission]) -> list[tuple[str, int]]:
+        """The assignments and seeds of the references by which submissions will be judged."""
+        return sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions})
+
+    def _begun_of(
+        self, pool: ThreadPoolExecutor, waiting: Iterator[Submission], under_way: int
+    ) -> set[Future[Observed]]:
+        """The next submissions, so few that memory stays small."""
+        more = islice(waiting, max(0, self._executor.prefetch - under_way))
+        return {pool.submit(self._observed, submission) for submission in more}
+
+    def _as_they_come(
+        self, pool: ThreadPoolExecutor, waiting: Iterator[Submission], futures: set[Future[Observed]]
+    ) -> Iterator[Observed]:
+        starved: list[Submission] = []
+        while futures:
+            done, futures = wait(futures, return_when=FIRST_COMPLETED)
+            for future in done:
+                observed = future.result()
+                if observed.evidence.starved and self._executor.max_workers > 1:
+                    starved.append(observed.submission)
+                else:
+                    yield self._kept(observed)
+            futures |= self._begun_of(pool, waiting, len(futures))
+        for submission in starved:
+            self._progress.report(doing="looking again, at one at a time")
+            yield self._kept(self._observed(submission))
+
+    def _observed(self, submission: Submission) -> Observed:
+        """A submission with its traces, and its evidence: known, or observed now."""
         seed = self._store.seed
         try:
             submission, cells = submission.read()
         except NotebookError:  # not kept, so that the next run looks at what is there then
-            return submission, seed, Evidence(fault=_CHANGED)
+            return Observed(submission, seed, Evidence(fault=_CHANGED))
         stored = self._store.evidence(submission)
         if stored is not None:
-            return submission, *stored
-        asked = self._rubrics[submission.assignment or ""].plan(seed)
-        known = self.reference(submission.assignment or "", seed).probes
-        evidence = self._executor.observe(cells, asked, self._limits, known)
-        if alone or self._executor.max_workers == 1 or not evidence.starved:
-            self._store.write(submission, evidence)
-        return submission, seed, evidence
+            return Observed(submission, *stored)
+        stem = submission.assignment or ""
+        reference = self._expected.get(("reference", stem, seed))  # it may still be under way
+        known = NOTHING_KNOWN if reference is None else reference.probes
+        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits, known)
+        return Observed(submission, seed, evidence, is_new=True)
+
+    def _kept(self, observed: Observed) -> Observed:
+        """What came, once it is stored."""
+        if observed.is_new:
+            self._store.write(observed.submission, observed.evidence)
+        return observed
+
+    def _own_reference(self, stem: str, seed: int) -> Evidence:
+        return self._of_course("reference", stem, seed, self._observe_reference)
 
     def _of_course(
         self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]
@@ -154,8 +184,6 @@ class ClassObserver:
             self._store.store.write_expected(kind, stem, fingerprint, evidence)
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
-        self._executor.start()  # which takes a while, the first time
-        self._progress.report(doing=f"observing the reference of {stem}")
         evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))
         broken = list(broken_probes(self._rubrics[stem].probes, evidence))
         if broken:

@@ -81,15 +81,16 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
         reporter = ProgressReporter(progress)
         reporter.report(before=len(selected) - len(plan.stale), total=len(plan.stale))
         observer = ClassObserver(plan, executor, reporter)
-        observer.require_sound_checks(readable)  # before anything is written
         steps = RunSteps(plan, observer, results, reporter)
         record = plan.record(submissions)
-        if plan.stale or plan.old_feedback:
-            store.write_run(record)
-        for submission in unreadable:
-            steps.grade(submission)
-        for submission, seed, evidence in observer.observe(readable):
-            steps.grade(submission, evidence, seed)
+        with observer.observing(readable) as observed:
+            observer.require_sound_checks(readable)  # before anything is written
+            if plan.stale or plan.old_feedback:
+                store.write_run(record)
+            for submission in unreadable:
+                steps.grade(submission)
+            for came in observed:
+                steps.grade(came.submission, came.evidence, came.seed)
         steps.write_old_feedback()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
         return steps.write_class(submissions, handed_in, edited)

@@ -71,8 +71,11 @@ def observe_moved(observe: Callable[[ProbePlan], Evidence], plan: ProbePlan) -> 
         plan: what it was asked.
     """
     plans = [plan.moved(seed) for seed in _SEEDS_OF_MOVEMENT]
-    with ThreadPoolExecutor(len(plans)) as pool:
+    pool = ThreadPoolExecutor(len(plans))
+    try:
         return list(pool.map(observe, plans))
+    finally:
+        pool.shutdown(wait=False)  # who is interrupted does not wait for what nobody needs
 
 
 class SharedAnswers(NamedTuple):
