@@ -199,7 +199,9 @@ class ClassObserver:
         cells = cells_of(self._course.assignment(stem).handed_out)
         asked = self._rubrics[stem].plan(seed)
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
-        return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
+        evidence = self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
+        self._progress.report(doing=GRADING)
+        return evidence
 
 
 def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:

@@ -1,6 +1,7 @@
 """A worker that the system kills, as it does where memory runs out, costs nothing the first time."""
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -129,12 +130,19 @@ def test_it_is_looked_at_again_alone(tmp_path, system, jobs, kills, score):
     """
     course = Course.find(write_course(tmp_path / "course"))
     write_notebook(tmp_path / "submissions" / "ada" / "01_tiny.ipynb", RIGHT)
-    system.kills = kills
+    out = tmp_path / "results"
 
-    def begin(standing):
-        system.operation = "probe" if standing.doing == "grading" else system.operation  # not the reference
+    def graded():
+        return grade(course, tmp_path / "submissions", out, Options(jobs=jobs), lambda _: None)
 
-    outcome = grade(course, tmp_path / "submissions", tmp_path / "results", Options(jobs=jobs), begin)
+    assert graded().results[0].score == 6
+    (out / "run.json").write_text(
+        (out / "run.json").read_text().replace('"finished": true', '"finished": false')
+    )
+    for of_the_notebook in ("submissions", "evidence"):  # the reference is known from now on
+        shutil.rmtree(out / of_the_notebook)
+    system.operation, system.kills = "probe", kills
+    outcome = graded()
     assert [row.score for row in outcome.results] == [score]
     assert system.kills == 0
 
