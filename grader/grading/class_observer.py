@@ -54,9 +54,8 @@ class ClassObserver:
         Raises:
             CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
-        if begun := self._begun.pop((stem, seed), None):
-            begun.result()
-        return self._own_reference(stem, seed)
+        begun = self._begun.pop((stem, seed), None)
+        return self._own_reference(stem, seed) if begun is None else begun.result()
 
     def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
         """The reference's evidence, with how far the facts of some questions move."""
