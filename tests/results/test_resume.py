@@ -90,6 +90,20 @@ def test_killed_at_any_moment(klass, whole, seed):
         kills.append("completed")
 
 
+def test_what_began_early_ends_with_a_run_that_cannot_begin(klass, tmp_path):
+    """torch is imported while the folders are read: where these are wrong, that ends at once, too."""
+    out = tmp_path / "new"
+    with klass.running(out, options=["--student", "nobody"]) as process:
+        assert wait_until(lambda: descendants(process.pid), process)
+        with Witness(process) as witness:
+            assert witness.pidfds
+            process.send_signal(signal.SIGCONT)
+            assert "nothing was handed in that belongs to nobody" in process.communicate(timeout=30)[1]
+            assert witness.sees_all_go(1)
+    assert process.returncode == 2
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(("number", "status"), [pytest.param(*STOPS[0], marks=pytest.mark.long), STOPS[1]])
 def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, number, status):
     """Ctrl-C or SIGTERM, for the whole group, while a cell loops: a sentence, and no process is left."""
