@@ -91,7 +91,7 @@ def test_killed_at_any_moment(klass, whole, seed):
 
 
 def test_what_began_early_ends_with_a_run_that_cannot_begin(klass, tmp_path):
-    """torch is imported while the folders are read: where these are wrong, that ends at once, too."""
+    """The import of torch begins while the folders are read: where these are wrong, it ends at once, too."""
     out = tmp_path / "new"
     with klass.running(out, options=["--student", "nobody"]) as process:
         assert wait_until(lambda: descendants(process.pid), process)
