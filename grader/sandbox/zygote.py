@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from grader.errors import BrokenRunError, ProtectionError
 from grader.sandbox.wire import Wire
@@ -132,8 +132,8 @@ class Zygote:
         }
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
-        with contextlib.suppress(BrokenPipeError), pipe:  # the process has ended: `_hello` reports its output
-            pipe.write(json.dumps(settings).encode())
+        # In a thread, since a pipe holds less than a course: who reads it may still import, or hang.
+        threading.Thread(target=_write, args=(pipe, json.dumps(settings).encode()), daemon=True).start()
         self.protection = self._hello()
 
     def __enter__(self) -> Self:
@@ -226,6 +226,11 @@ class Zygote:
         if not message:
             raise ZygoteGoneError(_ZYGOTE_GONE)
         return json.loads(message), list(descriptors)
+
+
+def _write(pipe: IO[bytes], text: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), pipe:  # the process has ended: `_hello` reports its output
+        pipe.write(text)
 
 
 def _require_linux() -> None:
