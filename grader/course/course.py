@@ -22,7 +22,7 @@ from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_moved
+from grader.sandbox.observer import observe, observe_measured
 from grader.sandbox.plan import ProbePlan
 from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
@@ -239,7 +239,7 @@ def observe_reference(
     def seen(plan: ProbePlan) -> Evidence:
         return observe(zygote, cells, plan, REFERENCE_LIMITS)
 
-    return seen(asked).with_moved(observe_moved(seen, asked)) if expected else seen(asked)
+    return observe_measured(seen, asked) if expected else seen(asked)
 
 
 def _masters(root: Path) -> tuple[str, ...]:

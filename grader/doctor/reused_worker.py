@@ -17,7 +17,7 @@ from typing import Self
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError, parse_exactly
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_moved
+from grader.sandbox.observer import observe, observe_measured
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
 from grader.sandbox.zygote import WorkerProcess, Zygote
@@ -119,7 +119,7 @@ class ObserverPool:
         def seen(plan: ProbePlan) -> Evidence:
             return self._look(cells, plan, limits, alone=True)
 
-        return self._pool.submit(lambda: seen(asked).with_moved(observe_moved(seen, asked)))
+        return self._pool.submit(observe_measured, seen, asked)
 
     def _zygote(self) -> Zygote:
         with self._starting:

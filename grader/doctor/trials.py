@@ -251,15 +251,16 @@ class QuestionTrial:
             RANDOM_REFERENCE: plans[:1],
             MOVED_REFERENCE: [plans[0].moved(_MOVED_BY)],
         }
-        # A second seed shows which inputs no seed changes.
-        seeds = self.seeds if len(self.seeds) > 1 else [*self.seeds, self.seeds[0] + 1]
-        of_reference = [rubric.plan(seed, only=only, expected=True) for seed in seeds]
         answer = cells_of(self._notebooks[REFERENCE])
-        measured = [
-            self.observers.submit_measured(answer, plan, REFERENCE_LIMITS)
-            for plan in of_reference[: len(self.seeds)]
+        expected = [
+            self.observers.submit_measured(
+                answer, rubric.plan(seed, only=only, expected=True), REFERENCE_LIMITS
+            )
+            for seed in self.seeds
         ]
-        expected = [*measured, *self._observe(REFERENCE, of_reference[len(measured) :], alone=True)]
+        if len(self.seeds) == 1:  # a second seed shows which inputs no seed changes
+            other = rubric.plan(self.seeds[0] + 1, only=only, expected=True)
+            expected += self._observe(REFERENCE, [other], alone=True)
         seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 

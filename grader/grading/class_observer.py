@@ -46,7 +46,7 @@ class ClassObserver:
         self._course, self._rubrics, self._limits = plan.course, plan.rubrics, plan.limits
         self._store, self._executor, self._progress = plan.evidence, executor, progress
         self._expected: dict[tuple[str, str, int], Evidence] = {}
-        self._begun: dict[tuple[str, int], Future[Evidence]] = {}  # references that are observed
+        self._begun: dict[tuple[str, int], Future[Evidence]] = {}  # references, until they are asked for
 
     def reference(self, stem: str, seed: int) -> Evidence:
         """The reference's evidence, on the inputs of a seed.
@@ -55,7 +55,7 @@ class ClassObserver:
             CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
         begun = self._begun.pop((stem, seed), None)
-        return self._own_reference(stem, seed) if begun is None else begun.result()
+        return self._find_reference(stem, seed) if begun is None else begun.result()
 
     def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
         """The reference's evidence, with how far the facts of some questions move."""
@@ -90,9 +90,9 @@ class ClassObserver:
         pool = ThreadPoolExecutor(self._executor.max_workers)
         try:
             for stem, seed in self._references_of(submissions):
-                self._begun[stem, seed] = pool.submit(self._own_reference, stem, seed)
+                self._begun[stem, seed] = pool.submit(self._find_reference, stem, seed)
             waiting = iter(submissions)
-            yield self._as_they_come(pool, waiting, self._begun_of(pool, waiting, 0))
+            yield self._as_they_come(pool, waiting, self._begin_next(pool, waiting, 0))
         except BaseException:
             self._executor.cancel()
             raise
@@ -114,10 +114,10 @@ class ClassObserver:
         """The assignments and seeds of the references by which submissions will be judged."""
         return sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions})
 
-    def _begun_of(
+    def _begin_next(
         self, pool: ThreadPoolExecutor, waiting: Iterator[Submission], under_way: int
     ) -> set[Future[Observed]]:
-        """The next submissions, so few that memory stays small."""
+        """Begin to observe the next submissions, so few that memory stays small."""
         more = islice(waiting, max(0, self._executor.prefetch - under_way))
         return {pool.submit(self._observed, submission) for submission in more}
 
@@ -133,7 +133,7 @@ class ClassObserver:
                     starved.append(observed.submission)
                 else:
                     yield self._kept(observed)
-            futures |= self._begun_of(pool, waiting, len(futures))
+            futures |= self._begin_next(pool, waiting, len(futures))
         for submission in starved:
             self._progress.report(doing="looking again, at one at a time")
             yield self._kept(self._observed(submission))
@@ -160,7 +160,7 @@ class ClassObserver:
             self._store.write(observed.submission, observed.evidence)
         return observed
 
-    def _own_reference(self, stem: str, seed: int) -> Evidence:
+    def _find_reference(self, stem: str, seed: int) -> Evidence:
         return self._of_course("reference", stem, seed, self._observe_reference)
 
     def _of_course(

@@ -174,7 +174,6 @@ def _refuse_what_others_read(submissions: Path, out: Path) -> None:
 
 
 _MOST_NAMED, _MOST_UNREAD = 5, 20
-_FULL = PartialCredit(1.0)
 
 
 class RunSteps:
@@ -217,9 +216,9 @@ class RunSteps:
             verdicts = self._verdicts(stem, seed, evidence, self._known[stem, seed])
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
-            all_passed = all(verdict.outcome == "passed" for verdict in verdicts.values())
-            # Only where a check failed it counts what the stubs pass: else they need not be observed.
-            credit = _FULL if all_passed else self._credit(stem, seed)
+            credit = PartialCredit(self._settings.partial_credit)
+            if any(verdict.outcome != "passed" for verdict in verdicts.values()):
+                credit = self._credit(stem, seed)  # only then it counts what the stubs pass
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
         result = with_standing(result, self._plan.standing(submission))
         self._write_feedback(submission, result, evidence, seed)

@@ -165,7 +165,7 @@ def with_most_noise(fact: Any) -> Any:
 
 #: What `_largest` has found in tensors and containers, by their ids: each is in others.
 _Found = dict[int, float]
-#: How far numbers move that are so much, each beside what it is where results are moved; and the largest
+#: How far some numbers move, from pairs of what each is without movement and with it, and from the largest
 #: number beside them.
 _Measure = Callable[[Iterable[tuple[float, float]], float], float]
 

@@ -78,6 +78,11 @@ def observe_moved(observe: Callable[[ProbePlan], Evidence], plan: ProbePlan) -> 
         pool.shutdown(wait=False)  # who is interrupted does not wait for what nobody needs
 
 
+def observe_measured(observe: Callable[[ProbePlan], Evidence], plan: ProbePlan) -> Evidence:
+    """The reference's evidence, with how far its facts move; arguments as of `observe_moved`."""
+    return observe(plan).with_moved(observe_moved(observe, plan))
+
+
 class SharedAnswers(NamedTuple):
     """Answers of one worker to all questions; after a fault, those that nothing of it can have forged."""
 

@@ -10,7 +10,7 @@ from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_moved
+from grader.sandbox.observer import observe, observe_measured
 
 COURSE = Course.find(Path(__file__).parents[2]).with_only("06_views")
 CELL = "import torch\ndef drop_attention(scores, drop):\n    {}"
@@ -43,7 +43,7 @@ def observe_expected(zygote, seed):
     def seen(plan):
         return observe(zygote, cells, plan, REFERENCE_LIMITS)
 
-    return seen(plan).with_moved(observe_moved(seen, plan))
+    return observe_measured(seen, plan)
 
 
 def failed(zygote, seed, reference, answers):
