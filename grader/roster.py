@@ -1,5 +1,5 @@
-"""The names by which workflows that instructors have copied read the roster; see ``grader.term``."""
+"""The names by which workflows that instructors have copied read the roster; see ``grader.people``."""
 
-from grader.term.roster import read_accounts, read_roster
+from grader.people.roster import read_accounts, read_roster
 
 __all__ = ["read_accounts", "read_roster"]

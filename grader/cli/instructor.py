@@ -87,7 +87,7 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     """
     from grader.course.course import Course
     from grader.integrations.collect import collect as lay_out
-    from grader.term.deadlines import closing_times
+    from grader.people.deadlines import closing_times
 
     names = None if unread is None else _names_in(unread)
     course = Course.find()

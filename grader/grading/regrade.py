@@ -12,14 +12,14 @@ from grader.grading.executor import environment_fingerprint, torch_version
 from grader.grading.judge import judge
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
+from grader.people.roster import read_people
+from grader.people.standing import Standing, with_standing
+from grader.people.students import Students
 from grader.reports.explain import Regrade
 from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
 from grader.scores import format_points
-from grader.term.people import Students
-from grader.term.roster import read_people
-from grader.term.standing import Standing, with_standing
 from grader.version import __version__
 
 

@@ -22,6 +22,10 @@ from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recogni
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Key, Submission, counting, find_rivals
 from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
+from grader.people.roster import read_people
+from grader.people.standing import with_standing
+from grader.people.students import Students
+from grader.people.term import Term, read_term
 from grader.reports.class_report import report_html
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
@@ -34,10 +38,6 @@ from grader.results.store import ResultsStore, read_run
 from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import ZygoteProcess
-from grader.term.people import Students
-from grader.term.roster import read_people
-from grader.term.standing import with_standing
-from grader.term.term import Term, read_term
 from grader.text import printable, some, terminal_text
 
 __all__ = ["Options", "grade"]

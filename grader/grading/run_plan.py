@@ -22,14 +22,14 @@ from grader.course.course import Course
 from grader.course.rubric import Rubric
 from grader.grading.executor import Executor, torch_version
 from grader.grading.submission import Key, Submission
+from grader.people.standing import Standing
+from grader.people.term import Term
 from grader.results.model import Provenance, Result
 from grader.results.store import ResultsStore, StoredEvidence
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.scores import total
-from grader.term.standing import Standing
-from grader.term.term import Term
 from grader.version import __version__, code_hash
 
 #: Results by student and name.

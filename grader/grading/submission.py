@@ -16,10 +16,10 @@ from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook, recognise
+from grader.people.record import UNKNOWN, HandIn, Record
+from grader.people.roster import NOBODY, Roster
+from grader.people.students import students_of_folders
 from grader.sandbox.decoding import Notice
-from grader.term.people import students_of_folders
-from grader.term.record import UNKNOWN, HandIn, Record
-from grader.term.roster import NOBODY, Roster
 from grader.text import distinct_file_name, file_name, some
 
 #: Where a notebook lies, fit to be shown, and the hash of its file.

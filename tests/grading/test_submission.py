@@ -19,7 +19,7 @@ from grader.grading import submission
 from grader.grading.submission import find_submissions
 from grader.notebooks import files as notebooks
 from grader.notebooks.files import NotebookError
-from grader.term.roster import read_roster
+from grader.people.roster import read_roster
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {

@@ -14,13 +14,13 @@ from tiny_course import HALF, RIGHT, write_notebook
 
 from grader.course.course import Course
 from grader.errors import GraderError
+from grader.people.deadlines import Deadlines
+from grader.people.record import Record
+from grader.people.roster import read_people
+from grader.people.standing import Standing, with_standing
+from grader.people.students import Students
 from grader.results.model import Adjustment, Late
 from grader.results.store import read_results
-from grader.term.deadlines import Deadlines
-from grader.term.people import Students
-from grader.term.record import Record
-from grader.term.roster import read_people
-from grader.term.standing import Standing, with_standing
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,01_tiny (42)
     Points Possible,,,,,6

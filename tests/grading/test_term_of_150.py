@@ -21,8 +21,8 @@ from tiny_class import TinyClass
 
 from grader.grading.submission import find_submissions
 from grader.integrations.collect import collect
+from grader.people.roster import read_people
 from grader.sandbox.worker import syscalls
-from grader.term.roster import read_people
 
 pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="grading is confined on 64-bit Linux only")
 

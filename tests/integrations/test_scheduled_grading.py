@@ -16,7 +16,7 @@ import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
-from grader.term.roster import read_roster
+from grader.people.roster import read_roster
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"

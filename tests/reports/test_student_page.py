@@ -5,11 +5,11 @@ from dataclasses import replace
 from factories import row
 
 from grader.checks.finding import Finding
+from grader.people.standing import Standing, with_standing
 from grader.reports.student_page import student_html, write_students
 from grader.results.model import Absence, Adjustment, Flag, Late
 from grader.results.store import ResultsStore
 from grader.results.students import students_of
-from grader.term.standing import Standing, with_standing
 
 
 def page_of(*results, absent=()):

@@ -30,8 +30,8 @@ from grader.integrations.collect.layout import (
 )
 from grader.integrations.collect.source import NO_CLOSING, REPOSITORY, Closing, Source, open_source
 from grader.integrations.collect.systems import Student, list_submissions, student_of, with_hyphen
-from grader.term.record import Record
-from grader.term.roster import ROSTER, Roster, read_people
+from grader.people.record import Record
+from grader.people.roster import ROSTER, Roster, read_people
 
 __all__ = ["Collected", "collect"]
 

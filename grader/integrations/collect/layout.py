@@ -21,8 +21,8 @@ from grader.files import atomic_path, write_atomic
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.integrations.collect.systems import HandedIn, Student
 from grader.notebooks.files import NOTEBOOK, SKIPPED_FOLDERS
-from grader.term.record import RECORD, Record, collision_key
-from grader.term.roster import ROSTER, Person, Roster
+from grader.people.record import RECORD, Record, collision_key
+from grader.people.roster import ROSTER, Person, Roster
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200

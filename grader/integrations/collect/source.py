@@ -34,7 +34,7 @@ from grader.notebooks.files import (
     notebook_stem,
     read_file,
 )
-from grader.term.record import HISTORY
+from grader.people.record import HISTORY
 from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"

@@ -26,7 +26,7 @@ from grader.integrations.collect.source import (
     UnreadableError,
 )
 from grader.notebooks.files import NOTEBOOK, notebook_stem
-from grader.term.roster import Roster
+from grader.people.roster import Roster
 from grader.text import some, terminal_text
 
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)

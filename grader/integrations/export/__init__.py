@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
+from grader.people.record import Record
+from grader.people.roster import NOBODY, Person, Roster, read_people
+from grader.people.students import students_of_folders
 from grader.results.model import QuestionResult, Result
 from grader.results.store import read_run
-from grader.term.people import students_of_folders
-from grader.term.record import Record
-from grader.term.roster import NOBODY, Person, Roster, read_people
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.integrations.export import Export, feedback_text, plain_text
+from grader.people.roster import name_keys
 from grader.results.gradebook import gradebook_lines
 from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import Sheet, read_sheet
-from grader.term.roster import name_keys
 from grader.text import file_name, some, without_formula
 
 Names = Mapping[int, Sequence[str]]

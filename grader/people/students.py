@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grader.errors import GraderError
-from grader.term.files import Row
-from grader.term.record import Record
-from grader.term.roster import Person, Roster, require_somebody
+from grader.people.files import Row
+from grader.people.record import Record
+from grader.people.roster import Person, Roster, require_somebody
 from grader.text import did_you_mean, terminal_text
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from grader.course.settings import Deadline, Settings
+from grader.people.files import Row, find_file, read_rows
+from grader.people.students import Students
 from grader.results.model import Late, told_time
-from grader.term.files import Row, find_file, read_rows
-from grader.term.people import Students
 
 EXTENSIONS = "extensions.csv"
 _COLUMNS = ("student", "assignment", "until")

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course.course import Course
+from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
+from grader.people.deadlines import Deadlines, read_deadlines
+from grader.people.record import HandIn, Record
+from grader.people.standing import Standing
+from grader.people.students import Students
 from grader.results.model import Missing
-from grader.term.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
-from grader.term.deadlines import Deadlines, read_deadlines
-from grader.term.people import Students
-from grader.term.record import HandIn, Record
-from grader.term.standing import Standing
 from grader.text import some, terminal_text
 
 _MOST_NAMED = 12

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from grader.errors import GraderError
+from grader.people.files import find_file
 from grader.sheets import Sheet, read_sheet
-from grader.term.files import find_file
 from grader.text import alike, did_you_mean, file_name, plain_words, some, terminal_text
 
 ROSTER = "roster.csv"

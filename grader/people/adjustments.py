@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from grader.people.files import Row, find_file, read_rows
+from grader.people.students import Students
 from grader.results.model import Adjustment
 from grader.scores import format_points, total
-from grader.term.files import Row, find_file, read_rows
-from grader.term.people import Students
 from grader.text import did_you_mean
 
 ADJUSTMENTS = "adjustments.csv"
