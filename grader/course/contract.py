@@ -349,6 +349,9 @@ def _source(
     """What travels: a probe that hands its plan to the worker's own machinery."""
     function = plan["function"]
     used = {source.name: source for source in sources}
+    words = {word for source in sources for part in source.closure().values() for word in part.words}
+    counts = "alive" in words or any("graphs" in note for note in plan["notes"])
+    plan = {**plan, "counts graphs": counts}
     functions = ", ".join(f"{key!r}: {key}" for key in used)
     text = f"def {name}(student):\n    return observe_cases(student, {plan!r}, {{{functions}}})"
     tree = ast.parse(text).body[0]

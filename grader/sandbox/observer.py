@@ -13,11 +13,9 @@ observed again alone. The first worker that is killed is replaced without a noti
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
-from marshal import dumps
+from functools import partial
 from typing import NamedTuple
 
 from grader.notebooks.reader import Cell
@@ -31,6 +29,7 @@ from grader.sandbox.cells import (
 from grader.sandbox.decoding import parse_exactly
 from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
+from grader.sandbox.probe_code import probe_code
 from grader.sandbox.zygote import WorkerProcess
 
 _SEEDS_OF_MOVEMENT = (1, 2)  # a single one could move a number hardly at all, by chance
@@ -246,7 +245,7 @@ class ProbeRun:
         """A worker's answer to a probe; raises as ``NotebookRun.ask``."""
         request = {
             "name": probe.name,
-            "code": _compiled(probe.source),
+            "code": probe_code(probe.source),
             "seed": probe.seed,
             "moved": probe.moved,
         }
@@ -270,9 +269,3 @@ class ProbeRun:
 
 def _all(probes: Iterable[PlannedProbe], reason: NoFacts) -> Answers:
     return {probe.name: Answer.without_facts(reason) for probe in probes}
-
-
-@cache
-def _compiled(source: str) -> str:
-    """A probe and its helpers as code, compiled once for a whole class; this side never loads such code."""
-    return b64encode(dumps(compile(source, "<probe>", "exec", dont_inherit=True))).decode()

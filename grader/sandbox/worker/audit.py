@@ -12,15 +12,17 @@ import builtins
 import os
 import sys
 from _thread import get_ident
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from . import NOTICES
 from .names import cell_of
+from .opaque import sealed
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -41,6 +43,7 @@ _EVENTS = {
     "function.__new__": "code objects",
     "exec": "imports at run time",
     "compile": "imports at run time",
+    "cpython.PyInterpreterState_New": "another interpreter",
     **dict.fromkeys(("os.kill", "os.killpg", "signal.pthread_kill"), "leaving the process"),
     **dict.fromkeys(("os.fork", "os.forkpty", "os.exec", "os.posix_spawn"), "leaving the process"),
 }
@@ -75,6 +78,7 @@ _INNOCENT = {
 _OURS = (f"{Path(__file__).parent}{os.sep}", "<probe>")
 
 _frame_of, _write, _is_anomaly = sys._getframe, os.write, torch.is_anomaly_enabled
+_set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _listening: set[int] = set()  # threads that do: what they look at is an event itself
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
@@ -95,6 +99,34 @@ def notice(what: str, file: str) -> None:
         cells.add(cell)
         with suppress(OSError):  # the pipe was filled or closed, which the outside sees
             _write(NOTICES, f"{what}\t{'' if cell is None else cell}\n".encode())
+
+
+@sealed
+class WatchedModule(ModuleType):
+    """A module that reports when code of the notebook sets or deletes an attribute, restored or not."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _report_patch(_frame_of(1))
+        _set_attribute(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _report_patch(_frame_of(1))
+        _delete_attribute(self, name)
+
+
+WatchedModule.__name__ = WatchedModule.__qualname__ = ModuleType.__name__  # for those who print a type
+
+
+def watch_modules(modules: Iterable[ModuleType]) -> None:
+    """In the zygote: report from now on which cells replace what these modules hold."""
+    for module in modules:
+        module.__class__ = WatchedModule
+
+
+def _report_patch(frame: FrameType | None) -> None:
+    file = _author(frame, on_behalf=False)
+    if file is not None:
+        notice("patched", file)
 
 
 def put_back_functions() -> list[str]:

@@ -30,6 +30,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from .audit import notice
 from .errors import error_text, remember_source
 from .names import POSTPONED, Bindings, Sources, text_of
+from .opaque import opaque, sealed
 
 _alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
 _set_handler, _SIGALRM = signal.signal, signal.SIGALRM
@@ -191,10 +192,12 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
             yield node.id
 
 
+@opaque
 def _raise_timeout(*_: Any) -> None:
     raise CellTimeout("the cell took longer than a cell may")
 
 
+@sealed
 class _Loop(asyncio.BaseEventLoop):
     """An event loop that knows timers and tasks; the cage lets nothing else through to wait for."""
 
@@ -232,6 +235,7 @@ _TRANSPARENT = {"time", "capture", "prun"}
 _PROGRESS_BARS = {"tqdm": "tqdm", "tqdm_notebook": "tqdm", "trange": "trange", "tnrange": "trange"}
 
 
+@sealed
 class NullObject:
     """Whatever it is asked, it does nothing and returns itself."""
 
@@ -262,49 +266,49 @@ class NullObject:
         return ""
 
 
-class FakeShell:
+def _shell_of(notebook: Notebook) -> Any:
     """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
 
-    def __init__(self, notebook: Notebook) -> None:
-        self._notebook = notebook
-        self.user_ns = notebook.names
-
-    def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """``%name line``; only ``%time statement`` runs its statement."""
-        if name == "time" and line.strip():
-            self._execute(line, f"%{name}")
-
-    def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
-        """``%%name``; the body of a cell that is measured or captured runs."""
-        if name in _TRANSPARENT:
-            self._execute(cell, f"below %%{name}")
-
-    def _execute(self, text: str, origin: str) -> None:
+    def execute(text: str, origin: str) -> None:
         """Run a text; report it if it stands in no cell, where the flags of cells cannot see it."""
-        file = f"<{self._notebook.cell}, {origin}>"
-        if not any(repr(text) in source for source in self._notebook.sources.values()):
+        file = f"<{notebook.cell}, {origin}>"
+        if not any(repr(text) in source for source in notebook.sources.values()):
             notice("imports at run time", file)
-        self._notebook.execute(text, file)
+        notebook.execute(text, file)
 
-    def getoutput(self, *_: Any, **__: Any) -> list[str]:
-        """``x = !command`` prints nothing."""
-        return []
+    @sealed
+    class Shell(NullObject):
+        """It holds nothing: a student's code may look through it."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return NullObject()
+        user_ns = notebook.names
+
+        def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
+            """``%name line``; only ``%time statement`` runs its statement."""
+            if name == "time" and line.strip():
+                execute(line, f"%{name}")
+
+        def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
+            """``%%name``; the body of a cell that is measured or captured runs."""
+            if name in _TRANSPARENT:
+                execute(cell, f"below %%{name}")
+
+        def getoutput(self, *_: Any, **__: Any) -> list[str]:
+            """``x = !command`` prints nothing."""
+            return []
+
+    return Shell()
 
 
 def install_fakes(notebook: Notebook) -> None:
     """Put the stand-ins where imports and cells find them."""
-    shell = FakeShell(notebook)
+    shell = _shell_of(notebook)
+    get_ipython = opaque(lambda: shell)
     silent = ("otter", "grader", "IPython.display", "ipywidgets", "google.colab")
     for name in (*silent, "matplotlib_inline", "matplotlib_inline.backend_inline"):
         sys.modules[name] = _module(name)
-    vars(IPython).update(get_ipython=lambda: shell, display=sys.modules["IPython.display"])
+    vars(IPython).update(get_ipython=get_ipython, display=sys.modules["IPython.display"])
     vars(sys.modules.setdefault("google", _module("google")))["colab"] = sys.modules["google.colab"]
-    notebook.names.update(get_ipython=lambda: shell, display=NullObject())
+    notebook.names.update(get_ipython=get_ipython, display=NullObject())
     bars = sys.modules["tqdm.notebook"] = types.ModuleType("tqdm.notebook")
     bars.__dict__["__getattr__"] = _plain_progress_bar
     if "tqdm" in sys.modules:
@@ -312,6 +316,7 @@ def install_fakes(notebook: Notebook) -> None:
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # no compiler can be started here: what is compiled runs as it is
 
 
+@opaque
 def _plain_progress_bar(name: str) -> Any:
     """A progress bar of characters in place of a notebook's bar of widgets."""
     if name not in _PROGRESS_BARS:
@@ -326,6 +331,7 @@ def _module(name: str) -> types.ModuleType:
     return module
 
 
+@opaque
 def _silent_attribute(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)

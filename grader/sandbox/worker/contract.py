@@ -40,8 +40,9 @@ import torch
 from . import gradients, identity, memory, moved, probe_api, torch_objects, torch_state
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
+from .opaque import opaque
+from .student_namespace import Watch
 from .untouched import Untouched
-from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -50,7 +51,7 @@ _cat, _mul = torch.cat, torch._C.TensorBase.mul
 _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like, _ones = torch.randn_like, torch.ones
-_FUNCTIONS = {types.FunctionType, types.MethodType}
+_METHODS = {types.MethodType, types.BuiltinMethodType}
 _OTHER = {"other", "other data"}  # turns in which another result goes back once more
 _Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, identity
 _MAX_DEPTH = 6
@@ -61,10 +62,13 @@ _set_handler, _SIGPROF = signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
-def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Callable[..., Any]]) -> list[Any]:
+def observe_cases(
+    watch: Watch, student: Any, plan: dict[str, Any], functions: dict[str, Callable[..., Any]]
+) -> list[Any]:
     """The facts of every case.
 
     Args:
+        watch: notices what calls of the student's functions did to torch.
         student: the names of the notebook.
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
             ``numbers`` are those that seed the cases, where they are not simply counted.
@@ -73,7 +77,7 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
     leaves: list[_Leaf] = []
-    if any("graphs" in note for note in plan["notes"]) or any(map(_counts_graphs, functions.values())):
+    if plan["counts graphs"]:
         # To count is to collect garbage: then what lives now need not be looked through again.
         _collect()
         _freeze()
@@ -81,7 +85,7 @@ def observe_cases(student: Any, plan: dict[str, Any], functions: dict[str, Calla
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
-        case = _Case(student, plan, functions, kinds, sizes if is_usual else {})
+        case = _Case(watch, student, plan, functions, kinds, sizes if is_usual else {})
         gradients.begin_case(number, kinds["call.arriving"])
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
@@ -102,15 +106,11 @@ _Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, an
 _Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad, and what its .grad is
 
 
-def _counts_graphs(function: Any) -> bool:
-    """Whether it uses the word ``alive``; it may be a class, which does not."""
-    return _type(function) in _FUNCTIONS and "alive" in function.__code__.co_names
-
-
 class _LateError(BaseException):
     """A call of the student's function takes too long."""
 
 
+@opaque
 def _raise_late(*_: object) -> None:
     raise _LateError
 
@@ -132,15 +132,17 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
 class _Case:
     """One case: a world, a call, and what can be said of both afterwards."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the arguments of `observe_cases`, and those of a case
         self,
+        watch: Watch,
         student: Any,
         plan: dict[str, Any],
         functions: dict[str, Any],
         case: dict[str, Any],
         sizes: dict[str, int],
     ) -> None:
-        self._student, self._plan, self._functions, self._case = student, plan, functions, case
+        self._watch, self._student, self._plan = watch, student, plan
+        self._functions, self._case = functions, case
         self._sizes = sizes
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
@@ -171,7 +173,7 @@ class _Case:
         earlier: Any = None
         if turn != "first":
             self._switch()
-            earlier = _called(self._call, function, other)
+            earlier = self._called(function, other)
             _put_modes_back()
             self._between(turn, world, earlier)
         arguments = {_id(thing) for one in (world, other) for thing in one.values()}
@@ -182,7 +184,7 @@ class _Case:
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
         with Untouched(**({} if only_modes else {**world, **world.around})) as kept:
-            result = _called(self._call, function, world)
+            result = self._called(function, world)
         listen(None)
         _put_modes_back()
         if only_modes:
@@ -217,6 +219,12 @@ class _Case:
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
+    def _called(self, function: Any, world: World) -> Any:
+        """The result of the call, or the error that it raised; a class is watched while the call uses it."""
+        if isinstance(function, type):
+            return _called(self._watch.call, lambda: self._call(function, world), world.values())
+        return _called(self._call, function, world)
+
     def _weighed(self, world: World) -> dict[str, int]:
         """What the process holds beyond what it held before the call, in bytes."""
         function = getattr(self._student, self._plan["function"])
@@ -224,7 +232,7 @@ class _Case:
         self._switch()
         memory.held_for_good()
         listen(scale := Scale())
-        result = _called(self._call, function, world)
+        result = self._called(function, world)
         listen(None)
         _put_modes_back()
         weighed = scale.weighed(memory.held_for_good())
@@ -379,8 +387,8 @@ def _factors(tensor: Any) -> Any:
 
 
 def _hidden(thing: Any) -> Any:
-    """A function, and those in a list, as what does not show how it computes."""
-    if _type(thing) in _FUNCTIONS:
+    """A method, and those in a list, as what does not show its object; our functions are opaque already."""
+    if _type(thing) in _METHODS:
         return opaque(thing)
     has_functions = _type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
     return _type(thing)(map(_hidden, thing)) if has_functions else thing

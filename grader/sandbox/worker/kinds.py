@@ -22,8 +22,8 @@ from torch.nn import functional as F
 
 from . import identity, memory
 from .facts import snap
+from .opaque import opaque, sealed, sealed_function
 from .torch_objects import made_by, read_grad, requires_grad, storage_of
-from .watching import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -146,6 +146,7 @@ VALUES: dict[str, Callable[..., Any]] = {
 # Tensors.
 
 
+@sealed_function
 class _WithGaps(torch.autograd.Function):
     """What no operation gives that is no view: a computed tensor that is not dense."""
 
@@ -354,6 +355,7 @@ _MOST_NOTED = 100
 note_begun, note_call, note = opaque(_note_begun), opaque(_note_call), opaque(_note)
 
 
+@sealed
 class Louder(nn.Module):
     """Behaves otherwise in train mode, without a random number."""
 
@@ -361,6 +363,7 @@ class Louder(nn.Module):
         return 2 * x if self.training else x
 
 
+@sealed
 class Dropout(nn.Module):
     """Asks the function, and not a module, for dropout."""
 
@@ -368,6 +371,7 @@ class Dropout(nn.Module):
         return F.dropout(x, 0.5, self.training)
 
 
+@sealed
 class Norm(nn.Module):
     """Batch norm over all rows."""
 
@@ -396,6 +400,7 @@ _ERRORS: dict[float, type[BaseException]] = {
 }
 
 
+@sealed
 class Net(nn.Module):
     """A network of any kind, from (..., inputs) to (..., outputs)."""
 

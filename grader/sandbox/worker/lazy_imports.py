@@ -24,6 +24,8 @@ from typing import Any
 import torch
 from torch._compile import _disable_dynamo
 
+from .opaque import opaque, sealed
+
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _DYNAMO = "torch._dynamo"
@@ -35,6 +37,7 @@ _marked: list[Any] = []  # the functions that hold our answer there
 _type, _Size, _bool = type, torch.Size, bool
 
 
+@sealed
 class _LazyModule(types.ModuleType):
     """A module before anything of it ran; the compiler's has its settings, which torch reads anyway."""
 
@@ -45,6 +48,7 @@ class _LazyModule(types.ModuleType):
         return getattr(_load(self.__name__), name)
 
 
+@sealed
 class _CompiledAutograd:
     """The part that compiles backward passes, which ``torch.func.grad`` switches off."""
 
@@ -79,8 +83,12 @@ def _expect_true(a: Any, skip: int = 0) -> Any:
 
 #: What the lazy modules answer themselves.
 _OFFERED: dict[str, dict[str, Any]] = {
-    _DYNAMO: {"disable": _disable, "graph_break": _graph_break, "compiled_autograd": _CompiledAutograd()},
-    _SHAPES: {"sym_eq": _sym_eq, "expect_true": _expect_true},
+    _DYNAMO: {
+        "disable": opaque(_disable),
+        "graph_break": opaque(_graph_break),
+        "compiled_autograd": _CompiledAutograd(),
+    },
+    _SHAPES: {"sym_eq": opaque(_sym_eq), "expect_true": opaque(_expect_true)},
 }
 
 

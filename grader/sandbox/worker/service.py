@@ -12,6 +12,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from . import (
@@ -31,7 +32,8 @@ from . import (
 from .confinement import Sandbox
 from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
-from .student_namespace import StudentNamespace
+from .opaque import hide_subclasses
+from .student_namespace import StudentNamespace, Watch
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -66,6 +68,7 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     own = (value for value in vars(kinds).values() if isinstance(value, type))
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
+    hide_subclasses("worker", "probe")
 
 
 def _be_main(notebook: cells.Notebook) -> None:
@@ -174,34 +177,33 @@ class Service:
         torch_state.restore_modes()
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
-        words = self._words(code)
+        watch = Watch()
+        words = self._words(code, watch)
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
-        patched: list[str] = []
-        values: dict[str, bool] = {}
-        student = StudentNamespace(self._notebook.names, patched, values)
+        student = StudentNamespace(self._notebook.names, watch)
         if moved:
             with Moved(moved) as movement:
                 value, raised = _call(words[name], Beginning(student, movement))
         else:
             value, raised = _call(words[name], student)
         self._notebook.put_back(names)  # another question may need what they were
-        patched += torch_state.intercepting_modes() + torch_state.exchanged_kernels()
+        patched = watch.patched + torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
         patched += torch_state.restore_attributes()
         answer = self._encode(value, raised)
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
-        none = [name for name, has_value in values.items() if not has_value]
+        none = [name for name, has_value in watch.has_value.items() if not has_value]
         return {**answer, "changed": changed, "patched": patched, "none": none}
 
     @staticmethod
-    def _words(code: str) -> dict[str, Any]:
+    def _words(code: str, watch: Watch) -> dict[str, Any]:
         """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)
         words.update(
             probe_api.WORDS,
-            observe_cases=contract.observe_cases,
+            observe_cases=partial(contract.observe_cases, watch),
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))

@@ -8,13 +8,14 @@ object with the same history.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import torch
 
 from . import errors, identity, probe_api, torch_state
+from .opaque import opaque
 from .torch_objects import is_module, is_optimizer, is_tensor
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -72,50 +73,62 @@ def _tensors(value: Any) -> Iterator[Any]:
             waiting += reversed(items)
 
 
-class StudentNamespace:
-    """The names of the notebook as attributes.
+#: They answer in the place of torch or of the probe, so that nothing can be believed.
+_ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
-    By the name of each called function, `values` gets whether it ever returned anything but None.
+
+class Watch:
+    """Looks at each call of a student's code as it returns: undoes what it did to torch, makes tensors plain.
+
+    Attributes:
+        patched: what calls replaced of torch, for flags.
+        has_value: by the name of each function that was called, whether it ever returned anything but None.
     """
 
-    def __init__(self, names: dict[str, Any], patched: list[str], values: dict[str, bool]) -> None:
+    def __init__(self) -> None:
+        self.patched: list[str] = []
+        self.has_value: dict[str, bool] = {}
+
+    def call(self, function: Callable[[], Any], given: Iterable[Any]) -> Any:
+        """What a call returns.
+
+        Args:
+            function: makes the call.
+            given: what the student's code gets to hold.
+        """
+        before, given = torch_state.listeners(), [*given]
+        watched = (v for v in given if _issubclass(_type(v), _Base) or is_module(v) or is_optimizer(v))
+        kinds = [(value, _type(value)) for value in watched]
+        try:
+            result = function()
+        finally:
+            left, patched = torch_state.interceptions(before)
+            probe_api.end_call()  # by then nothing of a student's answers for a generator
+            self.patched += [kind for kind in left if kind in _ANSWERING] + patched
+            self.patched += _restored_classes(kinds) + make_plain(given)
+        self.patched += make_plain(result)
+        return result
+
+    def watched(self, name: str, function: Callable[..., Any]) -> Any:
+        """A student's function whose calls are looked at."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = self.call(lambda: function(*args, **kwargs), (*args, *kwargs.values()))
+            self.has_value[name] = self.has_value.get(name, False) or result is not None
+            return result
+
+        return opaque(call)
+
+
+class StudentNamespace:
+    """The names of the notebook as attributes; its functions are watched."""
+
+    def __init__(self, names: dict[str, Any], watch: Watch) -> None:
         self.__names = names
-        self.__patched = patched
-        self.__values = values
+        self.__watch = watch
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.__names:
             raise NameError(f"{name} is not defined in this notebook")
         value = self.__names[name]
-        if isinstance(value, type) or not callable(value):
-            return value
-        return WatchedFunction(name, value, self.__patched, self.__values)
-
-
-#: They answer in the place of torch or of the probe, so that nothing can be believed.
-_ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
-
-
-class WatchedFunction:
-    """A student's function. What a call did to torch is noticed and undone; its tensors are made plain."""
-
-    def __init__(self, name: str, function: Any, patched: list[str], values: dict[str, bool]) -> None:
-        self.__name, self.__function, self.__patched, self.__values = name, function, patched, values
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before, given = torch_state.listeners(), (*args, *kwargs.values())
-        watched = (v for v in given if _issubclass(_type(v), _Base) or is_module(v) or is_optimizer(v))
-        kinds = [(value, _type(value)) for value in watched]
-        try:
-            result = self.__function(*args, **kwargs)
-        finally:
-            left, patched = torch_state.interceptions(before)
-            probe_api.end_call()  # by then nothing of a student's answers for a generator
-            self.__patched += [kind for kind in left if kind in _ANSWERING] + patched
-            self.__patched += _restored_classes(kinds) + make_plain(given)
-        self.__patched += make_plain(result)
-        self.__values[self.__name] = self.__values.get(self.__name, False) or result is not None
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__function, name)
+        return value if isinstance(value, type) or not callable(value) else self.__watch.watched(name, value)

@@ -262,7 +262,7 @@ class _Attributes:
 
 def _acts(name: str, value: Any) -> bool:
     """Whether an attribute can be called or asked for another, and is none that Python and torch set."""
-    acts = callable(value) or hasattr(type(value), "__get__") or type(value) is types.ModuleType
+    acts = callable(value) or hasattr(type(value), "__get__") or isinstance(value, types.ModuleType)
     return acts and name not in _FLUCTUATING
 
 
@@ -298,11 +298,12 @@ def capture_attributes(handed_over: Iterable[type]) -> None:
         handed_over: our own classes of what a student's function is given.
     """
     _modules[:] = map(_Attributes, _MODULES)
+    audit.watch_modules(_MODULES)
     offered = [value for module in _modules for value in module.values.values() if isinstance(value, type)]
     for kind in (base for value in (*_CLASSES, *offered) for base in value.__mro__):
         if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
             _classes.setdefault(kind, _Attributes(kind))
-    always = (*(_classes[kind] for kind in _CLASSES), *map(_Attributes, handed_over))
+    always = (*(_classes[kind] for kind in _CLASSES), *map(_Attributes, (audit.WatchedModule, *handed_over)))
     _relied_on["always"] = _ManyAttributes(always)
 
 

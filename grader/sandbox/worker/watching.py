@@ -1,15 +1,17 @@
-"""The word ``graph_at``, which watches the calls of modules, and callables that show nothing of ours."""
+"""The word ``graph_at``, which watches the calls of modules."""
 
 from __future__ import annotations
 
 import builtins
-import functools
+import gc
+import types
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .graph import graph
+from .opaque import opaque
 from .torch_objects import is_tensor, made_by
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -17,6 +19,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 _module_dict = torch.nn.Module.__dict__["__dict__"].__get__
 _is_grad_enabled = torch.is_grad_enabled
 _type, _id, _next, _issubclass = type, id, next, issubclass
+_referents = gc.get_referents
 
 
 def graph_at(  # noqa: PLR0913 - each is asked for by some picture
@@ -55,7 +58,7 @@ def _calls_of(module: Any) -> list[dict[str, Any]]:
     """
     calls: list[dict[str, Any]] = []
     forward = module.forward
-    code = getattr(forward, "__wrapped__", forward).__code__
+    code = _python_function(forward).__code__
     names = code.co_varnames[2 : code.co_argcount]  # without self and what is no state
 
     def watched(*args: Any, **kwargs: Any) -> Any:
@@ -70,6 +73,15 @@ def _calls_of(module: Any) -> list[dict[str, Any]]:
 
     _module_dict(module)["forward"] = replacement(module, forward, watched)
     return calls
+
+
+def _python_function(forward: Any) -> Any:
+    """The Python function behind a ``forward``: behind our replacement, a bound method and `opaque`."""
+    forward = getattr(forward, "__wrapped__", forward)
+    function = getattr(forward, "__func__", forward)
+    if _type(function) is types.FunctionType:
+        return function
+    return _next(f for f in _referents(function) if _type(f) is types.FunctionType)
 
 
 def _plain(value: Any) -> Any:
@@ -106,15 +118,3 @@ def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
 
     substitute.__deepcopy__, substitute.__wrapped__ = opaque(copied), forward
     return substitute
-
-
-# Our callables that students' code can call. A Python function shows its closure and its globals to all code
-# that holds it: as a module's ``forward`` or as a hook on saved tensors it would hand out our records.
-
-_wrapper: Any = functools._lru_cache_wrapper
-_cache_info = functools._CacheInfo
-
-
-def opaque(function: Any) -> Any:
-    """The same callable as an object of C, which shows nothing: a cache that keeps nothing only calls."""
-    return _wrapper(function, 0, False, _cache_info)
