@@ -14,11 +14,11 @@ def declared(function, arguments, **options) -> Contract:
     return made
 
 
-def facts(zygote, declaration, answer, *, seed=1):
+def facts(zygote, declaration, answer, *, seed=1, **options):
     """What is observed of an answer in the cases of a contract."""
     probe = PlannedProbe(declaration.name, declaration.bundle(), seed, 20.0)
     cells = ["import copy, torch\nfrom torch import nn", answer]
-    seen = look(zygote, cells, **{declaration.function: probe})
+    seen = look(zygote, cells, **{declaration.function: probe}, **options)
     assert not seen.raised
     return seen[declaration.name]
 

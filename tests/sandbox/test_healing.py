@@ -174,6 +174,17 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
     assert isinstance(found, NoFacts) or not any("evil" in text for text in found)
 
 
+#: Ways to a probe's words that are flagged by themselves: frames, and the collector.
+FLAGGED_WAYS = """
+import gc, sys
+def words():
+    frame = sys._getframe()
+    while "Model" not in frame.f_globals:
+        frame = frame.f_back
+    return frame.f_globals
+def opened(wrapper):
+    return next(part for part in gc.get_referents(wrapper) if hasattr(part, "__code__"))
+"""
 RELIED_ON = {
     "torch.equal": "torch.equal = evil",
     "torch.nn.modules.linear.Linear.forward": "nn.Linear.forward = evil",
@@ -182,11 +193,11 @@ RELIED_ON = {
     "torch.Tensor.backward": "del torch.Tensor.backward",
     "Module.register_buffer.__defaults__": "nn.Module.register_buffer.__defaults__ = (False,)",
     "Module.zero_grad.__kwdefaults__": "nn.Module.zero_grad.__kwdefaults__ = {'set_to_none': False}",
-    "probe.attempt": "args[0].__globals__['attempt'] = evil",
-    "probe.helper": "args[0].__globals__['helper'] = evil",
-    "helper.__code__": "args[0].__globals__['helper'].__code__ = evil.__code__",
-    "probe.Model.forward": "args[0].__globals__['Model'].forward = evil",
-    "probe.Model.__call__": "args[0].__globals__['Model'].__call__ = evil",
+    "probe.attempt": "words()['attempt'] = evil",
+    "probe.helper": "words()['helper'] = evil",
+    "helper.__code__": "opened(words()['helper']).__code__ = evil.__code__",
+    "probe.Model.forward": "words()['Model'].forward = evil",
+    "probe.Model.__call__": "words()['Model'].__call__ = evil",
 }
 
 
@@ -198,7 +209,7 @@ def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
         "def helper():\n    return nn.Linear(1, 1), torch.equal\n"
         "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper) and 1"
     )
-    cells = [EVIL + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
+    cells = [EVIL + FLAGGED_WAYS + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
     seen = look(zygote, cells, first=PlannedProbe("first", source, 1, 5.0), second="student.second()")
     assert what in seen.evidence.patched
     assert isinstance(seen["first"], NoFacts)

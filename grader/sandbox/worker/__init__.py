@@ -38,15 +38,16 @@ Decisions:
 * **A student's function is looked at as it returns** (``student_namespace.py``). What it did to torch is
   compared and undone there, because a patch could put itself back before the probe ends. Whether
   saved tensors are gone is read from the graph: in a backward that is run to find out, a hook could raise.
-* **What students' code can call shows nothing of ours** (``watching.py``). A Python function hands out its
-  closure and its globals, so a watched ``forward`` and the node of ``mark`` are
-  callables of C. What a module or an optimizer holds is read from where Python keeps it
+* **Student code holds nothing of ours that can be looked into** (``opaque.py``). A Python function shows its
+  globals and its closure, so handlers, stand-ins, hooks, methods of networks and the functions of check files
+  are callables of C. What a module or an optimizer holds is read from where Python keeps it
   (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``graph.py``): no class of a
   student's is asked.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
 * **A short list is compared always** (``torch_state.py``), not all that torch holds: of attacks by a replaced
-  attribute, most change no fact that is read past it, and what replaces must be named in a cell.
+  attribute, most change no fact that is read past it, and what replaces must be named in a cell. Modules of
+  torch report an attribute that is set, because it can be restored before anything is compared.
 * **The compiler is not imported to be kept away** (``lazy_imports.py``, 1.5 s of a start).
 """
 

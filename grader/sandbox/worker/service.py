@@ -63,6 +63,7 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     probe_api.begin_probe(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
+    vars(sys.modules["__main__"]).clear()  # multiprocessing keeps the module under another name
     _be_main(_notebook)
     cells.install_fakes(_notebook)
     own = (value for value in vars(kinds).values() if isinstance(value, type))

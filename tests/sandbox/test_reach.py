@@ -1,0 +1,152 @@
+"""Without a flagged audit event, student code reaches no Python function, module or open class of ours."""
+
+from declaring import declared, facts
+from observing import look
+
+from grader import network, own, tensor
+from grader.inside import inside, nn, torch
+from grader.sandbox.plan import TimeLimits
+
+PATIENT = TimeLimits(cell=60, question=60, notebook=120)
+
+#: Follows every reference that attributes, items, closures and the collector show. It is a superset of what a
+#: student can follow without the collector, except that it stops where only the collector could go on: at
+#: opaque callables, frames and tracebacks.
+WALK = '''
+import asyncio, functools, gc, signal, sys, types, weakref
+import torch
+
+OPAQUE = type(functools.lru_cache(lambda: 0))
+CLOSED = (types.FrameType, types.TracebackType)
+walked, ours = {}, []
+
+def name_of(thing):
+    named = (type, types.FunctionType, types.ModuleType)
+    return thing.__name__ if type(thing) in named else type(thing).__name__
+
+def is_ours(thing):
+    kind = type(thing)
+    code = thing.__code__ if kind is types.FunctionType else thing if kind is types.CodeType else None
+    if code is not None:
+        return "/sandbox/worker/" in code.co_filename or code.co_filename == "<probe>"
+    if issubclass(kind, types.ModuleType):
+        return str(vars(thing).get("__name__")).partition(".")[0] in ("worker", "probe")
+    return False
+
+def shown_by(thing):
+    """What the collector does not list, or what an opaque callable shows."""
+    kind = type(thing)
+    if kind is OPAQUE:
+        return [vars(thing)]
+    if kind is weakref.ref:
+        return [thing()]
+    if issubclass(kind, type):
+        return type.__subclasses__(thing)
+    if issubclass(kind, torch.Tensor):
+        return [thing.grad_fn, thing._backward_hooks, vars(thing)]
+    if hasattr(kind, "next_functions") and kind is not torch.autograd.graph.Node:
+        return [thing.metadata, *(node for node, _ in thing.next_functions)]
+    return []
+
+def walk(*roots):
+    level = [*roots]
+    while level:
+        fresh = {id(t): t for t in level if id(t) not in walked and type(t) not in CLOSED}
+        walked.update(fresh)
+        things = [*fresh.values()]
+        ours.extend(t for t in things if is_ours(t))
+        looked_into = [t for t in things if type(t) is not OPAQUE and gc.is_tracked(t) and not is_ours(t)]
+        level = [*gc.get_referents(*looked_into), *map(type, looked_into)]
+        level += [part for t in things for part in shown_by(t)]
+    if ours:
+        raise RuntimeError(" < ".join(map(name_of, way_to(ours[0]))))
+
+def way_to(thing):
+    """The thing, what led to it, what led to that, and so on; the collector does not list who holds it."""
+    way = [thing]
+    while len(way) < 5:
+        led = (h for h in walked.values() if type(h) is not OPAQUE and h is not walked and h is not ours)
+        led = (h for h in led if any(part is way[-1] for part in gc.get_referents(h)))
+        way.append(next(led, None))
+    return way
+
+def everything():
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    return [globals(), sys.modules, handlers, gc.callbacks, object]
+'''
+
+
+def test_a_cell_reaches_nothing_of_ours(zygote):
+    """Neither names, modules, signal handlers and classes nor the running event loop lead to the worker."""
+    await_all = (
+        "await asyncio.sleep(0)\nwalk(*everything(), asyncio.get_running_loop(), get_ipython(), display)"
+    )
+    seen = look(zygote, [WALK, await_all, "len(walked) > 100_000 or 1 / 0"], limits=PATIENT)
+    assert not seen.raised
+
+
+def test_the_walk_finds_what_an_open_function_leads_to(zygote):
+    """Otherwise it could find nothing: a closure in place of an opaque handler is reported."""
+    opened = "found = [f for h in handlers if type(h) is OPAQUE for f in gc.get_referents(h)]"
+    cells = [WALK, f"handlers = everything()[2]\n{opened}\nwalk(found)"]
+    assert "_raise_timeout" in look(zygote, cells, limits=PATIENT).raised[2]
+
+
+@inside
+def things(world, kind):
+    """Whatever a check file can hand over: a network of its own, functions, hooks, a Function's node."""
+    seen = []
+
+    class Doubling(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    class Small(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.inner(x)
+
+    network = Small()
+    network.inner.register_forward_hook(lambda module, args, out: seen.append(out))
+    network.inner.weight.register_hook(seen.append)
+    optimizer = torch.optim.SGD(network.parameters(), 0.1)
+    optimizer.register_step_pre_hook(lambda *_: seen.append(1))
+    x = torch.ones(2, requires_grad=True)
+    return [
+        network,
+        optimizer,
+        Doubling.apply(network(x)),
+        lambda v: network(v).sum(),
+        seen.append,
+        network.forward,
+    ]
+
+
+def test_a_call_reaches_nothing_of_ours(zygote):
+    """Arguments, their classes, their hooks and the graphs behind them do not lead to the worker either."""
+    given = {
+        "x": tensor("n k", roles=["computed"]),
+        "part": tensor("n k", roles=["computed"], layouts=["gaps"]),
+        "net": network(),
+        "things": own(things, kind=["one"]),
+    }
+    asked = declared("f", given, gives="nothing", modes=["on"], turns=["first"], dtypes=["float32"], cover=[])
+    answer = """
+walk(*everything())
+def f(*given):
+    net = given[2]
+    width = next(p for p in net.parameters() if p.dim() == 2).shape[1]
+    walk(given, everything()[2], net(torch.ones(2, width, dtype=given[0].dtype)))
+    assert id(net) in walked
+"""
+    found = facts(zygote, asked, WALK + answer, limits=PATIENT)
+    assert found
+    assert not [fact for fact in found if "raised" in fact or "late" in fact]
