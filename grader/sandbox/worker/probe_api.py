@@ -132,5 +132,4 @@ WORDS = {
     "math": math,
     **{function.__name__: function for function in _FUNCTIONS},
     **_NOTING,
-    "__opaque__": opaque,  # around every function of a probe (``sandbox/probe_code.py``)
 }

@@ -32,7 +32,7 @@ from . import (
 from .confinement import Sandbox
 from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
-from .opaque import hide_subclasses
+from .opaque import hide_subclasses, opaque
 from .student_namespace import StudentNamespace, Watch
 
 _builtins = dict(vars(builtins))
@@ -205,6 +205,7 @@ class Service:
         words.update(
             probe_api.WORDS,
             observe_cases=partial(contract.observe_cases, watch),
+            __opaque__=opaque,  # around every function of a probe (``sandbox/probe_code.py``)
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))
