@@ -27,6 +27,10 @@ _CAUSES = {
         "{value} held no gradient. `backward()` fills the `.grad` of a tensor that the loss was computed from"
         " if it is a leaf that requires grad, or if `retain_grad()` was called on it before."
     ),
+    "backward": (
+        "`backward()` returns None. It adds gradients to the `.grad` of leaves: read them there, or call"
+        " `torch.autograd.grad`, which returns them."
+    ),
     "call": (
         "the call {value} returns None. If it changes an object, return that object. If it calls a function"
         " of yours, check the `return` there."

@@ -129,6 +129,7 @@ NoneCause = Literal[
     "nothing retained",
     "nothing stored",
     "grad",
+    "backward",
     "call",
     "None",
     "value",
@@ -145,8 +146,9 @@ class ReturnedNone(Exact, frozen=True):
         value: the expression that gave None: the one returned, or the one that a returned variable was given.
         cause: why its value was None. "not a leaf", "does not require grad", "nothing retained" (not a leaf,
             but it retains its gradient) and "nothing stored" (a leaf that requires grad) are said of the
-            tensor whose ``.grad`` was read, at that moment; "grad" is said of a ``.grad`` whose tensor is
-            not known, "call" of a call, "None" of that word, and "value" of all else.
+            tensor whose ``.grad`` was read, at that moment. "grad" is said of a ``.grad`` whose tensor is
+            not known, "backward" of a call of a method of that name, "call" of any other call, "None" of
+            that word, and "value" of everything else.
         tensor: the expression of that tensor.
         grad_fn: the class of the node that made it; empty where it is a leaf, or torch refuses to tell.
     """

@@ -138,7 +138,7 @@ ENDINGS = {
         "w = x.detach().requires_grad_()\nreturn w.sum().backward()",
         "return w.sum().backward()",
         "w.sum().backward()",
-        "call",
+        "backward",
     ),
     "a method in place": ("xs = [3, 1]\nreturn xs.sort()", "return xs.sort()", "xs.sort()", "call"),
     "a step": (f"{STEP}return opt.step()", "return opt.step()", "opt.step()", "call"),
@@ -158,8 +158,8 @@ def test_the_return_that_gave_none_is_named(known, body, statement, value, cause
 @pytest.mark.parametrize(
     ("cell", "statement", "cause"),
     [
-        ("f = lambda x: (x * 2).sum().backward() if x.requires_grad else None", None, "call"),
-        ("f = lambda x: x.detach().requires_grad_().sum().backward()", None, "call"),
+        ("f = lambda x: (x * 2).sum().backward() if x.requires_grad else None", None, "backward"),
+        ("f = lambda x: x.detach().requires_grad_().sum().backward()", None, "backward"),
         ("f = lambda x: x.grad", "x.grad", "not a leaf"),
         (
             "class F:\n    def __call__(self, x):\n        return x.grad\nf = F()",

@@ -245,6 +245,8 @@ class _Call:
             case ast.Attribute(attr="grad"):
                 noted = self._seen[value][1] if value in self._seen else {}
                 return {"cause": "grad", "value": text, **noted}
+            case ast.Call(func=ast.Attribute(attr="backward")):
+                return {"cause": "backward", "value": text}
             case ast.Call():
                 return {"cause": "call", "value": text}
             case ast.Constant(value=None):
