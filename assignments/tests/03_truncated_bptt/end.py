@@ -30,6 +30,7 @@ def why_none(function):
             node = waiting.pop(0)
             returns += [node] if isinstance(node, ast.Return) else []
             waiting += [] if isinstance(node, DEFINITIONS) else ast.iter_child_nodes(node)
+        returns.sort(key=lambda node: node.lineno)
         returned, is_certain = [node.value for node in returns if node.value], returns == definition.body[-1:]
     if not returned:
         return ": is a return missing?"
