@@ -12,7 +12,7 @@ from grader.checks.returned_none import why_none
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import ReturnedNone
-from grader.sandbox.plan import PlannedProbe
+from grader.sandbox.plan import PlannedProbe, TimeLimits
 
 LEAF = "w = torch.ones(2, requires_grad=True)\n"
 BACKWARD = f"{LEAF}y = w * 3\ny.sum().backward()\n"
@@ -25,7 +25,7 @@ def observed(zygote, cell, **options):
     small = {"modes": ["on"], "turns": ["first"], "dtypes": ["float32"], "cover": []}
     made = declared("f", {"x": tensor("n", grads=["none"])}, **small, **options)
     travelling = PlannedProbe("f", made.bundle(), 1, 20.0)
-    return look(zygote, ["import sys, torch", cell], f=travelling)
+    return look(zygote, ["import sys, torch", cell], f=travelling, limits=TimeLimits(20.0, 60.0, 300.0))
 
 
 @pytest.fixture

@@ -321,9 +321,9 @@ def _spans(value: Any) -> list[_Span]:
     Python lays an attribute that stands on another line than what it is taken from to that line alone.
     """
     spans = [_span(value)]
-    attribute: Any = value.func if _type(value) is ast.Call else value
+    attribute = value.func if _type(value) is ast.Call else value
     if _type(attribute) is ast.Attribute and attribute.lineno != attribute.end_lineno:
-        begin = attribute.end_col_offset - len(attribute.attr.encode())
+        begin = cast("int", attribute.end_col_offset) - len(attribute.attr.encode())
         spans.append((attribute.end_lineno, value.end_lineno, begin, value.end_col_offset))
     return spans
 
