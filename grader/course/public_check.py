@@ -18,7 +18,7 @@ from grader.text import html_text
 
 _ELLIPSIS = "…"
 _TEST_FILE = """\
-from functools import wraps
+{imports}from functools import wraps
 
 from otter.test_files import test_case
 
@@ -72,8 +72,48 @@ def guarded(test):
 """
 _IF_NONE = """\
             if returned == ["NoneType"]:
-                raise AssertionError(f"{function} returned None: is a return missing?{told}") from None
+                raise AssertionError(f"{function} returned None{{why_none({function})}}{told}") from None
 """
+_IMPORTS_IF_NONE = """\
+import ast
+import inspect
+import textwrap
+"""
+#: The file imports nothing of ours, and follows no call: it says what the source of the answer shows.
+_WHY_NONE = '''\
+DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def why_none(function):
+    """Say which `return` of a function gave None, as far as its source shows it."""
+    try:
+        nodes = [*ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))]
+        definition = next(node for node in nodes if isinstance(node, DEFINITIONS[:3]))
+    except (OSError, TypeError, SyntaxError, StopIteration):
+        return " instead of a value."
+    if isinstance(definition, ast.Lambda):
+        returned, is_certain, word = [definition.body], True, ""
+    else:
+        returns, waiting, word = [], [*definition.body], "return "
+        while waiting:
+            node = waiting.pop(0)
+            returns += [node] if isinstance(node, ast.Return) else []
+            waiting += [] if isinstance(node, DEFINITIONS) else ast.iter_child_nodes(node)
+        returns.sort(key=lambda node: node.lineno)
+        returned, is_certain = [node.value for node in returns if node.value], returns == definition.body[-1:]
+    if not returned:
+        return ": is a return missing?"
+    texts = [ast.unparse(value) for value in returned]
+    ways = " or ".join(f"`{word}{text}`" if len(text) < 80 else f"a long `{word}`" for text in texts[:4])
+    otherwise = "" if is_certain else ", or because no `return` with a value was reached"
+    about_grad = (
+        " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
+        " requires grad, or if `retain_grad()` was called on it before."
+    )
+    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+
+
+'''
 
 
 @dataclass(frozen=True)
@@ -126,10 +166,12 @@ def otter_test(
         _IF_NONE.format(function=function, told=told) if returns else "" for told in ("", "\\n{error}")
     )
     return _TEST_FILE.format(
+        imports=_IMPORTS_IF_NONE if returns else "",
         identity=identity,
         points=points,
         afterword=f"afterword = {_literal(afterword)}\n" if afterword else "",
-        guard=_GUARD.format(identity=identity, function=function, if_none=if_none, if_none_too=if_none_too),
+        guard=(_WHY_NONE if returns else "")
+        + _GUARD.format(identity=identity, function=function, if_none=if_none, if_none_too=if_none_too),
         checks="\n".join(lines),
     )
 

@@ -12,6 +12,7 @@ import pytest
 from grader.checks.check import POINTS, Check
 from grader.checks.finding import MAX_TEXT, FailedCheckError, Finding, wrong
 from grader.checks.observation import Observation
+from grader.checks.returned_none import why_none
 from grader.course.cause import Cause, cause_of, last_entry
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
@@ -227,11 +228,16 @@ def _explained(
     if finding.failure is Failure.NOT_REACHED:
         errors = [cell.raised for cell in evidence.cells if cell.raised is not None]
         return replace(finding, error=errors[0].type) if errors else finding
-    returned_none = finding.is_none and any(
-        evidence.returned_none(probe, function) and not reference.returned_none(probe, function)
-        for probe in check.probes
-    )
-    if not returned_none:
+    if not finding.is_none:
         return finding
-    told = f"{function} returned None: is a return missing?"
-    return replace(finding, kind="form", sentence=told, case="", group="returned None")
+    instead_of_a_value = [
+        returned
+        for probe in check.probes
+        if (returned := evidence.returned_none(probe, function))
+        and not reference.returned_none(probe, function)
+    ]
+    if not instead_of_a_value:
+        return finding
+    returned = max(instead_of_a_value, key=lambda returned: returned.ended != "")
+    group = f"returned None {returned.ended} {returned.cause}".rstrip()
+    return replace(finding, kind="form", sentence=why_none(returned), case="", group=group)

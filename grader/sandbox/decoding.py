@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import DecodeError, Meta, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from grader.sandbox.facts import Count, Exact, Int, Other, Raised, Tensor, Text
+from grader.sandbox.facts import Count, Exact, Int, Other, Raised, ReturnedNone, Tensor, Text
 
 MAX_ITEMS = 300_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
@@ -243,7 +243,7 @@ class ProbeAnswer(Exact, frozen=True):
     facts: Facts | None
     changed: Words
     patched: Words
-    none: Words = ()
+    none: Annotated[tuple[ReturnedNone, ...], Meta(max_length=1000)] = ()
 
 
 _DECODER = Decoder(ProbeAnswer)

@@ -23,7 +23,7 @@ from grader.sandbox.decoding import (
     parse,
     parse_answer,
 )
-from grader.sandbox.facts import Exact, Raised, with_most_noise, with_noise
+from grader.sandbox.facts import Exact, Raised, ReturnedNone, with_most_noise, with_noise
 from grader.text import quoted, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
@@ -117,13 +117,13 @@ class Answer:
 
     Attributes:
         text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
-        none: the functions that returned nothing but None whenever the probe called them.
+        none: of each function that returned nothing but None whenever the probe called it, why.
         patched: what they replaced in torch.
         changed: what else they left behind that cannot be put back.
     """
 
     text: str
-    none: tuple[str, ...] = ()
+    none: tuple[ReturnedNone, ...] = ()
     patched: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
@@ -311,9 +311,10 @@ class Evidence:
         }
         return replace(self, probes=_with_noise({**self.probes, **moved}))
 
-    def returned_none(self, probe: str, function: str) -> bool:
-        """Whether a function returned nothing but None, whenever this probe called it."""
-        return probe in self.probes and function in self.probes[probe].none
+    def returned_none(self, probe: str, function: str) -> ReturnedNone | None:
+        """What is known of a function that returned nothing but None whenever this probe called it."""
+        none = self.probes[probe].none if probe in self.probes else ()
+        return next((returned for returned in none if returned.function == function), None)
 
     def to_json(self) -> str:
         """JSON in which every answer stands as it came, on a line of its own."""

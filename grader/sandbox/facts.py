@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -120,6 +120,46 @@ class Raised(Exact, frozen=True, eq=False):
     def cell(self) -> str:
         """The cell of `where`."""
         return self.where.rpartition(", line ")[0] or self.where
+
+
+NoneCause = Literal[
+    "",
+    "not a leaf",
+    "does not require grad",
+    "nothing retained",
+    "nothing stored",
+    "grad",
+    "backward",
+    "call",
+    "None",
+    "value",
+]
+
+
+class ReturnedNone(Exact, frozen=True):
+    """A function that returned nothing but None whenever a probe called it; texts are a student's.
+
+    Attributes:
+        ended: how another call of it ended: "without a value" (by no ``return``, or one without an
+            expression), "by a value", or empty where that was not observed.
+        statement: the ``return`` with its expression, or the expression of a lambda.
+        value: the expression that gave None: the one returned, or the one that a returned variable was given.
+        cause: why its value was None. "not a leaf", "does not require grad", "nothing retained" (not a leaf,
+            but it retains its gradient) and "nothing stored" (a leaf that requires grad) are said of the
+            tensor whose ``.grad`` was read, at that moment. "grad" is said of a ``.grad`` whose tensor is
+            not known, "backward" of a call of a method of that name, "call" of any other call, "None" of
+            that word, and "value" of everything else.
+        tensor: the expression of that tensor.
+        grad_fn: the class of the node that made it; empty where it is a leaf, or torch refuses to tell.
+    """
+
+    function: Text
+    ended: Literal["", "without a value", "by a value"] = ""
+    statement: Text = ""
+    value: Text = ""
+    cause: NoneCause = ""
+    tensor: Text = ""
+    grad_fn: Text = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import PASSED, judge
 from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, no_facts
-from grader.sandbox.facts import Raised
+from grader.sandbox.facts import Raised, ReturnedNone
 
 CHECKS = '''\
 """Hidden checks."""
@@ -224,6 +224,7 @@ def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
 
 
+NO_RETURN = {"function": "train", "ended": "without a value"}
 NOTHING = "train returned None: is a return missing?"
 OF_NONE = {**ERROR, "types": ["AttributeError"], "text": "'NoneType' object has no attribute 'grad'"}
 OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero_()"}
@@ -247,15 +248,21 @@ OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero
 )
 def test_a_missing_return_is_told(hinted, probe, none, reference_none, told):
     """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
-    trained = replace(RIGHT.probes["trained"], none=tuple(reference_none))
+    trained = replace(RIGHT.probes["trained"], none=tuple(map(ReturnedNone, reference_none)))
     reference = replace(RIGHT, probes={**RIGHT.probes, "trained": trained})
-    found = judge(hinted, Evidence(probes={"trained": answer(**probe, none=none)}), reference)
+    found = judge(
+        hinted,
+        Evidence(
+            probes={"trained": answer(**probe, none=[{**NO_RETURN, "function": name} for name in none])}
+        ),
+        reference,
+    )
     assert found["test_it"].message.startswith(told)
 
 
 def test_an_authors_hint_about_a_none_is_kept(hinted):
     """The grader's sentence takes the place of the author's, and of nothing else."""
-    probe = {"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}, "none": ["train"]}
+    probe = {"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}, "none": [NO_RETURN]}
     found = judge(hinted, Evidence(probes={"trained": answer(**probe)}), RIGHT)
     assert told_of(found["test_given"]) == (NOTHING, "Which tensor is a leaf?")
 

@@ -121,6 +121,20 @@ def test_everybody_gets_what_they_deserve(graded):
         assert result["score"] == sum(question["score"] for question in result["questions"])
 
 
+def test_a_none_is_explained_by_the_return_that_gave_it(graded):
+    """Lea returned the `.grad` of a tensor that is not a leaf: her result and her feedback say so."""
+    question = graded.results["lea", "01_leaves"]["questions"][1]
+    messages = [check["message"] or "" for check in question["checks"]]
+    (told,) = [message for message in messages if "returned None" in message]
+    assert told.startswith(
+        "input_gradient returned None, by `return x.grad`: `x` is not a leaf (`grad_fn=<View"
+    )
+    pages = [graded.out / "feedback" / "lea" / f"01_leaves.{ending}" for ending in ("md", "html")]
+    for page in (path.read_text(encoding="utf-8") for path in pages):
+        assert "is not a leaf" in page
+        assert "is a return missing?" not in page
+
+
 def test_every_notebook_is_accounted_for(graded):
     """Every notebook that was found is graded, in error or superseded, and only one of these."""
     found = [str(path.relative_to(graded.submissions)) for path in graded.submissions.rglob("*.ipynb")]

@@ -21,7 +21,7 @@ from grader.sandbox.decoding import (
     parse_survey,
 )
 from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, ProbeRaised, no_facts
-from grader.sandbox.facts import Other, Raised, Rebound, Tensor, with_noise
+from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor, with_noise
 
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 63
@@ -392,9 +392,9 @@ WRONG_ANSWERS = [
 
 def test_an_answer_is_what_came_and_what_that_says():
     """The text as it came, facts or the error in them, and the words beside."""
-    text = json.dumps({**ANSWER, "none": ["f"]})
+    text = json.dumps({**ANSWER, "none": [{"function": "f"}]})
     seen = Answer.parse(text)
-    assert (seen.text, seen.outcome, seen.none) == (text, decoded(TENSOR), ("f",))
+    assert (seen.text, seen.outcome, seen.none) == (text, decoded(TENSOR), (ReturnedNone("f"),))
     assert (seen.changed, seen.patched, seen.failure) == (("grad mode",), ("torch.relu",), None)
     assert Answer.parse(json.dumps({**ANSWER, "raised": ERROR})).outcome == ProbeRaised(decode_raised(ERROR))
     assert len(Answer.parse(json.dumps({**ANSWER, "patched": ["x" * 500] * 10_000})).patched) == 10_000
@@ -402,7 +402,7 @@ def test_an_answer_is_what_came_and_what_that_says():
 
 def test_an_answer_that_is_known_is_decoded_when_it_is_asked_for(monkeypatch):
     """It says the same, in facts of its own; a text that differs in a byte is checked at once."""
-    text = json.dumps({**ANSWER, "none": ["f"]})
+    text = json.dumps({**ANSWER, "none": [{"function": "f"}]})
     known = Answer.parse(text)
     with monkeypatch.context() as unread:
         unread.setattr("grader.sandbox.evidence.parse_answer", lambda _: pytest.fail("it is decoded"))
@@ -411,7 +411,7 @@ def test_an_answer_that_is_known_is_decoded_when_it_is_asked_for(monkeypatch):
     assert again.outcome == known.outcome
     assert again.outcome is not known.outcome
     refuses_text(lambda other: Answer.parse(other, known), {**ANSWER, "none": [1]})
-    assert Answer.parse(text.replace('"f"', '"g"'), known).none == ("g",)
+    assert Answer.parse(text.replace('"f"', '"g"'), known).none == (ReturnedNone("g"),)
     late = Answer.without_facts(no_facts(Failure.TOO_LATE))
     refuses_text(lambda other: Answer.parse(other, late), json.loads(late.text))
 
@@ -552,7 +552,7 @@ def test_a_probe_that_was_not_reached_has_no_facts():
 EVIDENCE = Evidence(
     names={"f": "answered"},
     probes={
-        "one": answer(facts=FACTS, none=["f"]),
+        "one": answer(facts=FACTS, none=[{"function": "f"}]),
         "nan": answer(facts={"value": ["float", math.nan], "tensors": []}),
         "late": Answer.without_facts(no_facts(Failure.LATE, question=3)),
     },

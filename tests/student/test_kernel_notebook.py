@@ -69,6 +69,33 @@ CASES = [
         "leaf returned None: is a return missing?",
     ),
     (
+        "a return of a .grad that is None",
+        [
+            "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.grad",
+            'grader.check("q2")',
+        ],
+        "fails",
+        "leaf returned None, by `return w.grad`. `backward()` fills the `.grad` of a tensor that",
+    ),
+    (
+        "a return of a call",
+        ["def double(x):\n    if x > 5:\n        return x\n    return [].append(x)", CHECK],
+        "fails",
+        "double returned None, by `return x` or `return [].append(x)`, or because no `return` with a value",
+    ),
+    (
+        "a lambda",
+        ["double = lambda x: print(x)", CHECK],
+        "fails",
+        "double returned None, by `print(x)`.",
+    ),
+    (
+        "a return in a function of the answer's",
+        ["def double(x):\n    def inner(): return x\n    inner()", CHECK],
+        "fails",
+        "double returned None: is a return missing?",
+    ),
+    (
         "something else returned",
         ["def leaf(n):\n    return [n]", 'grader.check("q2")'],
         "fails",

@@ -1,3 +1,6 @@
+import ast
+import inspect
+import textwrap
 from functools import wraps
 
 from otter.test_files import test_case
@@ -7,6 +10,38 @@ OK_FORMAT = False
 name = "q3"
 points = 5
 afterword = "A gradient belongs to the weights at which its loss was computed. A step makes new weights, so the next gradient needs a new forward pass, and nothing has to be retained for it."
+
+
+DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def why_none(function):
+    """Say which `return` of a function gave None, as far as its source shows it."""
+    try:
+        nodes = [*ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))]
+        definition = next(node for node in nodes if isinstance(node, DEFINITIONS[:3]))
+    except (OSError, TypeError, SyntaxError, StopIteration):
+        return " instead of a value."
+    if isinstance(definition, ast.Lambda):
+        returned, is_certain, word = [definition.body], True, ""
+    else:
+        returns, waiting, word = [], [*definition.body], "return "
+        while waiting:
+            node = waiting.pop(0)
+            returns += [node] if isinstance(node, ast.Return) else []
+            waiting += [] if isinstance(node, DEFINITIONS) else ast.iter_child_nodes(node)
+        returns.sort(key=lambda node: node.lineno)
+        returned, is_certain = [node.value for node in returns if node.value], returns == definition.body[-1:]
+    if not returned:
+        return ": is a return missing?"
+    texts = [ast.unparse(value) for value in returned]
+    ways = " or ".join(f"`{word}{text}`" if len(text) < 80 else f"a long `{word}`" for text in texts[:4])
+    otherwise = "" if is_certain else ", or because no `return` with a value was reached"
+    about_grad = (
+        " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
+        " requires grad, or if `retain_grad()` was called on it before."
+    )
+    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -30,7 +65,7 @@ def guarded(test):
             test(two_updates if isinstance(two_updates, type) else watched)  # it says:
         except AssertionError as error:
             if returned == ["NoneType"]:
-                raise AssertionError(f"two_updates returned None: is a return missing?\n{error}") from None
+                raise AssertionError(f"two_updates returned None{why_none(two_updates)}\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -39,7 +74,7 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError(f"two_updates returned None: is a return missing?") from None
+                raise AssertionError(f"two_updates returned None{why_none(two_updates)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("two_updates()"):
                 raise AssertionError(f"Keep the parameters of two_updates as they were: {error}") from None

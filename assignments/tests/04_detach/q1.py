@@ -1,3 +1,6 @@
+import ast
+import inspect
+import textwrap
 from functools import wraps
 
 from otter.test_files import test_case
@@ -7,6 +10,38 @@ OK_FORMAT = False
 name = "q1"
 points = 5
 afterword = "`detach()` shares the memory, so what you return has to be a copy that nobody else holds. Next trap: `y.detach().numpy()` shares the memory, too. A plot that scales such an array in place writes to `y`, and no counter notices it."
+
+
+DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def why_none(function):
+    """Say which `return` of a function gave None, as far as its source shows it."""
+    try:
+        nodes = [*ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))]
+        definition = next(node for node in nodes if isinstance(node, DEFINITIONS[:3]))
+    except (OSError, TypeError, SyntaxError, StopIteration):
+        return " instead of a value."
+    if isinstance(definition, ast.Lambda):
+        returned, is_certain, word = [definition.body], True, ""
+    else:
+        returns, waiting, word = [], [*definition.body], "return "
+        while waiting:
+            node = waiting.pop(0)
+            returns += [node] if isinstance(node, ast.Return) else []
+            waiting += [] if isinstance(node, DEFINITIONS) else ast.iter_child_nodes(node)
+        returns.sort(key=lambda node: node.lineno)
+        returned, is_certain = [node.value for node in returns if node.value], returns == definition.body[-1:]
+    if not returned:
+        return ": is a return missing?"
+    texts = [ast.unparse(value) for value in returned]
+    ways = " or ".join(f"`{word}{text}`" if len(text) < 80 else f"a long `{word}`" for text in texts[:4])
+    otherwise = "" if is_certain else ", or because no `return` with a value was reached"
+    about_grad = (
+        " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
+        " requires grad, or if `retain_grad()` was called on it before."
+    )
+    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -30,7 +65,7 @@ def guarded(test):
             test(positive_part if isinstance(positive_part, type) else watched)  # it says:
         except AssertionError as error:
             if returned == ["NoneType"]:
-                raise AssertionError(f"positive_part returned None: is a return missing?\n{error}") from None
+                raise AssertionError(f"positive_part returned None{why_none(positive_part)}\n{error}") from None
             raise
         except Exception as error:
             trace = error.__traceback__
@@ -39,7 +74,7 @@ def guarded(test):
                     raise  # it comes out of a cell
                 trace = trace.tb_next
             if returned == ["NoneType"]:
-                raise AssertionError(f"positive_part returned None: is a return missing?") from None
+                raise AssertionError(f"positive_part returned None{why_none(positive_part)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("positive_part()"):
                 raise AssertionError(f"Keep the parameters of positive_part as they were: {error}") from None

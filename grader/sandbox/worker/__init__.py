@@ -21,7 +21,9 @@ answered by ``{"id", "ok"}``:
 ``probe``   {"name", "code", "seed", "moved"} -> {"raised": null or an error, "facts": {"value", "tensors"},
             "changed": [...], "patched": [...], "none": [...]}
             runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
-            in base64; ``moved`` is 0 or the seed of the numbers by which results are moved.
+            in base64; ``none`` has a record for each function that returned None in all calls
+            (``ReturnedNone`` in ``sandbox/facts.py``); ``moved`` is 0 or the seed of the numbers by which
+            results are moved.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only probes of pictures follow.
 

@@ -32,6 +32,8 @@ import gc
 import signal
 import types
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -41,6 +43,7 @@ from . import gradients, identity, memory, moved, probe_api, torch_objects, torc
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .opaque import opaque
+from .returned_none import Follower
 from .student_namespace import Watch
 from .untouched import Untouched
 
@@ -56,6 +59,7 @@ _OTHER = {"other", "other data"}  # turns in which another result goes back once
 _Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, identity
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
+_SECONDS_FOLLOWED = 0.2  # the same of a call that is traced to find out why it returns None
 _SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
 _collect, _freeze = gc.collect, gc.freeze
 _set_handler, _SIGPROF = signal.signal, signal.SIGPROF
@@ -63,7 +67,11 @@ _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
 def observe_cases(
-    watch: Watch, student: Any, plan: dict[str, Any], functions: dict[str, Callable[..., Any]]
+    watch: Watch,
+    follower: Follower,
+    student: Any,
+    plan: dict[str, Any],
+    functions: dict[str, Callable[..., Any]],
 ) -> list[Any]:
     """The facts of every case.
 
@@ -73,6 +81,7 @@ def observe_cases(
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
             ``numbers`` are those that seed the cases, where they are not simply counted.
         functions: those of the check file that the plan names.
+        follower: it is given another call of the function in the first case, when all cases were observed.
     """
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
@@ -81,6 +90,7 @@ def observe_cases(
         # To count is to collect garbage: then what lives now need not be looked through again.
         _collect()
         _freeze()
+    first: Callable[[], None] | None = None
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
         kinds = {**plan["base"], **unusual}
@@ -89,7 +99,10 @@ def observe_cases(
         gradients.begin_case(number, kinds["call.arriving"])
         try:
             facts.append(case.observed(probe_api.seed_of_case(number)))
+            if first is None and not is_weighed(unusual):
+                first = partial(case.call_again, follower, number)
         except _LateError:
+            first = None
             left = len(plan["cases"]) - len(facts) - 1
             facts += [{"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
             break
@@ -99,6 +112,8 @@ def observe_cases(
     are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
     if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
         facts[0]["later"] = False
+    if first and plan["result"] and follower.wants(plan["function"]) and not moved.is_in_force():
+        first()
     return facts
 
 
@@ -115,10 +130,10 @@ def _raise_late(*_: object) -> None:
     raise _LateError
 
 
-def _called(function: Callable[..., Any], *args: Any) -> Any:
+def _called(function: Callable[..., Any], *args: Any, seconds: float = _SECONDS) -> Any:
     """What a call gives, or the error that it raised; _LateError where it takes too long."""
     _set_handler(_SIGPROF, _raise_late)
-    _set_timer(_ITIMER_PROF, _SECONDS_MOVED if moved.is_in_force() else _SECONDS)
+    _set_timer(_ITIMER_PROF, _SECONDS_MOVED if moved.is_in_force() else seconds)
     try:
         return function(*args)
     except _LateError:
@@ -219,11 +234,25 @@ class _Case:
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
-    def _called(self, function: Any, world: World) -> Any:
+    def _called(self, function: Any, world: World, seconds: float = _SECONDS) -> Any:
         """The result of the call, or the error that it raised; a class is watched while the call uses it."""
         if isinstance(function, type):
-            return _called(self._watch.call, lambda: self._call(function, world), world.values())
-        return _called(self._call, function, world)
+            return _called(
+                self._watch.call, lambda: self._call(function, world), world.values(), seconds=seconds
+            )
+        return _called(self._call, function, world, seconds=seconds)
+
+    def call_again(self, follower: Follower, number: int) -> None:
+        """Have the follower trace a call of the function in a world of its own."""
+        gradients.begin_case(number, self._case["call.arriving"])
+        probe_api.reseed(probe_api.seed_of_case(number))
+        world = self._world({})
+        function = getattr(self._student, self._plan["function"])
+        self._switch()
+        with suppress(_LateError):
+            call = partial(self._called, function, world, _SECONDS_FOLLOWED)
+            follower.follow(self._plan["function"], call)
+        _put_modes_back()
 
     def _weighed(self, world: World) -> dict[str, int]:
         """What the process holds beyond what it held before the call, in bytes."""

@@ -22,7 +22,7 @@ from torch.nn import functional
 from . import errors, gradients, identity, kinds, torch_objects
 from .facts import Raised, key_text, snap
 from .graph import graph
-from .opaque import opaque, sealed_function
+from .opaque import sealed_function
 from .watching import graph_at
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach

@@ -33,6 +33,7 @@ from .confinement import Sandbox
 from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
 from .opaque import hide_subclasses, opaque
+from .returned_none import Follower
 from .student_namespace import StudentNamespace, Watch
 
 _builtins = dict(vars(builtins))
@@ -179,7 +180,8 @@ class Service:
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
         watch = Watch()
-        words = self._words(code, watch)
+        follower = Follower(watch.has_value, self._notebook.names, self._notebook.sources)
+        words = self._words(code, watch, follower)
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
         student = StudentNamespace(self._notebook.names, watch)
@@ -194,17 +196,16 @@ class Service:
         patched += torch_state.restore_attributes()
         answer = self._encode(value, raised)
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
-        none = [name for name, has_value in watch.has_value.items() if not has_value]
-        return {**answer, "changed": changed, "patched": patched, "none": none}
+        return {**answer, "changed": changed, "patched": patched, "none": follower.told()}
 
     @staticmethod
-    def _words(code: str, watch: Watch) -> dict[str, Any]:
+    def _words(code: str, watch: Watch, follower: Follower) -> dict[str, Any]:
         """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)
         words.update(
             probe_api.WORDS,
-            observe_cases=partial(contract.observe_cases, watch),
+            observe_cases=partial(contract.observe_cases, watch, follower),
             __opaque__=opaque,  # around every function of a probe (``sandbox/probe_code.py``)
             __builtins__=dict(_builtins),
         )

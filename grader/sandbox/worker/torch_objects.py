@@ -25,7 +25,7 @@ MAX_ELEMENTS = 4096  # of one tensor
 REFUSED = "(refused)"  # in the place of a node's name: torch raises an error instead of telling the node
 
 _base = torch._C.TensorBase
-_is_leaf, requires_grad, _retains_grad, _grad_fn, _grad = (
+_is_leaf, requires_grad, retains_grad, _grad_fn, _grad = (
     _base.__dict__[name].__get__ for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
 )
 _version, _dtype, _shape, _layout = (
@@ -92,7 +92,7 @@ def is_leaf(tensor: Any) -> bool:
 
 def read_grad(tensor: Any) -> Any:
     """``.grad`` where there can be a gradient; elsewhere torch would warn, and a check may count warnings."""
-    if is_leaf(tensor) or _retains_grad(tensor):
+    if is_leaf(tensor) or retains_grad(tensor):
         grad = _grad(tensor)
         return grad if is_tensor(grad) else None
     return None
@@ -159,7 +159,7 @@ def _fields(tensor: Any, content: Any) -> Fields:
         leaf,
         requires_grad(tensor),
         None if leaf else REFUSED if node is None else class_name(_type(node)),
-        _retains_grad(tensor),
+        retains_grad(tensor),
         None if _is_inference(tensor) else _version(tensor),
     )
 
