@@ -260,7 +260,7 @@ train_stateful = contract(
 
 @points(4)
 def test_train_stateful_with_ordinary_inputs(train_stateful):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train_stateful)
 
 
@@ -412,7 +412,7 @@ reset = contract(
 
 @points(3)
 def test_repackage_with_ordinary_inputs(repackage):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(repackage)
 
 
@@ -514,7 +514,7 @@ tbptt = contract(
 
 @points(3)
 def test_tbptt_with_ordinary_inputs(tbptt):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(tbptt)
 
 
@@ -579,7 +579,7 @@ train_learned_start = contract(
 
 @points(3)
 def test_train_learned_start_with_ordinary_inputs(train_learned_start):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train_learned_start)
 
 
@@ -724,7 +724,7 @@ batches_go = contract(
 
 @points(3)
 def test_center_with_ordinary_inputs(Center):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(Center)
 
 
@@ -799,7 +799,7 @@ train_tracked = contract(
 
 
 def test_train_tracked_with_ordinary_inputs(train_tracked):
-    """With ordinary inputs all is right: h0 and the cell learn, and losses, average and state come back."""
+    """Correct for typical inputs: h0 and the cell learn, and losses, average and state come back."""
     assert_ordinary(train_tracked)
 
 
