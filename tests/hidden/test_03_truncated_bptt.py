@@ -157,6 +157,7 @@ def learners(says, rules=("sgd", "momentum", "adam")):
         words={
             "momentum": "is SGD with momentum that has made a step",
             "adam": "is AdamW that has made a step",
+            "two groups": "holds the parameters of cell and readout in two groups",
         },
         says=says,
     )
@@ -562,7 +563,7 @@ LEARNED = {
         says="an nn.Parameter of shape (1, H), the first state of every sequence of the batch",
     ),
     "opt": learners(
-        "an optimizer of h0 and of the parameters of cell and readout that are not frozen",
+        "an optimizer of h0, in a group of its own, and of the parameters of cell and readout that are not frozen",
         rules=["sgd", "momentum"],
     ),
     "batches": BATCHES,
