@@ -106,7 +106,7 @@ def _argument(contract: Contract, name: str) -> str:
         what = f"a network that {kinds.says}" if _is_verb(kinds.says) else kinds.says or "a network"
     else:
         what = _with_noun(kinds.says) or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
-    told = []
+    told: list[str] = []
     for factor, levels in kinds.factors.items():
         told += _phrases(kinds, factor, levels)
         if kinds.maker == "module" and factor == "train" and len(levels) > 1:

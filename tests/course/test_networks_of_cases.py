@@ -12,6 +12,7 @@ from grader.course.contract_text import block_of, contract_of
 from grader.course.course import Course
 
 ROOT = Path(__file__).parents[2]
+SENTENCE = r"Its ([a-z ]+?) (?:is always|are always|may be) ([a-z ]+)\."
 
 MAKE = """
 import json, pathlib, sys
@@ -71,7 +72,7 @@ def test_layers_are_in_the_modes_that_the_task_names(networks):
     """A task says of batch norm and dropout exactly in which modes the cases have them."""
     mentioned = 0
     for which, bullet, modes in networks:
-        for layers, words in re.findall(r"Its ([a-z ]+?) (?:is always|are always|may be) ([a-z ]+)\.", bullet):
+        for layers, words in re.findall(SENTENCE, bullet):
             for layer in layers.split(" and "):
                 mentioned += 1
                 named = sorted(mode == "train" for mode in re.findall(r"in (train|eval) mode", words))

@@ -563,7 +563,8 @@ LEARNED = {
         says="an nn.Parameter of shape (1, H), the first state of every sequence of the batch",
     ),
     "opt": learners(
-        "an optimizer of h0, in a group of its own, and of the parameters of cell and readout that are not frozen",
+        "an optimizer of h0, in a group of its own, and of the parameters of cell and readout that are not "
+        "frozen",
         rules=["sgd", "momentum"],
     ),
     "batches": BATCHES,
