@@ -10,8 +10,8 @@
 # - which lines cut a loss off from the parameters without raising an error;
 # - what `backward()` needs if the loss is not a single number.
 #
-# The web is full of statements about leaves that were true for an older PyTorch, or never. Every statement about PyTorch
-# in this notebook was tested with torch 2.13. Where it differs from what you may have read, the text says so.
+# The web is full of statements about leaves that were true for an older PyTorch, or never. The code and the claims about
+# PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may have read, the text says so.
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
@@ -35,6 +35,7 @@ from torch.nn import functional as F
 # to be enabled, it must be possible to differentiate the operation, and at least one of its inputs has to require
 # grad. The documentation says so under [`Tensor.is_leaf`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)
 # and in [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html#how-autograd-encodes-the-history).
+# The recorded operations behind a tensor are called its *history*.
 #
 # You will meet the sentence "every tensor I create is a leaf". It fails when one expression creates a tensor *and*
 # computes with it. Guess first: which of these six are leaves?
@@ -159,7 +160,7 @@ def test_a_trainable_weight(make_weight):
     else:
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
-    assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
+    assert not w.is_inference(), "w was allocated in inference_mode: autograd refuses to save it for backward."
 
     w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0

@@ -13,7 +13,7 @@
 # - why a running loss can fill your memory.
 #
 # You may have read that `retain_graph=True` cures the errors that two backwards cause. It cures one of them, and hides
-# others. Every statement about PyTorch in this notebook was tested with torch 2.13.
+# others. The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
 # **Rules for all questions:**
 #

@@ -13,7 +13,7 @@
 # - when to use `detach()` and when `no_grad()`;
 # - how to find a gradient that is wrong although nothing raised an error.
 #
-# Every statement about PyTorch in this notebook was tested with torch 2.13.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
 # **Rules for all questions**, unless a task says otherwise:
 #

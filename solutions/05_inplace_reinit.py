@@ -16,7 +16,7 @@
 # documentation has the rules in
 # [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd).
 #
-# Every statement about PyTorch in this notebook was tested with torch 2.13.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
 # **Rules for all questions:**
 #

@@ -12,7 +12,7 @@
 # - what happens if you write to an expanded tensor;
 # - which results you must not overwrite, because the operation that computed them has saved them.
 #
-# Every statement about PyTorch in this notebook was tested with torch 2.13.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
 # **Rules for all questions:**
 #

@@ -19,7 +19,7 @@
 # - how to unfreeze a layer in the middle of training;
 # - how a checkpoint saves memory, and what it costs.
 #
-# Every statement about PyTorch in this notebook was tested with torch 2.13.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
 # **Rules for all questions:**
 #

@@ -12,8 +12,8 @@
 # A built-in operation keeps some promises for you. Now *you* have to keep them, and autograd does not check most of them.
 # If you break one, you often get a wrong gradient and no error.
 #
-# Every statement about PyTorch in this notebook was tested with torch 2.13. Where it differs from what you may have read,
-# the text says so.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may
+# have read, the text says so.
 #
 # **Rules for all questions:**
 #
@@ -594,8 +594,9 @@ def test_clipped(clip_grad_hook):
 
 
 # %% [markdown] tags=["afterword q4"]
-# A hook answers by what it returns. What it gets belongs to others, too. Next trap: a hook stays as long as its tensor,
-# unless you remove it. On a parameter it would still be there in the next epoch.
+# A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you
+# remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be
+# there in the next epoch.
 
 
 # %% [markdown] tags=["claim S5.16"]
@@ -720,8 +721,8 @@ def test_reversed(grad_reverse):
 
 
 # %% [markdown] tags=["afterword q5"]
-# The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice `lam` often
-# grows from 0 to 1 during the training, so that the features first learn something at all.
+# The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice
+# `lam` often grows from 0 to 1 during the training, so that the features first learn something at all.
 
 
 # %% [markdown]
