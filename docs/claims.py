@@ -21,8 +21,9 @@ _ID = re.compile(r"s(\d)_(\d+)")
 _TRUTH = re.compile(rf"({'|'.join(VERDICTS)}): (.+)", re.IGNORECASE)
 _INTRODUCTION = """# Claims about PyTorch
 
-Five texts about autograd, from blogs and forums, claim what stands below. Each claim is a test in
-`tests/claims/`, which runs what torch really does. A release of torch that does otherwise fails that test.
+Five texts about autograd, from blogs and forums, make the claims S0 to S4. The claims S5 are half-truths
+that the notebooks themselves once told. Each claim is a test in `tests/claims/`, which runs what torch
+really does. If a release of torch does something else, the test fails.
 
 `python docs/claims.py` writes this page, from the docstrings of these tests and from the tags of the masters.
 """

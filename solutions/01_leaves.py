@@ -1,24 +1,26 @@
 # %% [markdown]
 # # 1. Leaves, and where the gradient lands
 #
-# Autograd keeps a diary. While your code computes, PyTorch writes down every operation on a tensor that requires
-# grad. `backward()` reads the diary from the last page to the first, and multiplies derivatives on the way. Where
-# you *find* a gradient afterwards is another matter. It depends on a property that no printed number shows:
-# whether a tensor is a **leaf**.
+# While your code computes, autograd records every operation on a tensor that requires grad. `backward()` goes through
+# this record in reverse and multiplies derivatives. In this notebook you will learn
 #
-# Each section explains an idea, and you watch it in a few lines that run. Then you get a function that is broken
-# as such functions really are. Repair it in its own cell, run the check below it, and read what the check *saw*:
-# it often says more than the error did. The hidden checks look further than that check: the text of the task is
-# what counts.
+# - what a **leaf** is, and how to create one that an optimizer accepts;
+# - in which tensor's `.grad` a gradient is stored, and how to get the gradient of any other tensor;
+# - how to look inside a model with hooks, and how to remove the hooks again;
+# - which lines cut a loss off from the parameters without raising an error;
+# - what `backward()` needs if the loss is not a single number.
 #
-# Much that is written about leaves was true of an older PyTorch, or never was. Every claim in this notebook was
-# run on torch 2.13. Where you may have read something else, the text says so.
+# The web is full of statements about leaves that were true for an older PyTorch, or never. The code and the claims about
+# PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may have read, the text says so.
 #
-# Three things hold for all questions. What belongs to the caller stays as it is, where the task says nothing else:
-# tensors, lists and models, with their values, their `.grad`, their flags, their modes and their hooks. (A model runs
-# in the modes in which you find it; what its forward itself changes may stay changed.) Your function leaves nothing
-# switched on or off. And it may be called several times: every call counts with what it is given, and what an earlier
-# call returned stays right.
+# **Rules for all questions**, unless a task says otherwise:
+#
+# - No side effects. Don't change the caller's tensors, lists and models: their values, their `.grad`, their flags, their
+#   modes and their hooks must be the same after the call. (Run a model in the modes it is in. Whatever its own forward
+#   changes may stay changed.)
+# - Leave nothing switched on or off that was not so before the call.
+# - Your function may be called several times, with the same or with other arguments. Don't cache: each call must use the
+#   values it is given. Don't change results that an earlier call returned.
 
 # %%
 import torch
@@ -33,6 +35,7 @@ from torch.nn import functional as F
 # to be enabled, it must be possible to differentiate the operation, and at least one of its inputs has to require
 # grad. The documentation says so under [`Tensor.is_leaf`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)
 # and in [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html#how-autograd-encodes-the-history).
+# The recorded operations behind a tensor are called its *history*.
 #
 # You will meet the sentence "every tensor I create is a leaf". It fails when one expression creates a tensor *and*
 # computes with it. Guess first: which of these six are leaves?
@@ -74,17 +77,20 @@ xray(column=column, doubled=weight * 2, weight=weight)
 # require grad, and little about data.
 #
 # Leaves matter because the two halves of a training step meet there: `backward()` adds gradients to the `.grad` of
-# leaves that require grad, and an optimizer changes leaves. You cannot declare a tensor a leaf afterwards.
-# `requires_grad_()` sets a flag, and it does not erase history:
+# leaves that require grad, and an optimizer changes leaves. `requires_grad_()` does not make a leaf of a computed
+# tensor. It sets a flag, and it does not erase history:
 
 # %%
 scaled = torch.randn(3, requires_grad=True) * 0.1
 scaled.requires_grad_()
 print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the history stays
 
-# %% [markdown] tags=["claim S3.2", "claim S3.24"]
-# On a tensor without history, `requires_grad_()` makes a leaf that requires grad. It takes floating point numbers
-# only: `torch.Tensor([1, 2])` holds floats and will do; `torch.tensor([1, 2])` holds integers and raises.
+# %% [markdown] tags=["claim S3.2", "claim S3.24", "claim S5.1", "claim S5.2"]
+# (`detach_()` does erase the history, in place: after `scaled.detach_()`, `scaled` is a leaf that does not require grad.)
+#
+# On a tensor without history, `requires_grad_()` makes a leaf that requires grad. The tensor must hold floating point or
+# complex numbers: `torch.Tensor([1, 2])` holds floats and will do; `torch.tensor([1, 2])` holds integers and raises. (The
+# message names floating point only, but complex tensors can require grad, too.)
 #
 # The weight and the bias of an `nn.Linear` are such leaves. This is not so in every layer: under
 # [`weight_norm`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.weight_norm.html)
@@ -154,7 +160,9 @@ def test_a_trainable_weight(make_weight):
     else:
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
-    assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
+    assert not w.is_inference(), (
+        "w was allocated in inference_mode: autograd refuses to save it for backward."
+    )
 
     w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
@@ -197,13 +205,14 @@ print(x.is_leaf)
 # After `backward()`: `leaf` has a `.grad`. Between `loss` and `leaf` stands the cast, whose result is `x`.
 xray(loss=loss, x=x, leaf=leaf)
 
-# %% [markdown] tags=["claim S3.16", "claim S3.25"]
-# There is a second point that you can easily miss. `backward()` goes to *every* leaf it can reach (a leaf that took
-# no part keeps `None`). If a model took part in the computation, its parameters receive gradients, too, on top of
-# what their `.grad` held before.
-# [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) is the quieter
-# tool. `torch.autograd.grad(loss, x)` returns the gradient with respect to what you name, leaf or not, and leaves
-# the `.grad` of every leaf as it is.
+# %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.3"]
+# There is a second point that you can easily miss. `backward()` adds a gradient to *every* leaf that it reaches and that
+# requires grad. (A leaf that took no part keeps the `.grad` that it had.) If a model took part in the computation, its
+# parameters receive gradients, too, on top of what their `.grad` held before.
+# [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) has fewer side
+# effects. `torch.autograd.grad(loss, x)` returns the gradient with respect to the tensors that you name, leaves or not,
+# and leaves the `.grad` of every leaf unchanged. (Only a non-leaf for which you have called `retain_grad()` gets its
+# `.grad` filled; that method comes in the next section.)
 
 # %%
 layer = nn.Linear(2, 1)
@@ -271,8 +280,8 @@ def test_gradient_of_the_cast_input(input_gradient):
     model = torch.nn.Linear(3, 1)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
-        "You returned None: the tensor whose .grad you read came out of an operation,\n"
-        "and backward() stores gradients in leaves only."
+        "You returned None: the tensor whose .grad you read came out of an operation, so it is not a leaf,\n"
+        "and backward() fills the .grad of a non-leaf only after retain_grad()."
     )
     kind = f"{gradient.dtype} of shape {tuple(gradient.shape)}"
     assert kind == "torch.float32 of shape (1, 3)", (
@@ -302,15 +311,15 @@ def test_gradient_of_the_cast_input(input_gradient):
 # %% [markdown] tags=["afterword q2"]
 # A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap:
 # `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at.
-# `torch.autograd.grad` gives you what you name, and stores nothing.
+# `torch.autograd.grad` returns the gradients that you ask for, and changes the `.grad` of no leaf.
 
 # %% [markdown] tags=["claim S3.3", "claim S3.4", "claim S3.5", "claim S3.15", "claim S3.23"]
 # ## Gradients that are computed and not kept
 #
 # Two things are said about tensors in the middle of a computation, and both are wrong. The first: autograd computes
 # no gradient for them. The second: it stores a gradient in `.grad`, and clears it after `backward()`. The chain rule
-# needs the gradient of every intermediate result. It exists for a moment, and is handed on towards the leaves. It is
-# never put into `.grad`, because that costs memory, and you rarely need it. A hook can watch it pass:
+# needs the gradient of every intermediate result. It exists for a moment, and is passed on towards the leaves. Unless you
+# ask for it, it is not stored in `.grad`, because that costs memory, and you rarely need it. A hook can observe it:
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -423,13 +432,14 @@ def test_six_gradients(all_grads):
 # only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given
 # such a tensor will not train what stands behind it.
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.5"]
 # ## Looking inside a model
 #
 # The tensors between the layers of a model have no names, so you cannot call `retain_grad()` on them. A
 # [*forward hook*](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook)
-# gets hold of them. It is called after the module's forward with the module, its inputs and its output. What it
-# receives is not a copy: it is the very tensor that the next layer computes with.
+# gets hold of them. It is called after the module's forward with the module, its inputs and its output. The output that
+# it receives is not a copy: it is the tensor that the next layer computes with. (There are two exceptions: a later
+# forward hook that returns another tensor, and a full backward hook on the same module, which puts a view in between.)
 
 # %%
 layer = nn.Linear(2, 2)
@@ -558,8 +568,9 @@ def test_gradients_of_the_outputs(activation_grads):
 
 # %% [markdown] tags=["afterword q4"]
 # A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass.
-# Next trap: a layer that works in place. After `nn.ReLU(inplace=True)` the output of the layer before it is the
-# output of the ReLU, and so is its gradient.
+# Next trap: a layer that works in place. `nn.ReLU(inplace=True)` overwrites the output of the layer before it. If your
+# hook has called `retain_grad()` on that output, its `.grad` is now the gradient with respect to the output of the ReLU.
+# A hook that was registered before the write still gets the gradient with respect to the earlier value.
 
 # %% [markdown]
 # ## A number has no history
@@ -695,14 +706,15 @@ v = torch.tensor([1.0, 10.0])
 (gradient,) = torch.autograd.grad(p * p, p, grad_outputs=v)
 print(gradient)  # tensor([ 2., 40.]), because each entry's gradient was multiplied by its v
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.4"]
 # [`Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) takes the same vector
 # as its argument `gradient`. You will find the recipe `losses.backward(torch.ones_like(losses))` in forums. It makes
 # the error go away, and it means `losses.sum().backward()`. Is that what you want?
 #
 # In the next question the weights may be the output of a network, and yet they are meant as constants. The
-# vector that you pass to `backward` *is* treated as a constant: no gradient flows into it. A product `w * losses` is
-# an ordinary operation, and sends a gradient to both of its factors:
+# vector that you pass to `backward` *is* treated as a constant: no gradient flows into it. (With `create_graph=True` the
+# gradients that you get are functions of it.) A product `w * losses` is an ordinary operation, and sends a gradient to
+# both of its factors:
 
 # %%
 q = torch.tensor([3.0, 4.0], requires_grad=True)
@@ -895,7 +907,7 @@ def test_three_steps(train_with_temperature):
 # ## What to keep
 #
 # - A leaf is a tensor without a `grad_fn`. Create and compute first, and switch `requires_grad` on last.
-# - `.grad` is filled for the leaf, and not for the name. Casts and reshapes give you another tensor.
+# - `backward()` fills the `.grad` of a tensor, the leaf, and not of a name. Casts and reshapes give you another tensor.
 # - Gradients inside the graph exist, but only for a moment. Ask for them before `backward()`.
 # - A forward hook is given the tensor of the graph itself. Return nothing from it, and remove it.
 # - `.item()`, `float()` and `torch.tensor()` end a history. No error tells you.

@@ -1,27 +1,28 @@
 # %% [markdown]
 # # 2. Backward, twice
 #
-# `loss.backward()` does three things, and only the first is in its name. It walks the autograd graph back to
-# the leaves. It *adds* what arrives there to `.grad`. And on its way it *frees* what the forward pass had saved
-# for it. As long as you have one loss, one backward and one step, you notice nothing of this. With two losses,
-# two backwards or two updates you do.
+# `loss.backward()` does three things. It walks the autograd graph from the loss back to the leaves. It *adds* the
+# gradients that reach a leaf to the leaf's `.grad`. On its way it *frees* the tensors that the forward pass had saved. As
+# long as you have one loss, one backward and one step, you only notice the first. In this notebook you will learn
 #
-# You will read that `retain_graph=True` cures the errors that follow. It cures one error, and it hides
-# others. This notebook shows what is freed, what is added, what is merely kept alive, and what a step of the
-# optimizer does to a graph that you still need.
+# - what a backward frees and what it leaves, and when you need `retain_graph=True`;
+# - how to measure a gradient without changing any `.grad`;
+# - why a graph that you retain is useless after `optimizer.step()`;
+# - how to accumulate gradients over micro-batches;
+# - the difference between a `.grad` of `None` and a `.grad` of zeros;
+# - why a running loss can fill your memory.
 #
-# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its cell,
-# then run the check below it. This check finds only the bug of the given code. The hidden checks also find wrong
-# repairs, most of which raise no error. So the text of the task is what counts. Every claim below was run
-# on torch 2.13.
+# You may have read that `retain_graph=True` cures the errors that two backwards cause. It cures one of them, and hides
+# others. The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# Four things hold for all questions:
+# **Rules for all questions:**
 #
-# - What belongs to the caller stays as it is, but for what the task tells you to change: values, `.grad`,
-#   `requires_grad`, the state of an optimizer, hooks.
-# - A module stays in `train()` or `eval()` as you find it. Parts of it may be in different modes.
-# - A call leaves nothing switched: gradients are recorded after it as they were before.
-# - In float64, tensors and gradients have all the digits of a float64.
+# - No side effects. Change only what the task tells you to change. The caller's values, `.grad`, `requires_grad`, hooks
+#   and the state of an optimizer must otherwise be the same after the call.
+# - Leave each part of a module in the mode you find it in, `train()` or `eval()`. Different parts may be in different
+#   modes.
+# - Gradients must be recorded after the call if and only if they were recorded before it.
+# - In float64, tensors and gradients must have the full precision of float64.
 
 # %%
 import weakref
@@ -198,7 +199,8 @@ def test_both_losses_arrive(backward_both):
 # %% [markdown] tags=["claim S1.16"]
 # ## To add, or to ask
 #
-# `backward()` does not return a gradient, and it does not set `.grad`. It adds to it, in place.
+# `backward()` does not return a gradient. Where `.grad` is `None`, it stores the gradient there. Otherwise it *adds* the
+# gradient to the tensor that is there, in place. (Only with `create_graph=True` does it make a new tensor of the sum.)
 
 # %%
 w = torch.tensor(1.0, requires_grad=True)
@@ -208,15 +210,16 @@ grad = w.grad
 print(w.grad)  # tensor(5.), because the second backward added 3 to the 2 that were there
 print(w.grad is grad)  # True, because it wrote into the same tensor
 
-# %% [markdown] tags=["claim S1.9", "claim S1.12"]
+# %% [markdown] tags=["claim S1.9", "claim S1.12", "claim S5.3"]
 # For training with two losses that is just what you want: go back from each of them, then make one step. The
 # recipe `loss1.backward(retain_graph=True)`, `loss2.backward()`, `optimizer.step()` trains on both losses, and so does
 # `(loss1 + loss2).backward()`: the gradients are equal.
 #
 # To *measure* a gradient you want another tool.
 # [`torch.autograd.grad(loss, tensors)`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)
-# returns the gradients, and touches no `.grad` of a leaf. But on its way it frees saved tensors, as `backward()` does.
-# Its way is shorter: it visits only the nodes between the loss and the tensors you ask about.
+# returns the gradients, and leaves the `.grad` of every leaf unchanged. (A non-leaf on its way gets its `.grad` filled if
+# you have called `retain_grad()` on it.) It frees saved tensors, as `backward()` does, but it visits fewer nodes: only
+# those between the loss and the tensors that you name.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -335,7 +338,8 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
 # ## A retained graph keeps memory, not values
 #
 # With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. That holds only
-# while no line of code writes to what was saved. And `optimizer.step()` is a write: it changes every weight, in place.
+# while no line of code writes to what was saved. And `optimizer.step()` is a write: it changes, in place, every weight
+# that has a gradient.
 
 # %%
 torch.manual_seed(0)
@@ -504,7 +508,7 @@ except TypeError as error:
     print(error)  # Tensor.backward() got an unexpected keyword argument 'retain_variables'
 
 old = torch.autograd.Variable(torch.ones(2), requires_grad=True)
-print(type(old))  # <class 'torch.Tensor'>, because Variable is only another name for a tensor now
+print(type(old))  # <class 'torch.Tensor'>, because Variable has returned an ordinary tensor since torch 0.4
 
 
 class Loud(nn.Module):
@@ -785,13 +789,14 @@ def test_gradient_of_the_batch(accumulate):
 # one size, a single factor would do; the last one seldom has that size.
 
 
-# %% [markdown] tags=["claim S3.16", "claim S3.25"]
+# %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.7"]
 # ## None is not zero
 #
 # `.grad` knows two kinds of nothing. `None` means: no gradient has arrived. A tensor of zeros means: a gradient
 # has arrived, and it is 0. A leaf that no loss has reached keeps its `None`.
 #
-# For plain gradient descent the two are the same. For nearly every other optimizer they are not.
+# For plain gradient descent the two are the same: the parameter stays where it is. For an optimizer with momentum (Adam
+# has momentum, too) or with weight decay they are not.
 
 # %%
 for nothing in (None, torch.zeros(1)):
@@ -906,7 +911,7 @@ def test_the_other_head_stands_still(train_task):
 
 
 # %% [markdown] tags=["afterword q6"]
-# To an optimizer `None` means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay.
+# An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay.
 # The same question returns whenever a part of a model takes no part in a loss.
 
 
@@ -1151,9 +1156,9 @@ def test_two_epochs(distil):
 # ## What to keep
 #
 # - `backward()` frees the *saved tensors*, not the nodes and not the gradients. Only a backward that is followed by another
-#   one through the same graph needs `retain_graph=True`. The last of all never does; but the last of all may be your
-#   caller's.
-# - `backward()` adds to `.grad`. `torch.autograd.grad` returns gradients and leaves `.grad` alone.
+#   one through the same nodes needs `retain_graph=True`. The last backward never needs it, but the last backward may be
+#   your caller's.
+# - `backward()` adds to `.grad`. `torch.autograd.grad` returns gradients and leaves the `.grad` of every leaf alone.
 # - A retained graph does not keep values. After `optimizer.step()` compute the loss again.
 # - A constant target is detached, and has memory of its own.
 # - A mean knows only the samples it was given: weigh each micro-batch by its share of the batch. Go back after each of them.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 3. Truncated backpropagation through time
 #
-# A recurrent network reads a sequence one step at a time, and keeps what it has understood so far in a
-# *state*. A long sequence is too much for one backward pass. So we cut it into pieces, and every piece
-# starts from the state in which the last one ended. The **value** of the state must cross the cut. Its
-# **history**, the graph that computed it, must not.
+# A recurrent network reads a sequence one step at a time, and keeps what it has read in a *state*. A long sequence is too
+# much for one backward pass. So you cut it into pieces, and start each piece from the last state of the piece before. The
+# **value** of the state must cross the cut. Its **history** must not: the history of a tensor is the graph that computed
+# it.
 #
 # ```text
 #       minibatch 1                 minibatch 2                 minibatch 3
@@ -12,22 +12,23 @@
 #    ◀── gradient ──┘    (cut)     ◀── gradient ──┘    (cut)     ◀── ...
 # ```
 #
-# One call of `detach()` makes that cut, and there are many ways to get it wrong: you leave it out, you cut only
-# half of the state, you cut in every step, or one line too early, or more than you meant. There is a question for
-# each of them.
+# One call of `detach()` makes the cut. In this notebook you will learn
 #
-# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
-# cell, then run the check below it. The hidden checks look at more than this one: the text of the task counts.
+# - where the cut belongs, and why `retain_graph=True` does not replace it;
+# - how to cut the state of an LSTM, or any tuple or list of states;
+# - how to backpropagate every `k` steps through a long sequence;
+# - how to train the first state;
+# - why a running statistic can hold the graph of every batch.
 #
-# Five things hold for all questions:
+# **Rules for all questions:**
 #
-# - Only what the task names may change. All else that you are given stays as it is: the values, `.grad`, flags
-#   and hooks of tensors, the entries of lists. Nothing of yours stays behind, no hook and no attribute.
-# - Modules are of any kind. Some of their parameters may be frozen (`requires_grad=False`), and parts of them
-#   may be in eval mode. That stays so, and a frozen parameter gets no gradient.
+# - No side effects. Change only what the task names. The values, `.grad`, flags and hooks of all other tensors and the
+#   entries of lists must be the same after the call. Leave no hook and no attribute behind.
+# - A module may be of any kind. Some of its parameters may be frozen (`requires_grad=False`), and parts of it may be in
+#   eval mode. Leave that as it is. A frozen parameter must not get a gradient.
 # - Every loss depends on all parameters that are not frozen.
-# - Inputs and targets, such as `xs` and `y`, require no grad. `B`, `T` and `O` may be 1.
-# - All tensors are `float32` where a task says nothing else.
+# - Inputs and targets, such as `xs` and `y`, don't require grad. `B`, `T` and `O` may be 1.
+# - All tensors are `float32`, unless the task says otherwise.
 
 # %%
 import torch

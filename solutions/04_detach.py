@@ -1,26 +1,29 @@
 # %% [markdown]
 # # 4. Detach
 #
-# `y.detach()` gives you the values of `y` without its history. Nearly every training script uses it, and two
-# kinds of mistakes come with it. The first: `detach()` cuts the *history*, and not the *memory*. The second:
-# the cut is in the wrong place. Then something learns that should not learn, or nothing learns at all.
+# `y.detach()` gives you the values of `y` without its history, the graph that computed it. Nearly every training script
+# uses it, and there are two typical mistakes. First, `detach()` cuts the *history*, and not the *memory*: a write to the
+# result is a write to `y`. Second, a cut in the wrong place trains parameters that must not be trained, or none at all.
+# In this notebook you will learn
 #
-# This notebook has six questions. Two are about memory, three are about the place of the cut, and the last
-# is about gradients that are wrong without any error. At the end there is a training script with three bugs.
+# - what a detached tensor shares with the original, and when a write to it makes `backward()` raise an error;
+# - which tensors an operation saves for backward;
+# - how to choose which networks a loss trains;
+# - how to combine the value of one formula with the gradient of another;
+# - when to use `detach()` and when `no_grad()`;
+# - how to find a gradient that is wrong although nothing raised an error.
 #
-# Run the cells from top to bottom. Each question gives you a function that is broken. Repair it in its own
-# cell, then run the check below it. The hidden checks look further than that check: the text of the task is
-# what counts.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# Five things hold for all six functions:
+# **Rules for all questions**, unless a task says otherwise:
 #
-# - What belongs to the caller stays as it is, where a task does not say that it changes: values, `.grad`,
-#   `requires_grad`, modes, hooks. That holds for tensors, networks and optimizers.
-# - Tensors and parameters are all float32, or all are float64. A tensor that you return has the same dtype, is
-#   right to its digits, and has memory of its own.
-# - Gradients arrive at whatever requires grad, where a task does not say that it gets none.
+# - No side effects. The caller's tensors, networks and optimizers must be the same after the call: values, `.grad`,
+#   `requires_grad`, modes and hooks.
+# - All tensors and parameters of a call are float32, or all are float64. A tensor that you return must have the same
+#   dtype, full precision and its own storage.
+# - Gradients must reach everything that requires grad.
 # - Networks draw no random numbers and keep no running statistics. So you may call them as often as you like.
-# - A call leaves the gradient mode as it was, under `no_grad()`, too.
+# - Leave the gradient mode as it was. Your function may also be called under `no_grad()`.
 
 # %%
 import torch
@@ -970,7 +973,7 @@ def test_two_steps(train_values):
 # ## What to keep
 #
 # - `detach()` returns a new tensor without a history, on the same memory and with the same version counter.
-# - Autograd notices a write only where backward needs the overwritten tensor. What an operation saves follows
+# - `backward()` raises an error about a write only if it needs the overwritten tensor. What an operation saves follows
 #   from its derivative: its input, its result, the other factor, or nothing.
 # - `.data` and NumPy share the memory and not the counter. They turn an error into a wrong gradient.
 # - Cut the *use* of a tensor: the discriminator gets `fake.detach()`, the generator's loss gets `fake`.

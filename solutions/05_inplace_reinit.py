@@ -1,29 +1,30 @@
 # %% [markdown] tags=["claim S4.17", "claim S4.19"]
 # # 5. Writing in place and starting a leaf afresh
 #
-# An *in-place* operation gives a tensor new values in the memory that it has: `fill_`, `add_`, `+=`,
-# `w[0] = 1`. You need such writes all the time: to re-initialise a weight in the middle of training, to
-# update it by hand, to overwrite an intermediate result. But the backward pass still needs some of the
-# old values. So ask two questions about every write. *Does autograd allow it?* And, more important: *is the
-# gradient still right?*
+# An *in-place* operation writes new values into the memory that a tensor already has: `fill_`, `add_`, `+=`, `w[0] = 1`.
+# You need such writes to re-initialise a weight in the middle of training, to update it by hand, or to overwrite an
+# intermediate result. But `backward()` may still need the old values. In this notebook you will learn
 #
-# You may have read that autograd "does not support most in-place operations", and that "you never need
-# them". Neither is true. Autograd records a write to a computed tensor, and differentiates it like any other
-# operation. And every `optimizer.step()`, every function of `nn.init` and every running mean of a BatchNorm
-# layer writes in place. You only have to know the rules. PyTorch's documentation has them in
+# - which writes autograd allows, and which of them `backward()` notices;
+# - how to give a parameter new values so that its optimizer keeps training it;
+# - how a recorded write changes the gradient;
+# - how to update an average or a weight without recording the update.
+#
+# You may have read that autograd "does not support most in-place operations", and that "you never need them". Neither is
+# true. Autograd records a write to a computed tensor and differentiates it like any other operation. And every
+# `optimizer.step()`, every function of `nn.init` and every running mean of a BatchNorm layer writes in place. PyTorch's
+# documentation has the rules in
 # [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd).
 #
-# Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
-# function, and run the check below it. The check finds the bug you started with. The hidden checks look
-# further, above all at gradients: several tempting repairs raise no error at all and are still wrong.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# Three things hold for all questions:
+# **Rules for all questions:**
 #
-# - What belongs to the caller stays as it is, unless the task lets it change: objects, memory, values,
-#   `.grad`, flags, `train()` and `eval()`, hooks.
-# - Gradients are those of the function in the task, and all digits of a `float64` are right.
-# - After a call, gradient recording is on or off as it was before. Your function may be called under
-#   `no_grad()`, too, where the task does not exclude it.
+# - No side effects. Change only what the task lets you change. The caller's objects, memory, values, `.grad`, flags,
+#   modes (`train()` or `eval()`) and hooks must otherwise be the same after the call.
+# - Gradients must be those of the function in the task, in float64 with full precision.
+# - Gradients must be recorded after the call if and only if they were recorded before it. Your function may also be
+#   called under `no_grad()`, unless the task excludes it.
 
 # %%
 import torch
@@ -427,11 +428,12 @@ def test_the_masked_values_enter_the_product(masked_forward):
 # A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the
 # gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong.
 
-# %% [markdown] tags=["claim S4.7", "claim S4.28"]
+# %% [markdown] tags=["claim S4.7", "claim S4.28", "claim S5.8"]
 # ## Which value does an operation save?
 #
 # May you overwrite a computed tensor? That depends on which operations still need it. Some operations save their
-# *input* for backward, some their *output*, and some nothing at all
+# *input* for backward, some their *output*, and some nothing at all. They save only what the gradients need that will be
+# computed: a product `x @ w` saves `x` for the gradient of `w`, and only if `w` requires grad
 # ([Saved tensors](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors)). You can look:
 
 # %%
@@ -538,8 +540,8 @@ def test_the_values_are_right(residual_block):
 
 
 # %% [markdown] tags=["afterword q4"]
-# The sigmoid has saved its output, and the sum of your function has memory of its own. `tanh`, `exp`, `softmax` and
-# `relu` save their output, too. `x @ w` saves `x` and `w`.
+# The sigmoid has saved its output, and the sum of your function has its own storage. `tanh`, `exp`, `softmax` and `relu`
+# save their output, too. `x @ w` saves `x` if `w` requires grad, and `w` if `x` does.
 
 # %% [markdown]
 # ## Bookkeeping is not part of the model
@@ -709,7 +711,7 @@ print(w.is_leaf)  # False, because the name w now stands for the result of a sub
 xray(w=w, leaf=leaf)
 
 # %% [markdown]
-# The second classic: `backward()` does not set `.grad`, it *adds* to it.
+# The second classic: `backward()` does not replace a `.grad` that is there, it *adds* to it.
 
 # %%
 w = torch.ones(3, requires_grad=True)

@@ -1,36 +1,38 @@
 # %% [markdown]
 # # 6. Views
 #
-# A *view* is a tensor without memory of its own. It looks at the memory of another tensor, its *base*: a
-# row, a slice, the transpose. You make views all day long, mostly without a thought: `x[0]`, `x.t()`,
-# `x.chunk(2)`.
+# A *view* is a tensor without its own storage. It uses the storage of another tensor, its *base*: a row, a slice, the
+# transpose. You make views all the time: `x[0]`, `x.t()`, `x.chunk(2)`. As long as nobody writes to it, a view behaves
+# like any other tensor. A write through a view changes the base, and every other view that shows the same entries. In
+# this notebook you will learn
 #
-# As long as it is only read, a view is a tensor like any other. The write makes the difference. A write
-# through a view changes the base, and every other view of it. Autograd has to know which part of the
-# base has changed, and what the gradient of all the others is now. Mostly it does, and then the gradient
-# is right. In some cases it cannot, and refuses. And in some it is not told.
+# - which operations return a view and which return a copy;
+# - how autograd differentiates a write to a part of a tensor;
+# - which writes to views autograd refuses, and why silencing the error can make the gradient wrong;
+# - what happens if you write to an expanded tensor;
+# - which results you must not overwrite, because the operation that computed them has saved them.
 #
-# Each question gives you a function that does not work yet. Run the cells from top to bottom, repair the
-# function, and run the check below it. The check finds the bug you start with. The hidden checks look
-# further, above all at gradients, and at the memory of the caller.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# Four things hold for all questions:
+# **Rules for all questions:**
 #
-# - What belongs to the caller stays as it is: its values, its `.grad`, its flags, its hooks.
-# - The result is a new tensor in memory of its own, of the dtype of the argument.
-# - A loss of the result goes back to the arguments that require grad, with the right gradient.
-# - Your function may be called under `no_grad()`, too; then its result may have a history or none. It
-#   leaves nothing switched.
+# - No side effects. The caller's values, `.grad`, flags and hooks must be the same after the call.
+# - Return a new tensor with its own storage, of the dtype of the argument.
+# - If you backpropagate a loss of the result, every argument that requires grad must get the right gradient.
+# - Your function may also be called under `no_grad()`. Then its result may be connected to the graph or not. Leave the
+#   gradient mode as it was.
 
 # %%
 import torch
 from torch.nn import functional as F
 
-# %% [markdown] tags=["claim S4.3", "claim S4.4"]
+# %% [markdown] tags=["claim S4.3", "claim S4.4", "claim S5.9"]
 # ## A window into the memory of another tensor
 #
-# A view and its base share one memory and one version counter. A write in place changes the values in
-# this memory, and the memory stays where it is. So a write through the view is a write to the base.
+# A view and its base share one memory and one version counter. A write in place changes the values in this memory, and
+# the memory stays where it is. So a write through the view is a write to the base. Another view changes its values only
+# where it shows the same entries. But it has the same counter: if an operation has saved one half of `base`, and you
+# write to the other half, `backward()` raises an error all the same.
 
 # %%
 base = torch.zeros(2, 3)
@@ -312,12 +314,13 @@ def test_both_halves_are_reached_and_h_stays(glu):
 # `a * gate` makes a new tensor, and `a *= gate` writes to the memory of `h`. Next trap: slices instead of
 # chunks. Autograd allows a write to a slice, and `h` changes without an error.
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.10"]
 # ## A view is born in a mode
 #
-# A view that is made under `no_grad()` has no history. Autograd remembers how it was made. When you write
-# to it with gradients switched on, torch does not know what you mean: is the write a part of the
-# function, or not?
+# A view that is made under `no_grad()` has no history. Autograd remembers how it was made. If you write to it while
+# gradients are recorded, torch cannot tell what you mean: is the write a part of the function, or not? So it raises an
+# error if the base or the new values require grad. (If neither does, there is nothing to record, and torch allows the
+# write.)
 
 # %%
 h = torch.ones(2, 2, requires_grad=True) * 1
@@ -805,13 +808,13 @@ def test_one_step_for_two_baskets(train):
 # %% [markdown]
 # ## What to keep
 #
-# - A view has no memory of its own. A write through it changes the base, for all that read it.
+# - A view does not have its own storage. A write through it changes the base, and every view that shows the same entries.
 # - Where gradients are recorded, a write to a part of a computed tensor is a part of the function
 #   (`CopySlices`). A buffer for results does not have to require grad: it gets a history from what is
 #   written to it.
 # - `reshape` and `contiguous` copy only if they have to. `clone()` copies always.
-# - Autograd refuses writes to views that came several at once, and to views that were made under
-#   `no_grad()`. To silence it is not to repair it: look at the gradient, and at the base.
+# - Autograd refuses recorded writes to views that one operation returned together, and to views that were made under
+#   `no_grad()`. If you silence the error, look at the gradient and at the base: one of them may be wrong now.
 # - `expand` makes many rows of one memory. A write to one of them is a write to all.
 # - Softmax, sigmoid, tanh, exp and relu save their output. To change it, make a new tensor.
 #

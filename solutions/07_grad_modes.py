@@ -1,29 +1,34 @@
 # %% [markdown]
 # # 7. Freezing, modes and checkpoints
 #
-# Often you do not want every gradient. You tune a prompt in front of a frozen model. You compute features
-# once and use them a hundred times. You evaluate between two epochs. PyTorch has four switches for this, and
-# people mix them up all the time:
+# Often you do not want every gradient. You tune a prompt in front of a frozen model. You compute features once and use
+# them a hundred times. You evaluate between two epochs. PyTorch has four switches for this, and they are easily confused:
 #
 # | switch | what it belongs to | what it decides |
 # |---|---|---|
 # | `requires_grad` | a tensor | does this tensor get a gradient? |
-# | `torch.no_grad()` | a stretch of your program | does autograd record operations at all? |
-# | `torch.inference_mode()` | a stretch of your program | the same; and a tensor made here can never be saved for backward |
-# | `model.eval()` | a module | what do dropout and batch norm do? Autograd does not care. |
+# | `torch.no_grad()` | a block of code | does autograd record operations at all? |
+# | `torch.inference_mode()` | a block of code | the same; and autograd will not save a tensor that was allocated here for backward, even after the block |
+# | `model.eval()` | a module | what do dropout and batch norm compute? It does not change what autograd records. |
 #
-# Each question gives you a function that uses the wrong switch, or leaves a switch in the wrong position. Run
-# the cells from top to bottom, repair the function, and run the check below it. The check finds the bug you
-# started with. The hidden checks look further.
+# In this notebook you will learn
 #
-# Three things hold for all five functions:
+# - how to freeze a model and still backpropagate through it;
+# - when to use `no_grad()` and when `inference_mode()`;
+# - how to evaluate a model and restore every mode, also after an error;
+# - how to unfreeze a layer in the middle of training;
+# - how a checkpoint saves memory, and what it costs.
 #
-# - A call leaves the modes of torch as it found them. If gradients are recorded before the call, they are
-#   recorded after it; if not, not. (In questions 1 and 5 they are.)
-# - What you are given stays as it is, but for what the task says: the values, each `.grad` (`None` or not),
-#   each `requires_grad`, and the mode of each part of a module, `train()` or `eval()`. No hook and no attribute
-#   of yours stays there.
-# - Some parameters may be frozen, some have a `.grad` already, and modules may have modules in them.
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13.
+#
+# **Rules for all questions:**
+#
+# - Leave torch's modes as you found them. If gradients are recorded before the call, they must be recorded after it;
+#   otherwise not. (In questions 1 and 5 they are recorded.)
+# - No side effects. Change only what the task tells you to change. The values, each `.grad` (`None` or not), each
+#   `requires_grad`, and the mode of each part of a module, `train()` or `eval()`, must otherwise be the same after the
+#   call. Leave no hook and no attribute behind.
+# - Some parameters may be frozen, some may already have a `.grad`, and modules may contain modules.
 
 # %%
 import torch
@@ -130,7 +135,7 @@ print(by_eval.weight.grad is not None)
 # <details><summary>Hint 3</summary>
 #
 # Call `backbone.requires_grad_(False)` and then compute the loss without `no_grad()`. Or get the gradient
-# with `torch.autograd.grad(loss, prompt)`, which fills no `.grad`. Only the update of `prompt` stays under
+# with `torch.autograd.grad(loss, prompt)`, which fills the `.grad` of no leaf. Only the update of `prompt` stays under
 # `no_grad()`.
 #
 # </details>
@@ -180,12 +185,14 @@ def test_only_the_prompt_is_trained(prompt_step):
 # on to the prompt. Next trap: gradients add up, so a `prompt.grad` that is left from the last step spoils the
 # next one.
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.11"]
 # ## A mode that leaves a mark
 #
 # `inference_mode()` looks like a faster `no_grad()`, and inside the block it is. The difference comes later.
-# A tensor that is made under `no_grad()` is an ordinary tensor without a history. A tensor that is made under
-# `inference_mode()` is an *inference tensor*, and it stays one when the block is over.
+# A tensor that is computed under `no_grad()` is an ordinary tensor without a history. A tensor whose memory is *allocated*
+# under `inference_mode()` is an *inference tensor*, and it stays one when the block is over. Not every result is newly
+# allocated: a view of an ordinary tensor is an ordinary tensor, and so is a tensor that an operation returns as it is, such
+# as `x.float()` for a float32 `x`, or the result of `nn.Identity()`.
 
 # %%
 with torch.no_grad():
@@ -193,6 +200,8 @@ with torch.no_grad():
 with torch.inference_mode():
     marked = torch.ones(3) * 2
 print(ordinary.is_inference(), marked.is_inference())  # False True, because the mark outlives the block
+with torch.inference_mode():
+    print(ordinary[:2].is_inference())  # False, because a view of an ordinary tensor allocates nothing
 
 w = torch.ones(3, requires_grad=True)
 (ordinary * w).sum().backward()  # backward needs the value of ordinary, and saves it
@@ -207,13 +216,13 @@ except RuntimeError as error:
 loss = (ordinary * w).sum()
 xray(loss=loss, w=w, ordinary=ordinary)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.12"]
 # Why does torch refuse? An inference tensor has no version counter. So `backward()` could not notice a write
 # to it, and torch does not save what it cannot watch. An operation that saves nothing is allowed: `marked +
 # w` works. The documentation of
 # [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
-# says that such tensors "cannot be used in computations recorded by autograd". That is a safe rule, and more
-# than torch forbids.
+# says that such tensors "cannot be used in computations recorded by autograd". That is a safe rule, and stricter
+# than what torch checks.
 #
 # **Guess first.** Which of these three are ordinary tensors again? Two lines look like the same thing in
 # another order.
@@ -228,9 +237,9 @@ print(marked.clone().is_inference())
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `True`, `True`, `False`. `detach()` removes a history, and there is none: it gives another name to the same
-# memory, which stays marked. A clone is a new tensor, and a new tensor is marked if it is made *inside* the
-# block. Only the clone that is made outside is ordinary.
+# `True`, `True`, `False`. `detach()` returns a view of the same memory, and a view of an inference tensor is an
+# inference tensor. `clone()` allocates new memory, and the new tensor is marked if that happens *inside* the block. Only
+# the clone that is made outside is ordinary.
 #
 # </details>
 #
@@ -259,7 +268,7 @@ print(marked.clone().is_inference())
 #
 # <details><summary>Hint 2</summary>
 #
-# What is made under `inference_mode()` stays an inference tensor, whatever alias you take of it. Which other
+# A tensor that is allocated under `inference_mode()` stays an inference tensor, and so do all its views. Which other
 # switch stops the recording and leaves no mark?
 #
 # </details>
@@ -305,9 +314,9 @@ def test_a_head_trains_on_the_features(cache_features):
 
 
 # %% [markdown] tags=["afterword q2"]
-# A tensor is marked where it is made: what `inference_mode()` makes stays an inference tensor, what
-# `no_grad()` makes is ordinary. Next trap: once you train the backbone again, the cached features are out of
-# date, and no error says so.
+# Where its memory is allocated decides what a tensor is: under `inference_mode()` an inference tensor for good, under
+# `no_grad()` an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no
+# error says so.
 
 # %% [markdown]
 # ## Two switches for an evaluation
@@ -331,14 +340,15 @@ print(model(x).requires_grad)  # True, because eval() does not stop the recordin
 out = model(x)
 xray(out=out, weight=model[1].weight, bias=model[1].bias)
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.13"]
 # Both are *states*: they stay until you change them. `eval()` is a state of the module and of all its parts;
 # see [Autograd mechanics, "Evaluation
-# Mode"](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval). The grad
-# mode is a state of your program, and you can set it in two ways:
+# Mode"](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval). The gradient
+# mode is a state of the thread: a thread that you start yourself records gradients, whatever mode you have set in this
+# one. You can set the mode in two ways:
 
 # %%
-torch.set_grad_enabled(False)  # a call sets the switch, for the rest of the program
+torch.set_grad_enabled(False)  # a call sets the switch for all that this thread runs from now on
 print(torch.is_grad_enabled())  # False, because no line has set it back
 torch.set_grad_enabled(True)
 
@@ -576,9 +586,9 @@ def test_the_layer_moves(unfreeze):
 # %% [markdown]
 # ## Memory for time
 #
-# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these
-# *activations* take most of the memory. A **checkpoint** saves only what enters a block. When backward comes
-# to the block, the block is computed once more, and what is needed is there for a moment.
+# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these *activations* often
+# take most of the memory. A **checkpoint** saves only what enters a block. When backward reaches the block, the block's
+# forward runs once more, and the saved values exist for a moment.
 #
 # You can count how much is saved. This function adds up the tensors that are saved while another function
 # runs:
@@ -627,14 +637,15 @@ with warnings.catch_warnings(record=True) as told:
 print(out.requires_grad)  # False, because the only input that the checkpoint knows does not require grad
 print(str(told[-1].message).partition(".")[0])  # None of the inputs have requires_grad=True
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.14"]
 # The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. So
 # it knows the parameters. PyTorch's documentation recommends it:
 # [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html).
 #
-# Computing twice has a price besides time. Everything in the block happens twice. Batch norm updates its
-# running statistics twice. Dropout draws twice, but a checkpoint takes care of that: it remembers the state
-# of the random numbers, and draws the same mask again, unless you say `preserve_rng_state=False`. And the
+# Computing twice has a price besides time. What happens in the block happens twice. (With `use_reentrant=False` the second
+# run stops as soon as everything is there that backward needs, so the last operations of a block may run only once.)
+# Batch norm updates its running statistics twice. Dropout draws twice, but a checkpoint takes care of that: it stores the
+# state of the random number generators and draws the same mask again, unless you pass `preserve_rng_state=False`. And the
 # block itself must not change in between: it is called once now, and once during backward.
 
 # %% [markdown]
@@ -830,7 +841,8 @@ def test_both_stages_train(fine_tune):
 #   `finally` for the model.
 # - `requires_grad` decides which parameters get a gradient. `param_groups` decides which are moved. A step
 #   looks at `.grad` alone, and leaves out a parameter whose `.grad` is `None`.
-# - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that every block runs twice.
+# - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that a block's forward runs a second time
+#   during backward.
 #
 # The next notebook leaves the operations that PyTorch brings along: you write your own, with `Function`, and
 # look into others with hooks.

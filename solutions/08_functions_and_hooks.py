@@ -1,26 +1,27 @@
 # %% [markdown]
 # # 8. Functions and hooks of your own
 #
-# In the first seven notebooks you used the operations that PyTorch brings along. In this last notebook you write
-# your own: an operation with a backward of its own, a hook that changes a gradient on its way, a gradient of a
-# gradient. You know the machinery already. What is new: *you* now keep the promises that a built-in operation
-# keeps for you. Autograd does not check most of them. If you break a promise, you often get no error. You get a
-# wrong gradient.
+# In the first seven notebooks you used the operations that PyTorch provides. In this last notebook you write your own. You
+# will learn
 #
-# Each section explains one idea and lets you watch it in a few lines that run. Then you get a function or a
-# class that is broken in a way in which such code really breaks. Repair it, run the check below it, and read
-# what the check saw. The hidden checks look further than the check in this notebook, but they ask for nothing
-# that the task does not say.
+# - how to write an operation with its own backward, a `torch.autograd.Function`, also one that works in place;
+# - how to change a gradient with a hook, and when you need a Function instead;
+# - how to differentiate a gradient: penalties, meta-learning, Hessian-vector products;
+# - how to compute a gradient for each sample.
 #
-# Every claim in this notebook was run on torch 2.13. Where other texts say something else, this notebook tells you.
+# A built-in operation keeps some promises for you. Now *you* have to keep them, and autograd does not check most of them.
+# If you break one, you often get a wrong gradient and no error.
 #
-# Four things hold for all questions:
+# The code and the claims about PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may
+# have read, the text says so.
 #
-# - What belongs to the caller stays as it is, unless the task says something else: values, `.grad`, flags, hooks,
-#   modes. Nothing is left switched.
-# - A gradient that arrives in your `backward` or in your hook is not overwritten. Others may hold the same tensor.
+# **Rules for all questions:**
+#
+# - No side effects, unless the task says otherwise. The caller's values, `.grad`, flags, hooks and modes must be the same
+#   after the call.
+# - Don't overwrite the gradient that your `backward` or your hook receives. Other code may hold the same tensor.
 # - Your function is called while gradients are recorded.
-# - Results and gradients have the dtype of the argument. Those of float64 are right to the digits of float64.
+# - Results and gradients must have the dtype of the argument, in float64 with full precision.
 
 # %%
 import torch
@@ -32,8 +33,9 @@ from torch.nn import functional as F
 #
 # A subclass of `torch.autograd.Function` holds two recipes. `forward(ctx, ...)` computes the values. Autograd
 # does not record what happens inside it. `backward(ctx, gradient)` gets the gradient of the output and returns
-# the gradient of each input. You never call the two yourself: `Name.apply(...)` runs `forward` and puts a new
-# node into the graph, and `backward()` finds this node later.
+# the gradient of each input. You never call the two yourself: `Name.apply(...)` runs `forward` and, if gradients are
+# recorded and an input requires grad, adds a new node to the graph. `backward()` reaches this node later, and calls your
+# `backward`.
 
 
 # %%
@@ -261,7 +263,7 @@ y = Double_.apply(x)
 print(x.tolist(), y.tolist(), y is x)
 print(x.grad_fn.name(), y.grad_fn.name())
 
-# %% [markdown] tags=["claim S4.11"]
+# %% [markdown] tags=["claim S4.11", "claim S5.15"]
 # <details><summary>What you should have seen</summary>
 #
 # `[4.0, 4.0] [4.0, 4.0] False`, and then `AddBackward0 Double_Backward`. The memory of `x` holds the new values,
@@ -270,8 +272,9 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # </details>
 #
 # Do not mark a leaf that requires grad. You may not write to it at all while gradients are recorded. Torch says so
-# in old words: "a leaf Variable that requires grad has been used in an in-place operation". A *Variable* is what
-# a tensor was called before torch 0.4.
+# in old words: "a leaf Variable that requires grad has been used in an in-place operation". Before torch 0.4, a *Variable*
+# was a wrapper around a tensor: tensors knew nothing of autograd, and it recorded operations on Variables only. Since then
+# every tensor can do what a Variable could.
 
 # %% [markdown]
 # ## q2 · An in-place operation of your own: mark_dirty
@@ -360,12 +363,13 @@ def test_scale(Scale_):
 # single `x` again, in memory and in the graph.
 
 
-# %% [markdown]
+# %% [markdown] tags=["claim S5.3"]
 # ## A gradient is a tensor, too
 #
 # [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html) returns gradients
-# and touches no `.grad`. What it returns has no history, unless you ask for it: with `create_graph=True` autograd
-# also records the backward pass. Then you can compute with the gradient, and go back through all of it.
+# and leaves the `.grad` of every leaf unchanged. What it returns has no history, unless you ask for it: with
+# `create_graph=True` autograd also records the backward pass. Then you can compute with the gradient, and backpropagate
+# through all of it.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -473,12 +477,13 @@ def test_penalty(penalty):
 # step goes back through the recorded backward pass, too, which takes time and memory.
 
 
-# %% [markdown] tags=["claim S3.7"]
+# %% [markdown] tags=["claim S3.7", "claim S5.6"]
 # ## A hook sees the gradient pass by
 #
 # `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, when all of it has arrived. The value
 # that `f` returns replaces the gradient. If `f` returns `None`, the gradient goes on as it was. So a hook shows you the
-# gradient of a tensor that is no leaf, too.
+# gradient of a tensor that is no leaf, too. (If `t` is overwritten in place after the hook was registered, `f` still gets
+# the gradient with respect to the value from before. `retain_grad()` is different: it follows the write.)
 #
 # Do not write to the gradient inside a hook. The tensor that arrives is often not yours alone. An addition hands the
 # *same* tensor to both of its terms:
@@ -589,15 +594,17 @@ def test_clipped(clip_grad_hook):
 
 
 # %% [markdown] tags=["afterword q4"]
-# A hook answers by what it returns. What it gets belongs to others, too. Next trap: a hook stays as long as its tensor,
-# unless you remove it. On a parameter it would still be there in the next epoch.
+# A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you
+# remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be
+# there in the next epoch.
 
 
-# %% [markdown]
-# ## On a tensor, or on an edge?
+# %% [markdown] tags=["claim S5.16"]
+# ## A hook on a tensor, or a node of its own?
 #
-# A hook sits on a *tensor*. It sees the sum of all that arrives there, from all uses of the tensor. A Function
-# sits on an *edge* of the graph: only what goes back through its own result passes through its `backward`.
+# A hook belongs to a *tensor*. It receives the sum of all gradients that reach the tensor, from all its uses. A Function
+# is a *node* of the graph, between its input and its result: its `backward` receives only the gradient of this result.
+# Other uses of the input have other nodes, and their gradients do not pass through yours.
 
 
 # %%
@@ -620,16 +627,16 @@ x = torch.ones(1, requires_grad=True)
 h = x * 1
 h.register_hook(lambda gradient: 10 * gradient)
 (h + h.view_as(h)).backward()
-print(x.grad.item())  # 20.0, because the hook sees the sum of both ways
+print(x.grad.item())  # 20.0, because the hook gets the sum of both paths
 
 # %% tags=["drawn"]
-# Two ways lead from the loss back to `h`. `Times10` sits on one of them only. A hook on `h` sees both.
+# Two paths lead from the loss back to `h`. `Times10` is a node on one of them only. A hook on `h` gets the sum of both.
 h = x * 1
 xray(loss=h + Times10.apply(h), h=h, x=x)
 
 # %% [markdown]
-# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. If the input is no
-# tensor, its entry is `None`. If you forget an entry, backward raises: "returned an incorrect number of gradients".
+# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. If the input is not a
+# tensor, its entry must be `None`. If you forget an entry, backward raises: "returned an incorrect number of gradients".
 
 # %% [markdown]
 # ## q5 · Gradient reversal
@@ -656,8 +663,8 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 #
 # <details><summary>Hint 2</summary>
 #
-# The reversal belongs on the edge between `x` and the result. Make a node for it: a Function of your own, or a sum
-# in which `x` stands once detached and once not.
+# The reversal belongs between `x` and the result, where no other use of `x` passes. Make a node there: a Function of
+# your own, or a sum in which `x` stands once detached and once not.
 #
 # </details>
 #
@@ -714,8 +721,8 @@ def test_reversed(grad_reverse):
 
 
 # %% [markdown] tags=["afterword q5"]
-# The reversal stands on the way back from your result, and the other ways do not pass there. In practice `lam` often
-# grows from 0 to 1 during the training, so that the features first learn something at all.
+# The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice
+# `lam` often grows from 0 to 1 during the training, so that the features first learn something at all.
 
 
 # %% [markdown]
@@ -844,8 +851,9 @@ print(seen[0] is seen[1])  # True, because backward() added to the tensor that w
 # %% [markdown]
 # `w.grad.zero_()` between the steps does not help: it writes to the tensor in your list. After `w.grad = None` the
 # next `backward()` makes a new tensor. (With `create_graph=True`, `backward()` adds out of place.)
-# `torch.autograd.grad` leaves `.grad` alone, and no later backward adds to what it returns. It is not always a tensor
-# of your own: of `a + b`, both `a` and `b` get the very tensor that went in. So read it, and do not write to it.
+# `torch.autograd.grad` leaves the `.grad` of every leaf alone, and no later backward adds to what it returns. What it
+# returns is not always a tensor of your own: for `a + b`, both `a` and `b` get the very tensor that went in. So read it,
+# and do not write to it.
 #
 # `torch.func` goes further. It treats a gradient as a *function*: `torch.func.grad(f)` is a function that returns
 # the gradient of `f`, and `torch.func.vmap` runs a function over a whole batch at once.
@@ -893,14 +901,14 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # <details><summary>Hint 2</summary>
 #
 # The list holds `N` references to one tensor, to which every `backward()` adds. You need a fresh tensor for every
-# sample, from a call that leaves `.grad` alone.
+# sample, from a call that leaves the `.grad` of the parameters alone.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Which function of torch returns gradients and touches no `.grad`? Call it once for each sample. Or let `torch.func` do
-# without a loop, as in the cell with `squared_sum`: there `w` stands where your parameters stand.
+# Which function of torch returns gradients and changes the `.grad` of no parameter? Call it once for each sample. Or use
+# `torch.func` without a loop, as in the cell with `squared_sum`: there `w` stands where your parameters stand.
 #
 # </details>
 
@@ -1154,7 +1162,8 @@ def test_two_heads(train_two_heads):
 # - A Function that writes to its input marks it dirty and returns it.
 # - `backward` returns an entry for every input of `forward`, and `None` for an input that is no tensor.
 # - The gradient that arrives is not yours. Neither `backward` nor a hook writes to it: return a new tensor.
-# - A hook sits on a tensor and sees the sum of all its uses. A Function sits on an edge.
+# - A hook on a tensor gets the sum of the gradients of all its uses. A Function is a node of the graph: its `backward`
+#   gets the gradient of its own result only.
 # - `create_graph=True` gives a gradient a history. `retain_graph=True` only lets you go back once more.
 # - `.grad` is a single tensor, and `backward()` adds to it. To what `torch.autograd.grad` returns, nothing adds.
 #

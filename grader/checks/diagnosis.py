@@ -81,8 +81,8 @@ _DIAGNOSES = {
         "before writing"
     ),
     "nference tensor": (
-        "a tensor that was made in inference_mode is used where gradients are recorded, or written to: use "
-        "no_grad there, or clone() it"
+        "a tensor that was allocated in inference_mode is used where gradients are recorded, or written to: "
+        "use no_grad there, or clone() it"
     ),
     "call numpy() on Tensor that requires grad": (
         "numpy leaves the graph: .detach().numpy() is for values that need no gradient"
@@ -105,7 +105,9 @@ _DIAGNOSES = {
     "support the deepcopy protocol": (
         "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
     ),
-    "dtype can require gradients": "integers have no gradients: only floating-point numbers can require grad",
+    "dtype can require gradients": (
+        "integers have no gradients: only floating-point and complex numbers can require grad"
+    ),
     "arguments don't support automatic differentiation": (
         "out=... overwrites a tensor, which cannot be recorded: leave it away, or update under no_grad()"
     ),

@@ -26,14 +26,25 @@ _METADATA = {
 # Otter looks into `tests_dir` first and falls back to the notebook's metadata where there is no such folder.
 # Its default, `./tests`, would be taken from any folder of that name beside the notebook.
 _SETUP = """\
-# Run this cell first. It needs torch and the course's package: README.md says how to install them.
-# On Google Colab upload the file in the folder wheels, and run `!pip install ./autograd_grader-*.whl` first.
+# Run this cell first. It needs PyTorch and the course package; README.md explains how to install both.
+# On Google Colab, first upload the .whl file of the folder `wheels`, and run
+# `!pip install ./autograd_grader-*.whl`.
 try:
     from grader.notebook import Notebook
-except ImportError:  # as on Gradescope, where Otter-Grader runs the same checks
+except ImportError:  # Gradescope does not have the course package; there Otter-Grader runs the same checks
     from otter import Notebook
 
 grader = Notebook("{stem}.ipynb", tests_dir="tests/{stem}")"""
+
+_HOW_TO_WORK = """\
+**How to work with this notebook**
+
+1. Run the cells from top to bottom. Each section explains one idea with a few lines of code. Where the text
+   says *guess first*, write down your guess before you run the cell.
+2. Each question gives you starter code with a bug. Fix it in its own cell, and keep the name of the function
+   or class.
+3. Run the check below it and read its message. This check only tests for the bug in the starter code. The
+   hidden checks that grade your work test everything that the task says."""
 
 _NO_POINTS = "*no points; your feedback says what you found*"
 _HAND_IN = """\
@@ -66,7 +77,7 @@ def student_notebook(
             )
     first, *rest = assignment.cells
     cells = [
-        _cell(assignment, "markdown", "title", first.source),
+        _cell(assignment, "markdown", "title", f"{first.source}\n\n{_HOW_TO_WORK}"),
         _cell(assignment, "code", "setup", _SETUP.format(stem=assignment.stem)),
         *(
             _student_cell(assignment, points, pictures, index, cell)

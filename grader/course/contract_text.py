@@ -15,7 +15,7 @@ from typing import Any
 
 from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Question
 from grader.course.contract import Contract
-from grader.course.kinds import PHRASES, WORDS, Kinds
+from grader.course.kinds import LAYERS_WITH_MODES, MODE_OF_LAYERS, PHRASES, WORDS, Kinds
 
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _SIZE = re.compile(r"(?P<factor>\d*)(?P<name>[a-z_]\w*)?", re.IGNORECASE)
@@ -89,12 +89,13 @@ def with_block(task: str, contract: Contract) -> str:
 
 def block_of(contract: Contract) -> str:
     """What may come in, as a list in Markdown: a bullet for each argument, and the last about the call."""
-    bullets = [f"`{name}`: {_argument(contract, contract.arguments[name])}" for name in contract.given]
+    bullets = [f"`{name}`: {_argument(contract, name)}" for name in contract.given]
     return "\n".join(f"- {bullet}" for bullet in [*bullets, *_call(contract)])
 
 
-def _argument(contract: Contract, kinds: Kinds) -> str:
+def _argument(contract: Contract, name: str) -> str:
     """What an argument is, and sentences about what it may be besides."""
+    kinds = contract.arguments[name]
     if kinds.maker == "tensor":
         what = _tensor(kinds, dtypes_of(contract, kinds))
     elif kinds.maker == "number":
@@ -105,7 +106,11 @@ def _argument(contract: Contract, kinds: Kinds) -> str:
         what = f"a network that {kinds.says}" if _is_verb(kinds.says) else kinds.says or "a network"
     else:
         what = _with_noun(kinds.says) or _UNSAID.get(kinds.maker, "see the task").format(**kinds.options)
-    told = [phrase for factor, levels in kinds.factors.items() for phrase in _phrases(kinds, factor, levels)]
+    told: list[str] = []
+    for factor, levels in kinds.factors.items():
+        told += _phrases(kinds, factor, levels)
+        if kinds.maker == "module" and factor == "train" and len(levels) > 1:
+            told += _modes_of_layers(contract, name)
     if kinds.tells is not None:
         told = [*filter(None, [kinds.tells])]
     may = [phrase for phrase in told if phrase[0].islower()]
@@ -150,12 +155,27 @@ def _phrases(kinds: Kinds, factor: str, levels: Sequence[Any]) -> Iterator[str]:
     if told is not None:
         last = f"`{kinds.options['of'][-1]}`" if factor == "holds" else ""
         yield from filter(None, told.format(last=last).split("; "))
-        if factor == "inside" and told and any("inside" in rule for rule in kinds.never):
-            yield "Batch norm and dropout in it are in eval mode."
     elif not (factor == "values" and levels[0] not in WORDS):  # else the task says which values there are
         for kind in levels[1:]:
             if kind in kinds.words or kind in WORDS:
                 yield _infinitive(kinds.told(factor, kind))
+
+
+def _modes_of_layers(contract: Contract, name: str) -> Iterator[str]:
+    """In which modes the cases have a network's batch norm and dropout, as sentences."""
+    architecture = contract.arguments[name].options["like"] or name
+    modes: dict[str, set[str]] = {}
+    for row in contract.rows:
+        case = {**contract.plan["base"], **row}
+        layer = LAYERS_WITH_MODES.get(case[f"{architecture}.inside"])
+        if layer is not None:
+            modes.setdefault(layer, set()).add(MODE_OF_LAYERS[case[f"{name}.train"]])
+    by_modes: dict[tuple[str, ...], list[str]] = {}
+    for layer in sorted(modes):
+        by_modes.setdefault(tuple(sorted(modes[layer], reverse=True)), []).append(layer)
+    for where, layers in by_modes.items():
+        verb = "may be" if len(where) > 1 else "are always" if len(layers) > 1 else "is always"
+        yield f"Its {and_list(layers)} {verb} {or_list([f'in {mode} mode' for mode in where])}."
 
 
 #: Factors that what an argument is tells already, by maker.

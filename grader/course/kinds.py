@@ -211,6 +211,11 @@ PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
 }
 
+#: The layers whose results depend on their mode, by the level of ``inside`` that puts them into a network.
+LAYERS_WITH_MODES = {"norm": "batch norm", "dropout": "dropout"}
+#: The mode of these layers, by the level of ``train``; "part eval" and "part train" are about them alone.
+MODE_OF_LAYERS = {"train": "train", "part eval": "eval", "eval": "eval", "part train": "train"}
+
 
 @dataclass(frozen=True)
 class Kinds:

@@ -126,11 +126,11 @@ CASES = {
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
             "mode in computation tracked by autograd."
         ),
-        "that was made in inference_mode",
+        "that was allocated in inference_mode",
     ),
     "inference tensor overwritten": (
         "Inplace update to inference tensor outside InferenceMode is not allowed.",
-        "that was made in inference_mode",
+        "that was allocated in inference_mode",
     ),
     "out=": (
         (

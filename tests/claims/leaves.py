@@ -318,7 +318,8 @@ def s3_23() -> None:
 def s3_24() -> None:
     """`torch.Tensor([1, 2]).requires_grad_()` is a leaf.
 
-    Holds: it holds floats. `torch.tensor([1, 2])` holds integers, which cannot require grad.
+    Holds: it holds floats. `torch.tensor([1, 2])` holds integers, which cannot require grad; complex numbers
+    can.
     """
     t = torch.Tensor([1, 2]).requires_grad_()
     assert t.is_leaf

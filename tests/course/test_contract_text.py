@@ -92,8 +92,8 @@ ARGUMENTS = {
         network(says="maps (n, in) to (n, out)"),
         (
             "a network that maps `(n, in)` to `(n, out)`. Each part of it may be in train mode or in eval"
-            " mode. Some of its parameters may be frozen, or all. Batch norm and dropout in it are in eval"
-            " mode. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
+            " mode. Its batch norm and dropout are always in eval mode. Some of its parameters may be frozen,"
+            " or all. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
             " hold something. It may have nested layers, no modules, parameters of its own, a parameter that"
             " two layers share, buffers, batch norm, dropout or hooks of the caller's, or return a view."
         ),

@@ -67,7 +67,7 @@ make_weight = contract(
 
 @points(3)
 def test_make_weight_with_ordinary_inputs(make_weight):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(make_weight)
 
 
@@ -144,7 +144,7 @@ input_gradient = contract(
 
 @points(3)
 def test_input_gradient_with_ordinary_inputs(input_gradient):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(input_gradient)
 
 
@@ -229,7 +229,7 @@ all_grads = contract(
 
 @points(3)
 def test_all_grads_with_ordinary_inputs(all_grads):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(all_grads)
 
 
@@ -392,7 +392,7 @@ activation_grads = contract(
 
 @points(3)
 def test_activation_grads_with_ordinary_inputs(activation_grads):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(activation_grads)
 
 
@@ -516,7 +516,7 @@ total_loss = contract(
 
 @points(3)
 def test_total_loss_with_ordinary_inputs(total_loss):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(total_loss)
 
 
@@ -634,7 +634,7 @@ weighted_backward = contract(
 
 @points(3)
 def test_weighted_backward_with_ordinary_inputs(weighted_backward):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(weighted_backward)
 
 

@@ -155,7 +155,7 @@ backward_both = contract(
 
 @points(3)
 def test_backward_both_with_ordinary_inputs(backward_both):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(backward_both)
 
 
@@ -276,7 +276,7 @@ task_grad_norms = contract(
 
 @points(3)
 def test_task_grad_norms_with_ordinary_inputs(task_grad_norms):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(task_grad_norms)
 
 
@@ -340,7 +340,7 @@ two_updates = contract(
 
 @points(3)
 def test_two_updates_with_ordinary_inputs(two_updates):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(two_updates)
 
 
@@ -465,7 +465,7 @@ ContentLoss = contract(
 
 @points(3)
 def test_content_loss_with_ordinary_inputs(ContentLoss):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(ContentLoss)
 
 
@@ -547,7 +547,7 @@ accumulate = contract(
 
 @points(3)
 def test_accumulate_with_ordinary_inputs(accumulate):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(accumulate)
 
 
@@ -659,7 +659,7 @@ train_task = contract(
 
 @points(3)
 def test_train_task_with_ordinary_inputs(train_task):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train_task)
 
 
@@ -771,7 +771,7 @@ validation_loss = contract(
 
 @points(3)
 def test_validation_loss_with_ordinary_inputs(validation_loss):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(validation_loss)
 
 
@@ -865,7 +865,7 @@ distil = contract(
 
 
 def test_distil_with_ordinary_inputs(distil):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(distil)
 
 

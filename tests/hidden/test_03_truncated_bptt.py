@@ -157,6 +157,7 @@ def learners(says, rules=("sgd", "momentum", "adam")):
         words={
             "momentum": "is SGD with momentum that has made a step",
             "adam": "is AdamW that has made a step",
+            "two groups": "holds the parameters of cell and readout in two groups",
         },
         says=says,
     )
@@ -260,7 +261,7 @@ train_stateful = contract(
 
 @points(4)
 def test_train_stateful_with_ordinary_inputs(train_stateful):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train_stateful)
 
 
@@ -412,7 +413,7 @@ reset = contract(
 
 @points(3)
 def test_repackage_with_ordinary_inputs(repackage):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(repackage)
 
 
@@ -514,7 +515,7 @@ tbptt = contract(
 
 @points(3)
 def test_tbptt_with_ordinary_inputs(tbptt):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(tbptt)
 
 
@@ -562,7 +563,8 @@ LEARNED = {
         says="an nn.Parameter of shape (1, H), the first state of every sequence of the batch",
     ),
     "opt": learners(
-        "an optimizer of h0 and of the parameters of cell and readout that are not frozen",
+        "an optimizer of h0, in a group of its own, and of the parameters of cell and readout that are not "
+        "frozen",
         rules=["sgd", "momentum"],
     ),
     "batches": BATCHES,
@@ -579,7 +581,7 @@ train_learned_start = contract(
 
 @points(3)
 def test_train_learned_start_with_ordinary_inputs(train_learned_start):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train_learned_start)
 
 
@@ -724,7 +726,7 @@ batches_go = contract(
 
 @points(3)
 def test_center_with_ordinary_inputs(Center):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(Center)
 
 
@@ -799,7 +801,7 @@ train_tracked = contract(
 
 
 def test_train_tracked_with_ordinary_inputs(train_tracked):
-    """With ordinary inputs all is right: h0 and the cell learn, and losses, average and state come back."""
+    """Correct for typical inputs: h0 and the cell learn, and losses, average and state come back."""
     assert_ordinary(train_tracked)
 
 

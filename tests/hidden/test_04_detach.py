@@ -75,7 +75,7 @@ positive_part = contract(
 
 @points(3)
 def test_positive_part_with_ordinary_inputs(positive_part):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(positive_part)
 
 
@@ -416,7 +416,7 @@ ste_round = contract(
 
 @points(2)
 def test_ste_round_with_ordinary_inputs(ste_round):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(ste_round)
 
 
@@ -627,7 +627,7 @@ clipped_energy = contract(
 
 @points(2)
 def test_clipped_energy_with_ordinary_inputs(clipped_energy):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(clipped_energy)
 
 

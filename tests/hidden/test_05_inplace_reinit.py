@@ -65,7 +65,7 @@ reinit_ = contract(
 
 @points(3)
 def test_reinit_with_ordinary_inputs(reinit_):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(reinit_)
 
 
@@ -342,7 +342,7 @@ masked_forward = contract(
 
 @points(3)
 def test_masked_forward_with_ordinary_inputs(masked_forward):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(masked_forward)
 
 
@@ -476,7 +476,7 @@ residual_block = contract(
 
 @points(3)
 def test_residual_block_with_ordinary_inputs(residual_block):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(residual_block)
 
 
@@ -567,7 +567,7 @@ ema_update = contract(
 
 @points(3)
 def test_ema_update_with_ordinary_inputs(ema_update):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(ema_update)
 
 
@@ -666,7 +666,7 @@ fit_by_hand = contract(
 
 @points(3)
 def test_fit_by_hand_with_ordinary_inputs(fit_by_hand):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(fit_by_hand)
 
 

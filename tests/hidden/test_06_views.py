@@ -119,7 +119,7 @@ collect = contract(
 
 @points(2)
 def test_collect_with_ordinary_inputs(collect):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(collect)
 
 
@@ -185,7 +185,7 @@ glu = contract(
 
 @points(2)
 def test_glu_with_ordinary_inputs(glu):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(glu)
 
 
@@ -285,7 +285,7 @@ scale_tail = contract(
 
 @points(2)
 def test_scale_tail_with_ordinary_inputs(scale_tail):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(scale_tail)
 
 
@@ -341,7 +341,7 @@ row_bias = contract(
 
 @points(2)
 def test_row_bias_with_ordinary_inputs(row_bias):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(row_bias)
 
 
@@ -436,7 +436,7 @@ drop_attention = contract(
 
 @points(3)
 def test_drop_attention_with_ordinary_inputs(drop_attention):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(drop_attention)
 
 
@@ -532,7 +532,7 @@ train = contract(
 
 
 def test_train_with_ordinary_inputs(train):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(train)
 
 

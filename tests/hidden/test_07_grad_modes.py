@@ -92,7 +92,7 @@ prompt_step = contract(
 
 @points(3)
 def test_prompt_step_with_ordinary_inputs(prompt_step):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(prompt_step)
 
 
@@ -183,7 +183,7 @@ cache_features = contract(
 
 @points(3)
 def test_cache_features_with_ordinary_inputs(cache_features):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(cache_features)
 
 
@@ -273,7 +273,7 @@ evaluate = contract(
 
 @points(3)
 def test_evaluate_with_ordinary_inputs(evaluate):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(evaluate)
 
 
@@ -415,7 +415,7 @@ unfreeze = contract(
 
 @points(3)
 def test_unfreeze_with_ordinary_inputs(unfreeze):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(unfreeze)
 
 
@@ -545,7 +545,7 @@ forward_ckpt = contract(
 
 @points(3)
 def test_forward_ckpt_with_ordinary_inputs(forward_ckpt):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(forward_ckpt)
 
 

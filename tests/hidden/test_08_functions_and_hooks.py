@@ -102,7 +102,7 @@ square = contract(
 
 @points(3)
 def test_square_with_ordinary_inputs(square):
-    """With ordinary inputs all is right: values, both gradients, and the error after a write to x."""
+    """Correct for typical inputs: values, both gradients, and the error after a write to x."""
     assert_ordinary(square)
 
 
@@ -187,7 +187,7 @@ scale = contract(
 
 @points(3)
 def test_scale_with_ordinary_inputs(scale):
-    """With ordinary inputs all is right: the new values, the object, and the gradient by both names."""
+    """Correct for typical inputs: the new values, the object, and the gradient by both names."""
     assert_ordinary(scale)
 
 
@@ -280,7 +280,7 @@ penalty = contract(
 
 @points(3)
 def test_penalty_with_ordinary_inputs(penalty):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(penalty)
 
 
@@ -409,7 +409,7 @@ clip_grad_hook = contract(
 
 @points(3)
 def test_clip_grad_hook_with_ordinary_inputs(clip_grad_hook):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(clip_grad_hook)
 
 
@@ -491,7 +491,7 @@ grad_reverse = contract(
 
 @points(3)
 def test_grad_reverse_with_ordinary_inputs(grad_reverse):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(grad_reverse)
 
 
@@ -580,7 +580,7 @@ maml_grad = contract(
 
 @points(3)
 def test_maml_grad_with_ordinary_inputs(maml_grad):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(maml_grad)
 
 
@@ -661,7 +661,7 @@ per_sample_grads = contract(
 
 @points(2)
 def test_per_sample_grads_with_ordinary_inputs(per_sample_grads):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(per_sample_grads)
 
 
@@ -720,7 +720,7 @@ hvp = contract(
 
 @points(2)
 def test_hvp_with_ordinary_inputs(hvp):
-    """With ordinary inputs all is right."""
+    """Correct for typical inputs."""
     assert_ordinary(hvp)
 
 

@@ -104,7 +104,9 @@ def test_a_trainable_weight(make_weight):
     else:
         consequence = "backward() leaves w.grad at None, and optimizers refuse w."
     assert w.is_leaf, f"w was made by {maker}, so it is not a leaf:\n{consequence}"
-    assert not w.is_inference(), "w was made in inference_mode: no operation on it is ever recorded."
+    assert not w.is_inference(), (
+        "w was allocated in inference_mode: autograd refuses to save it for backward."
+    )
 
     w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0

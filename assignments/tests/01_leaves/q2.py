@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
-afterword = "A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at. `torch.autograd.grad` gives you what you name, and stores nothing."
+afterword = "A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at. `torch.autograd.grad` returns the gradients that you ask for, and changes the `.grad` of no leaf."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.<br>A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf it reaches, also of those that you do not look at. <code>torch.autograd.grad</code> gives you what you name, and stores nothing.",
+    success_message="The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.<br>A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf it reaches, also of those that you do not look at. <code>torch.autograd.grad</code> returns the gradients that you ask for, and changes the <code>.grad</code> of no leaf.",
     failure_message="Not yet: The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.",
 )
 @guarded
@@ -97,8 +97,8 @@ def test_gradient_of_the_cast_input(input_gradient):
     model = torch.nn.Linear(3, 1)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
-        "You returned None: the tensor whose .grad you read came out of an operation,\n"
-        "and backward() stores gradients in leaves only."
+        "You returned None: the tensor whose .grad you read came out of an operation, so it is not a leaf,\n"
+        "and backward() fills the .grad of a non-leaf only after retain_grad()."
     )
     kind = f"{gradient.dtype} of shape {tuple(gradient.shape)}"
     assert kind == "torch.float32 of shape (1, 3)", (

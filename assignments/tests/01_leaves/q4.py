@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. After `nn.ReLU(inplace=True)` the output of the layer before it is the output of the ReLU, and so is its gradient."
+afterword = "A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. `nn.ReLU(inplace=True)` overwrites the output of the layer before it. If your hook has called `retain_grad()` on that output, its `.grad` is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Each layer's gradient is the one with respect to its output, and no hook stays behind.<br>A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. After <code>nn.ReLU(inplace=True)</code> the output of the layer before it is the output of the ReLU, and so is its gradient.",
+    success_message="Each layer's gradient is the one with respect to its output, and no hook stays behind.<br>A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. <code>nn.ReLU(inplace=True)</code> overwrites the output of the layer before it. If your hook has called <code>retain_grad()</code> on that output, its <code>.grad</code> is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value.",
     failure_message="Not yet: Each layer's gradient is the one with respect to its output, and no hook stays behind.",
 )
 @guarded

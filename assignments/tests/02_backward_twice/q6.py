@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
-afterword = "To an optimizer `None` means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss."
+afterword = "An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss."
 
 
 def guarded(test):
@@ -47,7 +47,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="In the third step, of task 0, the head of task 1 does not move.<br>To an optimizer <code>None</code> means: nothing to do here. Zeros mean: go on with your momentum, and let the weights decay. The same question returns whenever a part of a model takes no part in a loss.",
+    success_message="In the third step, of task 0, the head of task 1 does not move.<br>An optimizer skips a parameter whose <code>.grad</code> is <code>None</code>. With a <code>.grad</code> of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss.",
     failure_message="Not yet: In the third step, of task 0, the head of task 1 does not move.",
 )
 @guarded

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "The sigmoid has saved its output, and the sum of your function has memory of its own. `tanh`, `exp`, `softmax` and `relu` save their output, too. `x @ w` saves `x` and `w`."
+afterword = "The sigmoid has saved its output, and the sum of your function has its own storage. `tanh`, `exp`, `softmax` and `relu` save their output, too. `x @ w` saves `x` if `w` requires grad, and `w` if `x` does."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.<br>The sigmoid has saved its output, and the sum of your function has memory of its own. <code>tanh</code>, <code>exp</code>, <code>softmax</code> and <code>relu</code> save their output, too. <code>x @ w</code> saves <code>x</code> and <code>w</code>.",
+    success_message="With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.<br>The sigmoid has saved its output, and the sum of your function has its own storage. <code>tanh</code>, <code>exp</code>, <code>softmax</code> and <code>relu</code> save their output, too. <code>x @ w</code> saves <code>x</code> if <code>w</code> requires grad, and <code>w</code> if <code>x</code> does.",
     failure_message="Not yet: With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.",
 )
 @guarded

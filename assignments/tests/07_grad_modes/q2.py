@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 5
-afterword = "A tensor is marked where it is made: what `inference_mode()` makes stays an inference tensor, what `no_grad()` makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
+afterword = "Where its memory is allocated decides what a tensor is: under `inference_mode()` an inference tensor for good, under `no_grad()` an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Two epochs of a head on the features raise no error.<br>A tensor is marked where it is made: what <code>inference_mode()</code> makes stays an inference tensor, what <code>no_grad()</code> makes is ordinary. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
+    success_message="Two epochs of a head on the features raise no error.<br>Where its memory is allocated decides what a tensor is: under <code>inference_mode()</code> an inference tensor for good, under <code>no_grad()</code> an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
     failure_message="Not yet: Two epochs of a head on the features raise no error.",
 )
 @guarded

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "A hook answers by what it returns. What it gets belongs to others, too. Next trap: a hook stays as long as its tensor, unless you remove it. On a parameter it would still be there in the next epoch."
+afterword = "A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be there in the next epoch."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten.<br>A hook answers by what it returns. What it gets belongs to others, too. Next trap: a hook stays as long as its tensor, unless you remove it. On a parameter it would still be there in the next epoch.",
+    success_message="Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten.<br>A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be there in the next epoch.",
     failure_message="Not yet: Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten.",
 )
 @guarded

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "The reversal stands on the way back from your result, and the other ways do not pass there. In practice `lam` often grows from 0 to 1 during the training, so that the features first learn something at all."
+afterword = "The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice `lam` often grows from 0 to 1 during the training, so that the features first learn something at all."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed.<br>The reversal stands on the way back from your result, and the other ways do not pass there. In practice <code>lam</code> often grows from 0 to 1 during the training, so that the features first learn something at all.",
+    success_message="With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed.<br>The reversal is a node between <code>x</code> and your result, and the gradients of other uses do not pass through it. In practice <code>lam</code> often grows from 0 to 1 during the training, so that the features first learn something at all.",
     failure_message="Not yet: With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed.",
 )
 @guarded

@@ -1,0 +1,95 @@
+"""What the tasks say about the networks that may come in is true of the networks that the worker makes."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.course.contract_text import block_of, contract_of
+from grader.course.course import Course
+
+ROOT = Path(__file__).parents[2]
+SENTENCE = r"Its ([a-z ]+?) (?:is always|are always|may be) ([a-z ]+)\."
+
+MAKE = """
+import json, pathlib, sys
+
+package = pathlib.Path("grader/sandbox").resolve()
+elsewhere = [place for place in sys.path if place and pathlib.Path(place) != package.parent.parent]
+sys.path[:] = [str(package), *elsewhere]
+import torch
+from worker.kinds import Dropout, World, make_module
+
+
+def modes_of(plan):
+    found = {}
+    for row in plan["cases"]:
+        world = World({**plan["base"], **row}, {})
+        for name, maker, options in plan["arguments"]:
+            if maker != "module":
+                continue
+            if options["inputs"][0] == "*":
+                world[options["inputs"][1:]] = torch.zeros(1, 3)
+            network = make_module(world, name, world.kind(name), options)
+            modes = found.setdefault(name, {})
+            modes.setdefault("whole", set()).update(module.training for module in network.modules())
+            for module in network.modules():
+                layer = {torch.nn.BatchNorm1d: "batch norm", Dropout: "dropout"}.get(type(module))
+                if layer is not None:
+                    modes.setdefault(layer, set()).add(module.training)
+    return {name: {layer: sorted(of) for layer, of in modes.items()} for name, modes in found.items()}
+
+
+print(json.dumps([modes_of(plan) for plan in json.load(sys.stdin)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def networks():
+    """Of each network that a task describes: the question, the sentences, and the modes in all cases."""
+    course = Course.find(ROOT)
+    shown = {}
+    for stem in course.stems:
+        contracts = course.contracts(stem)
+        for question in course.assignment(stem).questions:
+            shown[f"{stem} {question.id}"] = contract_of(question, contracts)
+    plans = json.dumps([dict(contract.plan) for contract in shown.values()])
+    command = [sys.executable, "-c", MAKE]
+    done = subprocess.run(command, cwd=ROOT, input=plans, capture_output=True, text=True, check=True)
+    told = []
+    for (question, contract), modes in zip(shown.items(), json.loads(done.stdout), strict=True):
+        for bullet in block_of(contract).splitlines():
+            name = bullet.split("`")[1]
+            if name in modes:
+                told.append((f"{question} {name}", bullet, modes[name]))
+    return told
+
+
+def test_layers_are_in_the_modes_that_the_task_names(networks):
+    """A task says of batch norm and dropout exactly in which modes the cases have them."""
+    mentioned = 0
+    for which, bullet, modes in networks:
+        for layers, words in re.findall(SENTENCE, bullet):
+            for layer in layers.split(" and "):
+                mentioned += 1
+                named = sorted(mode == "train" for mode in re.findall(r"in (train|eval) mode", words))
+                assert named == modes[layer], f"{which}: {bullet}"
+    assert mentioned > 20
+
+
+def test_a_network_is_in_the_modes_that_the_task_names(networks):
+    """If a task names the mode of a whole network, no part of a network in any case has another mode."""
+    for which, bullet, modes in networks:
+        for mode, training in (("train", True), ("eval", False)):
+            if f"It is in {mode} mode." in bullet:
+                assert modes["whole"] == [training], which
+
+
+def test_layers_whose_mode_may_differ_are_mentioned(networks):
+    """Unless the whole network has one mode, a task says in which mode its batch norm and dropout are."""
+    for which, bullet, modes in networks:
+        for layer in {"batch norm", "dropout"} & modes.keys():
+            assert re.search(rf"Its [a-z ]*{layer}|It is in (train|eval) mode\.", bullet), f"{which}: {layer}"
