@@ -168,6 +168,11 @@ class Course:
         assignments = {stem: self._counting_part(self._as_written(stem), stem) for stem in self.stems}
         return {stem: [q.function for q in a.questions] for stem, a in assignments.items()}
 
+    @property
+    def starter_code(self) -> dict[str, Collection[str]]:
+        """The code cells that students get, by stem, without what contracts say in docstrings."""
+        return {stem: self._as_written(stem).handed_out for stem in self.stems}
+
     @cached_property
     def settings(self) -> Settings:
         """The instructor's settings; CourseError where ``course.toml`` breaks a rule."""

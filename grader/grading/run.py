@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from grader.grading.answers import read_answers
 from grader.grading.class_observer import ClassObserver
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import Verdict, judge
-from grader.grading.run_plan import Options, Results, RunPlan, plan_run, recognised
+from grader.grading.run_plan import Options, Results, RunPlan, plan_run
 from grader.grading.scoring import PartialCredit, failed, graded
-from grader.grading.submission import Key, Submission, counting, find_rivals
+from grader.grading.submission import Key, Submission, counting, find_versions
 from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
 from grader.people.roster import read_people
 from grader.people.standing import with_standing
@@ -68,11 +69,11 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
     before, results = read_run(out), store.results()
     edited = edits(out, results.values())
     roster = read_people(submissions)
-    known = recognised(course, before, results)
-    rivals = find_rivals(submissions, course.functions, known, out, roster)
-    students = Students(roster, {submission.student for same in rivals for _, submission in same})
+    versions = find_versions(submissions, course.functions, course.starter_code, out, roster)
+    students = Students(roster, {version.submission.student for group in versions for version in group})
     term = read_term(submissions, course, students)
-    handed_in = counting(rivals, lambda one: term.prefers(one.student, one.assignment, one.hand_in))
+    handed_in = counting(versions, lambda one: term.is_in_time(one.student, one.assignment, one.hand_in))
+    handed_in = [_with_known_time(submission, term) for submission in handed_in]
     selected = _selected(handed_in, course, submissions, options, students)
     with store, _open_executor(_settings(course, selected, options), options, started) as executor:
         plan = plan_run(course, term, store, before, selected, results, options, executor)
@@ -94,6 +95,17 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
         steps.write_old_feedback()
         store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
         return steps.write_class(submissions, handed_in, edited)
+
+
+def _with_known_time(submission: Submission, term: Term) -> Submission:
+    """The submission, in error if it cannot be known whether it is late."""
+    stem = submission.assignment
+    if stem is None or submission.error is not None:
+        return submission
+    place = submission.relative
+    return replace(
+        submission, error=term.about_unknown_time(submission.student, stem, place, submission.hand_in)
+    )
 
 
 def _selected(

@@ -21,7 +21,7 @@ from typing import Any
 from grader.course.course import Course
 from grader.course.rubric import Rubric
 from grader.grading.executor import Executor, torch_version
-from grader.grading.submission import Key, Submission
+from grader.grading.submission import Submission
 from grader.people.standing import Standing
 from grader.people.term import Term
 from grader.results.model import Provenance, Result
@@ -30,7 +30,9 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.scores import total
-from grader.version import __version__, code_hash
+from grader.version import __version__
+
+_OF_VERSIONS = ("superseded", "ignored", "with_answers", "copy")  # a result has these of its submission
 
 #: Results by student and name.
 Results = dict[tuple[str, str], Result]
@@ -193,7 +195,6 @@ class RunPlan:
             "limits": asdict(self.limits),
             # Until all feedback was written anew, the run does not say what feedback shows.
             "feedback": None if self.old_feedback else asdict(self.course.settings.feedback),
-            "recognised_by": _recognition(self.course),
         }
 
     def final_record(self, record: Mapping[str, Any], *, shows_all: bool) -> dict[str, Any]:
@@ -271,7 +272,8 @@ def _is_as_now(submission: Submission, results: Results, provenance: Provenance)
     return (
         result is not None
         and replace(result.provenance, graded_at=None) == provenance
-        and (result.notebook, result.superseded) == (submission.relative, submission.superseded)
+        and all(getattr(result, name) == getattr(submission, name) for name in _OF_VERSIONS)
+        and result.notebook == submission.relative
         and (submission.error is None or result.error == submission.error)
     )
 
@@ -312,20 +314,3 @@ def _seeds(before: Mapping[str, Any]) -> list[int]:
     earlier = before.get("earlier_seeds")
     seeds = [before.get("seed"), *(earlier if isinstance(earlier, list) else [])]
     return [seed for seed in seeds if isinstance(seed, int)]
-
-
-def recognised(course: Course, before: Mapping[str, Any], results: Results) -> dict[Key, str]:
-    """The assignments of notebooks that were graded before, if this course would recognise the same."""
-    if before.get("recognised_by") != _recognition(course):
-        return {}
-    return {
-        (result.notebook, result.provenance.notebook_sha256): result.assignment
-        for result in results.values()
-        if result.assignment and result.status == "graded" and result.provenance.notebook_sha256
-    }
-
-
-def _recognition(course: Course) -> str:
-    """A hash of what decides for which assignment a notebook is taken."""
-    asked = {stem: list(names) for stem, names in course.functions.items()}
-    return hashlib.sha256(json.dumps([code_hash(), asked]).encode()).hexdigest()

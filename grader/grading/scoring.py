@@ -133,6 +133,9 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         provenance,
         next((question for question in asked if question.is_end_task), None),
         *kept_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
+        ignored=submission.ignored,
+        with_answers=submission.with_answers,
+        copy=submission.copy,
     )
 
 

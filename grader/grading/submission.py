@@ -1,4 +1,4 @@
-"""Which notebooks were handed in, by whom and for which assignment.
+"""Which notebooks were submitted, by whom and for which assignment, and which of them count.
 
 Students named the folders and files: a name may be anything that a file system permits.
 """
@@ -6,25 +6,26 @@ Students named the folders and files: a name may be anything that a file system 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import IntEnum
 from pathlib import Path
-from types import MappingProxyType
 
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
-from grader.notebooks.reader import Cell, parse_notebook, recognise
+from grader.notebooks.reader import Cell, parse_notebook
+from grader.notebooks.recognition import NO_STARTER_CODE, has_answers, recognise
 from grader.people.record import UNKNOWN, HandIn, Record
 from grader.people.roster import NOBODY, Roster
 from grader.people.students import students_of_folders
+from grader.results.model import Ignored
 from grader.sandbox.decoding import Notice
 from grader.text import distinct_file_name, file_name, some
 
-#: Where a notebook lies, fit to be shown, and the hash of its file.
+#: The student and the name of a submission.
 Key = tuple[str, str]
-_NOTHING_KNOWN: Mapping[Key, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,12 @@ class Submission:
         assignment: its stem, or None where that is unknown.
         name: the stem or, where that is unknown, a name of its own.
         relative: its path below the folder, fit to be shown.
-        superseded: where older notebooks of the same student and assignment lie; without an assignment, all
+        superseded: where other versions of the same student and assignment lie; without an assignment, all
             other notebooks of that student that have none.
+        ignored: what was found besides, and is no submission.
+        with_answers: those of both that hold an answer.
+        copy: why it is a copy that a tool keeps, as the end of a sentence; it counts because nothing else is
+            there.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader, once it has been read again.
         hand_in: when it was handed in.
@@ -52,13 +57,16 @@ class Submission:
     relative: str
     sha256: str | None
     superseded: tuple[str, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    with_answers: tuple[str, ...] = ()
+    copy: str | None = None
     error: str | None = None
     preload: frozenset[str] = frozenset()
     traces: tuple[Notice, ...] = ()
     hand_in: HandIn = UNKNOWN
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """The student and the name, which belong to no other submission."""
         return self.student, self.name
 
@@ -85,44 +93,100 @@ class Submission:
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
-# What decides between rivals: whether a repository still holds it, when it was handed in, whether the file is
-# named as the stem, the path.
-_Rank = tuple[bool, int, bool, str]
-Rivals = list[tuple[_Rank, "Submission"]]
-"""The notebooks of which one counts."""
+
+class Content(IntEnum):
+    """What a notebook holds, as far as it decides which version counts."""
+
+    STARTER_CODE = 0
+    UNREADABLE = 1
+    ANSWERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A notebook of which it is not decided yet whether it counts.
+
+    Attributes:
+        submission: as it is if it counts, without the other versions.
+        found: where it lies.
+        is_certain: whether its metadata or its name say for which assignment it is.
+        contradiction: why it counts for none, because its metadata and its name say different assignments.
+    """
+
+    submission: Submission
+    found: FoundNotebook
+    content: Content = Content.STARTER_CODE
+    is_certain: bool = True
+    contradiction: str | None = None
+
+    def rank(self, in_time: Callable[[Submission], bool]) -> tuple[bool | int | str, ...]:
+        """Orders the versions of a student and an assignment: the greatest counts.
+
+        Args:
+            in_time: whether a version is in time, where that decides before the time.
+        """
+        submission, found = self.submission, self.found
+        hand_in = submission.hand_in
+        when = int(hand_in.recorded.timestamp()) * 10**9 if hand_in.recorded else found.modified
+        return (
+            self.contradiction is None,
+            found.copy is None,
+            self.content,
+            self.is_certain,
+            in_time(submission),
+            hand_in.missing is None or hand_in.missing.why != "gone",
+            when,
+            bool(hand_in.is_marked_late),  # of one download, what is marked came last
+            -found.depth,
+            found.stem == submission.name,
+            found.raw_relative,
+        )
+
+    def ignored_beside(self, best: Version) -> str | None:
+        """Why it is no submission, where another version counts; None for a version that is superseded."""
+        if self.contradiction or self.found.copy:
+            return self.contradiction or f"a copy that a tool keeps: it {self.found.copy}"
+        if self.submission.assignment is None:
+            return None
+        if self.content is Content.UNREADABLE:
+            return self.submission.error
+        if best.is_certain and not self.is_certain:
+            return (
+                f"taken for {self.submission.assignment} only by the functions it defines, where"
+                f" {best.submission.relative} says so by its metadata or its name"
+            )
+        return None
 
 
 def find_submissions(
     folder: Path,
     functions: Mapping[str, Collection[str]],
-    known: Mapping[Key, str] = _NOTHING_KNOWN,
-    results: Path | None = None,
-    roster: Roster = NOBODY,
+    starter_code: Mapping[str, Collection[str]] = NO_STARTER_CODE,
 ) -> list[Submission]:
     """Find every notebook below a folder and decide which of them count, without regard to deadlines."""
-    return counting(find_rivals(folder, functions, known, results, roster))
+    return counting(find_versions(folder, functions, starter_code))
 
 
-def find_rivals(
+def find_versions(
     folder: Path,
     functions: Mapping[str, Collection[str]],
-    known: Mapping[Key, str] = _NOTHING_KNOWN,
+    starter_code: Mapping[str, Collection[str]] = NO_STARTER_CODE,
     results: Path | None = None,
     roster: Roster = NOBODY,
-) -> list[Rivals]:
+) -> list[list[Version]]:
     """Find every notebook below a folder, and put those together of which one can count.
 
     The first folder names the student, whom the roster may know by another name; a notebook directly in
-    `folder` is named by its file. Copies of Jupyter, macOS and a release are skipped; links are not followed.
+    `folder` is named by its file. Links are not followed.
 
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
-        known: the assignments of notebooks that were recognised before, which need not be read as JSON again.
+        starter_code: the code cells of each assignment as students get them, by its stem.
         results: where results go; a folder in `folder` that is this one is no student's.
 
     Returns:
         The notebooks of each student and assignment, and all of a student's notebooks of no known assignment.
-        Notebooks that cannot be read are among them, and students who handed in other files only.
+        Notebooks that cannot be read are among them, and students who submitted other files only.
 
     Raises:
         GraderError: there is no such folder, or no notebook in it, or nobody of the roster, or the record
@@ -133,57 +197,58 @@ def find_rivals(
     safe = _name_students(item.student for item in notebooks)
     record = Record(folder)
     students = students_of_folders(safe.values(), roster, record)
-    rivals: dict[tuple[str, str], Rivals] = defaultdict(list)
+    versions: dict[tuple[str, str], list[Version]] = defaultdict(list)
+    unknown_copies = []
     for item in notebooks:
-        student = students[safe[item.student]]
-        submission = _with_time(_read(item, student, functions, known), item, record)
-        recorded = submission.hand_in.recorded
-        when = int(recorded.timestamp()) * 10**9 if recorded else item.modified
-        missing = submission.hand_in.missing
-        is_there = missing is None or missing.why != "gone"
-        rank = (is_there, when, item.stem == submission.name, item.raw_relative)
-        rivals[student, submission.assignment or ""].append((rank, submission))
-    return [*rivals.values()]
+        version = _read(item, students[safe[item.student]], functions, starter_code, record)
+        if item.copy and version.submission.assignment is None:
+            unknown_copies.append(version)
+        else:
+            versions[version.submission.student, version.submission.assignment or ""].append(version)
+    first = {student: (student, stem) for student, stem in sorted(versions, reverse=True)}
+    for version in unknown_copies:  # they make no row of their own beside one of the student's
+        student = version.submission.student
+        versions[first.get(student, (student, ""))].append(version)
+    return [*versions.values()]
 
 
 def counting(
-    rivals: Iterable[Rivals], prefers: Callable[[Submission], bool] = lambda _: True
+    versions: Iterable[Sequence[Version]], in_time: Callable[[Submission], bool] = lambda _: True
 ) -> list[Submission]:
-    """The submissions that count, sorted by student and name.
-
-    Of several notebooks of a student for an assignment the last one handed in counts, of those that are
-    preferred and that a repository still holds, by the record of ``collect`` or, where that says nothing, by
-    the time of the file; on a tie the notebook whose file is named as the stem, then the last path.
+    """The submissions that count, sorted by student and name: of each group the version of the highest rank.
 
     Args:
-        prefers: whether a notebook counts before those of which this says no.
+        in_time: whether a version is in time, where that decides before the time.
     """
-    return sorted((_best(same, prefers) for same in rivals), key=lambda submission: submission.key)
+    return sorted((_best(group, in_time) for group in versions), key=lambda submission: submission.key)
 
 
-def _with_time(submission: Submission, item: FoundNotebook, record: Record) -> Submission:
-    folder, _, name = item.raw_relative.partition("/")
-    modified = datetime.fromtimestamp(item.modified / 10**9, UTC)
-    return replace(submission, hand_in=record.hand_in(folder, name, submission.sha256, modified))
-
-
-def _best(rivals: Rivals, prefers: Callable[[Submission], bool]) -> Submission:
-    """The submission of the highest rank, which names the others.
-
-    Without an assignment a submission that could not be read comes first, because it says why.
-    """
-    _, best = max(rivals, key=lambda rival: (_is_unread(rival[1]), prefers(rival[1]), rival[0]))
-    others = tuple(sorted(rival.relative for _, rival in rivals if rival is not best))
-    if best.assignment is not None or not others:
-        return replace(best, superseded=others)
-    named = ", ".join(some(others, _MOST_NAMED - 1))
-    return replace(
-        best, superseded=others, error=f"{best.error} {len(others)} more cannot be graded: {named}."
+def _best(versions: Sequence[Version], in_time: Callable[[Submission], bool]) -> Submission:
+    """The submission of the highest rank, which names the others."""
+    best = max(versions, key=lambda version: version.rank(in_time))
+    superseded, ignored, with_answers = [], [], []
+    for version in versions:
+        place = version.submission.relative
+        if version is best:
+            continue
+        if reason := version.ignored_beside(best):
+            ignored.append(Ignored(place, reason))
+        else:
+            superseded.append(place)
+        if version.content is Content.ANSWERS:
+            with_answers.append(place)
+    counts = replace(
+        best.submission,
+        superseded=tuple(sorted(superseded)),
+        ignored=tuple(sorted(ignored, key=lambda each: each.path)),
+        with_answers=tuple(sorted(with_answers)),
+        copy=best.found.copy,
     )
-
-
-def _is_unread(submission: Submission) -> bool:
-    return submission.assignment is None and submission.sha256 is None
+    if counts.assignment is not None or not superseded:
+        return counts
+    named = ", ".join(some(counts.superseded, _MOST_NAMED - 1))
+    error = f"{counts.error} {len(superseded)} more cannot be graded: {named}."
+    return replace(counts, error=error)
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
@@ -197,29 +262,49 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
 
 
 def _read(
-    item: FoundNotebook, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
-) -> Submission:
+    item: FoundNotebook,
+    student: str,
+    functions: Mapping[str, Collection[str]],
+    starter_code: Mapping[str, Collection[str]],
+    record: Record,
+) -> Version:
     """Read what was found; a notebook of no known assignment gets a name of its own."""
-    sha256 = assignment = None
-    error, preload = item.problem, frozenset[str]()
+    sha256, notebook, error, preload = None, None, item.problem, frozenset[str]()
     if not item.problem:
         try:
             file = read_file(item.path)
             sha256 = file.sha256
-            assignment = known.get((item.relative, sha256)) or recognise(
-                item.stem, parse_notebook(file), functions
-            )
+            notebook = parse_notebook(file)
             preload = modules_to_preload([file.content.decode("latin-1")])
         except NotebookError as unreadable:
-            assignment, error = recognise(item.stem, None, functions), str(unreadable)
-    if assignment is not None:
-        name = assignment
+            error = str(unreadable)
+    recognition = recognise(item.stem, notebook, functions)
+    stem = None if item.problem else recognition.assignment
+    contradiction = None
+    if recognition.contradicts:
+        error = contradiction = (
+            f"{item.relative} is named for {recognition.assignment}, but its metadata say that it is"
+            f" {recognition.contradicts}: submit the right notebook, or name the file for"
+            f" {recognition.contradicts}."
+        )
+    if stem is not None:
+        name = stem
     else:
         visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
         name = distinct_file_name(visible, item.raw_relative, set(functions))
         error = error or (
             f"{item.relative} is no assignment of this course ({', '.join(functions)}): name the file after"
-            " the one it answers and hand it in anew."
+            " the one it answers and submit it again."
         )
-    lies = item.path, item.relative
-    return Submission(student, assignment, name, *lies, sha256, error=error, preload=preload)
+    content, asked = Content.UNREADABLE, recognition.contradicts or stem
+    if notebook is not None:
+        is_answered = asked and has_answers(notebook.cells, functions[asked], starter_code.get(asked, ()))
+        content = Content.ANSWERS if is_answered else Content.STARTER_CODE
+    folder, _, inner = item.raw_relative.partition("/")
+    modified = datetime.fromtimestamp(item.modified / 10**9, UTC)
+    hand_in = record.hand_in(folder, inner, modified)
+    submission = Submission(
+        student, stem, name, item.path, item.relative, sha256, error=error, hand_in=hand_in
+    )
+    submission = replace(submission, preload=preload)
+    return Version(submission, item, content, recognition.is_certain, contradiction)

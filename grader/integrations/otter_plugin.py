@@ -131,7 +131,7 @@ def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
     else:
         _copy_notebook(handed_in, copies / handed_in.name)
     try:
-        submissions = find_submissions(folder.parent, course.functions)
+        submissions = find_submissions(folder.parent, course.functions, course.starter_code)
     except GraderError:  # there is no notebook
         submissions = []
     if any(submission.assignment == stem for submission in submissions):

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,13 +16,18 @@ from grader.text import printable
 NOTEBOOK = re.compile(
     r"(?P<stem>.*)(?P<suffix>\.ipynb(?:\.txt|\.json)?)", re.ASCII | re.DOTALL | re.IGNORECASE
 )
-SKIPPED_FOLDERS = frozenset({".git", ".handout", ".ipynb_checkpoints", "__MACOSX"})
-"""Folders in which no submission lies: what git, a release, Jupyter and macOS keep in them."""
-_NO_STUDENTS = (".", "__")  # how folders begin that hold what tools keep
+NEVER_SUBMITTED = frozenset({".git", ".handout"})
+"""Folders whose notebooks are not the student's: those of Git and of a release."""
+NO_STUDENTS = (".", "__")
+"""How the names of folders begin that tools make beside those of students."""
+_PACKAGES = frozenset({"conda-meta", "dist-packages", "node_modules", "site-packages"})
+_COPIES = re.compile(r"(?:^|[^a-z])(?:checkpoints?|recycled?r?|trash(?:es)?)(?:[^a-z]|$)")
+_ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})  # one of them is in each virtual environment
+_OF_ENVIRONMENT = frozenset({"bin", "etc", "include", "lib", "lib64", "scripts", "share"})
 RELEASE_MANIFEST = ".handout/release.json"
 """What a release leaves among the files of students."""
 MAX_FILE_BYTES = 100 * 1024**2
-CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and hand it in anew."
+CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and submit it again."
 
 Kind = Literal["unreadable", "too large", "empty", "merge conflict", "damaged", "other"]
 
@@ -63,6 +68,7 @@ class FoundNotebook:
     raw_relative: str  # below the folder of submissions, as the file system has it
     modified: int  # nanoseconds since 1970
     problem: str | None
+    copy: str | None = None  # why it is a copy that a tool keeps, as the end of a sentence
 
     @property
     def stem(self) -> str:
@@ -74,15 +80,60 @@ class FoundNotebook:
         return first if slash else self.stem
 
     @property
+    def depth(self) -> int:
+        """How many folders of the student's it is in."""
+        return max(0, self.raw_relative.count("/") - 1)
+
+    @property
     def relative(self) -> str:
         """Its path below the folder of submissions, fit to be shown."""
         return printable(self.raw_relative)
 
 
+def copy_in(folder: str) -> str | None:
+    """Why a notebook in a folder of this name is a copy that a tool keeps; None where it is not.
+
+    The name decides by a rule, because there are too many tools to list: hidden folders and folders that
+    begin as only tools' do, folders of packages, and folders for trash and checkpoints.
+    """
+    shown, plain = printable(folder), folder.casefold()
+    if folder.startswith("."):
+        return f"is in {shown}, a hidden folder"
+    if folder.startswith(("__", "$", "@", "~")) or _COPIES.search(plain):
+        return f"is in {shown}, a folder in which a tool keeps copies"
+    return f"is in {shown}, a folder of installed packages" if plain in _PACKAGES else None
+
+
+def copy_named(file: str) -> str | None:
+    """The same for a notebook of this name: hidden, or named as Jupyter names a checkpoint."""
+    if file.startswith("."):
+        return "is a hidden file"
+    return "has the name of a checkpoint" if notebook_stem(file).endswith("-checkpoint") else None
+
+
+def is_environment(names: Collection[str]) -> bool:
+    """Whether a folder that holds these names is a virtual environment."""
+    return not _ENVIRONMENT.isdisjoint(names)
+
+
+def copy_in_environment(folder: str, *, is_students: bool) -> str | None:
+    """Why what is in a folder of a virtual environment is a copy that a tool keeps; None where it is not.
+
+    Args:
+        folder: its name; empty for the environment itself.
+        is_students: whether the student's own folder is the environment, so that only folders which the
+            environment has made are meant.
+    """
+    if is_students and folder.casefold() not in _OF_ENVIRONMENT:
+        return None
+    return "is in a virtual environment"
+
+
 def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """Every notebook below the folder, in the order of their paths.
 
-    Folders that cannot be listed, and students' folders that hold other files only, are among them.
+    Folders that cannot be listed, and students' folders that hold other files only, are among them. Folders
+    beside those of students that a tool made (their names begin with a dot or two underscores) are not.
 
     Args:
         skipped: the name of a folder in it that is no student's.
@@ -92,11 +143,14 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """
     notebooks: list[FoundNotebook] = []
     others: dict[str, tuple[int, str]] = {}  # by student: how many other files, and the first of them
-    for path, relative, problem in _walk(folder, skipped):
+    for path, relative, problem, copy in _walk(folder, skipped):
         student, slash, inner = relative.partition("/")
-        if problem or is_notebook(path.name):
-            notebooks.append(FoundNotebook(path, relative, 0 if problem else _modified(path), problem))
-        elif slash and not (path.name.startswith(".") or student.startswith(_NO_STUDENTS)):
+        if problem:
+            notebooks.append(FoundNotebook(path, relative, 0, problem, copy))
+        elif is_notebook(path.name):
+            why = copy or copy_named(path.name)
+            notebooks.append(FoundNotebook(path, relative, _modified(path), None, why))
+        elif slash and copy is None and not path.name.startswith("."):
             count, first = others.get(student, (0, inner))
             others[student] = count + 1, min(first, inner)
     if not notebooks:
@@ -107,23 +161,24 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
             more = "" if count == 1 else f" and {count - 1} more"
             problem = (
                 f"{printable(student)} holds no notebook, only {printable(first)}{more}:"
-                " hand in the notebook itself, a file whose name ends in .ipynb."
+                " submit the notebook itself, a file whose name ends in .ipynb."
             )
             notebooks.append(FoundNotebook(folder / student, student, 0, problem))
     return sorted(notebooks, key=lambda notebook: notebook.raw_relative)
 
 
-def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None]]:
-    """Files below the folder and folders that cannot be listed: path, path below the folder, problem.
+def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None, str | None]]:
+    """Files below the folder and folders that cannot be listed.
 
+    Each with its path, its path below the folder, the problem, and why it is a copy that a tool keeps.
     Without recursion, because a student decides how deep folders are.
 
     Raises:
         GraderError: the folder itself cannot be listed.
     """
-    pending = [(folder, "")]
+    pending: list[tuple[Path, str, str | None]] = [(folder, "", None)]
     while pending:
-        path, relative = pending.pop()
+        path, relative, copy = pending.pop()
         try:
             with os.scandir(path) as listing:
                 entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
@@ -131,14 +186,22 @@ def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None]]:
             reason = f"cannot be read ({error.strerror})"
             if not relative:
                 raise GraderError(f"{path} {reason}: name the folder that holds the submissions.") from error
-            yield path, relative, f"{printable(relative)} {reason}: make it readable and grade again."
+            yield path, relative, f"{printable(relative)} {reason}: make it readable and grade again.", copy
             continue
+        is_students = "/" not in relative
+        environment = bool(relative) and is_environment([name for name, _ in entries])
+        if environment and copy is None:
+            copy = copy_in_environment("", is_students=is_students)
         for name, is_folder in entries:
             inner, inner_relative = path / name, f"{relative}/{name}" if relative else name
             if not is_folder:
-                yield inner, inner_relative, None
-            elif name not in SKIPPED_FOLDERS and inner_relative != skipped:
-                pending.append((inner, inner_relative))
+                yield inner, inner_relative, None, copy
+            elif not relative:
+                if name != skipped and not name.startswith(NO_STUDENTS):
+                    pending.append((inner, inner_relative, None))
+            elif name not in NEVER_SUBMITTED:
+                of_environment = copy_in_environment(name, is_students=is_students) if environment else None
+                pending.append((inner, inner_relative, copy or copy_in(name) or of_environment))
 
 
 def _modified(path: Path) -> int:
@@ -189,11 +252,11 @@ def open_without_following(path: str, flags: int) -> int:
 
 def _require_plain(status: os.stat_result, name: str) -> None:
     if stat.S_ISLNK(status.st_mode):
-        raise NotebookError(f"{name} is a link, and links are not followed.", "Hand in the notebook itself.")
+        raise NotebookError(f"{name} is a link, and links are not followed.", "Submit the notebook itself.")
     if stat.S_ISDIR(status.st_mode):
-        raise NotebookError(f"{name} is a folder, not a notebook.", "Hand in the notebook that lies in it.")
+        raise NotebookError(f"{name} is a folder, not a notebook.", "Submit the notebook that is in it.")
     if not stat.S_ISREG(status.st_mode):
-        raise NotebookError(f"{name} is a pipe, a socket or a device.", "Hand in the notebook itself.")
+        raise NotebookError(f"{name} is a pipe, a socket or a device.", "Submit the notebook itself.")
     if status.st_size > MAX_FILE_BYTES:
         raise NotebookError(
             f"{name} is larger than {MAX_FILE_BYTES // 1024**2} MiB.", CLEAR_OUTPUTS, "too large"

@@ -1,4 +1,4 @@
-"""The cells of a notebook, read as data, its public checks, and the assignment that it answers.
+"""The cells of a notebook, read as data, and its public checks.
 
 Nothing in a notebook is validated, parsed as Python, run or believed. Real notebooks (Colab's, VS Code's, old
 tools') break the schema in many ways, and hostile ones are made to exhaust the reader. So the cells come from
@@ -7,7 +7,7 @@ the JSON itself, by the two shapes that formats 3 and 4 give them, and everythin
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,22 +25,22 @@ MAX_JSON_MARKS = 8_000_000
 MAX_MARKS = 30_000_000  # with those inside texts, which take seconds to tell apart
 
 _SAVE_AGAIN = (
-    "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
+    "It may have been cut off on its way: look whether it opens in Jupyter, save it and submit it again."
 )
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 # Files of other kinds under a notebook's name: how the text begins, what it is, what to do.
 _OTHER_FILES = (
-    (re.compile("PK\x03\x04"), "a ZIP archive", "Unpack it and hand in the notebook."),
+    (re.compile("PK\x03\x04"), "a ZIP archive", "Unpack it and submit the notebook."),
     (
         re.compile(r"\s*+<(?:!doctype|html)", re.IGNORECASE),
         "a web page",
-        "Download the notebook itself and hand it in.",
+        "Download the notebook itself and submit it.",
     ),
-    (re.compile(r"%PDF-"), "a PDF", "Hand in the notebook it was made from."),
+    (re.compile(r"%PDF-"), "a PDF", "Submit the notebook it was made from."),
 )
+_LFS_POINTER = re.compile(r"version https://(?:git-lfs|hawser)\.github\.com/spec/")
 # The closing quote is optional: a search for one that is missing would start again at every escaped quote.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def json_of(file: NotebookFile) -> Any:
     """
     name, encoding = file.name, json.detect_encoding(file.content)
     if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
-        raise NotebookError(f"{name} is {encoding} and large.", "Save it as UTF-8 and hand it in anew.")
+        raise NotebookError(f"{name} is {encoding} and large.", "Save it as UTF-8 and submit it again.")
     text = file.content.decode(encoding, "replace")
     if not text or text.isspace():
         raise NotebookError(
-            f"{name} is empty.", "Hand in the notebook you worked in, after saving it.", "empty"
+            f"{name} is empty.", "Submit the notebook you worked in, after saving it.", "empty"
         )
     if _has_too_many_values(text):
         raise NotebookError(f"{name} holds millions of values beside its code.", CLEAR_OUTPUTS, "too large")
@@ -124,9 +124,7 @@ def json_of(file: NotebookFile) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        for beginning, what, advice in _OTHER_FILES:
-            if beginning.match(text):
-                raise NotebookError(f"{name} is {what}, not a notebook.", advice) from error
+        _require_no_other_file(text, name)
         conflict = _CONFLICT.search(text)
         reason = f"its text is not JSON (line {error.lineno})"
         if conflict:
@@ -137,6 +135,22 @@ def json_of(file: NotebookFile) -> Any:
     except ValueError:
         reason = "its JSON holds a number of thousands of digits"
     raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, kind)
+
+
+def _require_no_other_file(text: str, name: str) -> None:
+    """Refuse a file that is of another kind, or only stands for the notebook.
+
+    Raises:
+        NotebookError: it is one.
+    """
+    if _LFS_POINTER.match(text):
+        raise NotebookError(
+            f"{name} is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone, and collect"
+            " again."
+        )
+    for beginning, what, advice in _OTHER_FILES:
+        if beginning.match(text):
+            raise NotebookError(f"{name} is {what}, not a notebook.", advice)
 
 
 def _has_too_many_values(text: str) -> bool:
@@ -189,13 +203,21 @@ def _raw_sources(cells: list[Any]) -> Iterator[str]:
         match cell:
             case {"cell_type": "code", "source": str(text)} | {"cell_type": "code", "input": str(text)}:
                 yield text
-            case {"cell_type": "code", "source": [*lines]}:
-                yield "".join(line for line in lines if isinstance(line, str))
-            case {"cell_type": "code", "input": [*lines]}:
-                texts = [line for line in lines if isinstance(line, str)]  # of which some tools kept the ends
-                yield ("" if texts and texts[0].endswith(("\n", "\r")) else "\n").join(texts)
+            case {"cell_type": "code", "source": [*lines]} | {"cell_type": "code", "input": [*lines]}:
+                yield _joined(lines)
             case {"cell_type": "code"}:
                 yield ""
+
+
+def _joined(lines: list[Any]) -> str:
+    """The text of a list of lines, some or all of which may have lost their ends.
+
+    A list in which no line ends has lost them all. In another, only the last line has no end, unless a tool
+    cut the list in the middle of a line; then its pieces belong together.
+    """
+    texts = [line for line in lines if isinstance(line, str)]
+    has_ends = any(text.endswith(("\n", "\r")) for text in texts[:-1])
+    return ("" if has_ends else "\n").join(texts)
 
 
 @dataclass(frozen=True)
@@ -248,40 +270,5 @@ def read_document(path: Path) -> Document:
 
 def _text(source: Any) -> str:
     if isinstance(source, list):
-        source = "".join(line for line in source if isinstance(line, str))
+        source = _joined(source)
     return utf8_text(source).replace("\r\n", "\n") if isinstance(source, str) else ""
-
-
-def recognise(
-    file_stem: str, notebook: Notebook | None, functions: Mapping[str, Collection[str]]
-) -> str | None:
-    """The stem of the assignment that a notebook answers; None where nothing decides or two fit equally well.
-
-    The notebook's metadata decides first, then the name of its file, which may have been decorated ("Ada
-    03-truncated-bptt (1)"), then the functions it defines.
-
-    Args:
-        notebook: None where it cannot be read.
-        functions: the functions and classes that each assignment asks for, by its stem.
-    """
-    if notebook is not None and notebook.assignment in functions:
-        return notebook.assignment
-    spelt = _spelling(file_stem)
-    by_name = _only_best({stem: len(stem) if _spelling(stem) in spelt else 0 for stem in functions})
-    if by_name is not None or notebook is None:
-        return by_name
-    matches = (match for cell in notebook.cells for match in _DEFINITION.finditer(cell.source))
-    defined = {name for match in matches for name in match.groups()}  # searched, not parsed; with None
-    return _only_best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
-
-
-def _spelling(name: str) -> str:
-    """A name without what people and learning platforms change when they pass a file on."""
-    return re.sub(r"[ _-]+", "_", name.casefold())
-
-
-def _only_best(scores: Mapping[str, int]) -> str | None:
-    """The stem with the highest score, if it is not 0 and no other stem shares it."""
-    best = max(scores.values(), default=0)
-    stems = [stem for stem, score in scores.items() if score == best > 0]
-    return stems[0] if len(stems) == 1 else None

@@ -1,6 +1,7 @@
 """When assignments are due, and what it costs to be late.
 
-``course.toml`` has the deadlines; ``extensions.csv`` has later deadlines of some students.
+``course.toml`` has the deadlines; ``extensions.csv`` has later deadlines of some students, and says when
+something was submitted where that is not known or known wrongly.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from grader.people.students import Students
 from grader.results.model import Late, told_time
 
 EXTENSIONS = "extensions.csv"
-_COLUMNS = ("student", "assignment", "until")
+_COLUMNS = ("student", "assignment", "until", "submitted")
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 _PLACES = 2  # decimals of a penalty
 
@@ -30,31 +31,34 @@ class Deadlines:
     Attributes:
         of_class: by assignment.
         extended: later deadlines, by student and assignment.
+        submitted: when something was submitted, as the instructor says, by student and assignment.
         zone: in which times are told.
     """
 
     of_class: Mapping[str, Deadline] = field(default_factory=dict)
     extended: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+    submitted: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     zone: tzinfo = UTC
 
     def late(
-        self, student: str, stem: str, handed_in: datetime, max_score: float, *, is_marked: bool | None
+        self, student: str, stem: str, submitted: datetime, max_score: float, *, is_marked: bool | None
     ) -> Late | None:
-        """How late a notebook was handed in; None where it was in time, or there is no deadline.
+        """How late a notebook was submitted; None where it was in time, or there is no deadline.
 
         Args:
+            submitted: when; for what a system marks, when a download first contained it.
             max_score: of the assignment, of which a penalty takes a part.
             is_marked: whether the system that it comes from has marked it as late; None where that marks
                 nothing. The mark decides, and costs what a day does: Canvas's zip has the times of its
-                download, which say nothing.
+                download. An extension excuses it if a download before its end contained the notebook.
         """
         deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
         due = extended or (deadline.due if deadline else None)
         if is_marked is not None:
-            due = handed_in if is_marked and extended is None else None
-        if due is None or (handed_in <= due and not is_marked):
+            due = None if not is_marked or (extended and submitted <= extended) else submitted
+        if due is None or (submitted <= due and not is_marked):
             return None
-        after = handed_in - due
+        after = submitted - due
         minutes = math.ceil(after / _MINUTE)
         told = None if is_marked else self.told(due)
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
@@ -63,16 +67,20 @@ class Deadlines:
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
         return Late(minutes, round(share * max_score, _PLACES), told)
 
+    def is_in_time(
+        self, student: str, stem: str, submitted: datetime, *, is_marked: bool | None = None
+    ) -> bool:
+        """Whether a version counts before those that are late; True for all where the last version counts."""
+        deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
+        if deadline is None or not deadline.in_time_first:
+            return True
+        if is_marked is not None:
+            return not is_marked or (extended is not None and submitted <= extended)
+        return submitted <= max(deadline.closes, extended or deadline.closes)
+
     def told(self, at: datetime) -> str:
         """A time in the zone of the term, as `Result.handed_in`."""
         return at.astimezone(self.zone).isoformat(timespec="seconds")
-
-    def prefers(self, student: str, stem: str, handed_in: datetime) -> bool:
-        """Whether a version counts before those of which this says no: only what is late may have to wait."""
-        deadline = self.of_class.get(stem)
-        if deadline is None or not deadline.in_time_first:
-            return True
-        return handed_in <= max(deadline.closes, self.extended.get((student, stem), deadline.closes))
 
     def about(self, stem: str) -> str | None:
         """When an assignment is due, and what it costs to be late, in sentences; None without a deadline."""
@@ -84,7 +92,7 @@ class Deadlines:
             told += f", with {deadline.grace_minutes:g} minutes of grace"
         if deadline.penalty_per_day:
             share, most = 100 * deadline.penalty_per_day, 100 * deadline.most_penalty
-            told += f"; each day begun takes {share:g} % of the points, at most {most:g} %"
+            told += f"; each day begun costs {share:g} % of the assignment's points, at most {most:g} %"
         first = " The last version in time counts before later ones." if deadline.in_time_first else ""
         return f"{told}.{first}"
 
@@ -102,15 +110,22 @@ def read_deadlines(
     """
     path = find_file(submissions, EXTENSIONS)
     extended: dict[tuple[str, str], datetime] = {}
-    for row in read_rows(path, _COLUMNS, _COLUMNS) if path else []:
-        until = _time_of(row, settings.time_zone)
+    submitted: dict[tuple[str, str], datetime] = {}
+    for row in read_rows(path, _COLUMNS[:2], _COLUMNS) if path else []:
+        until, when = (_time_of(row, column, settings.time_zone) for column in _COLUMNS[2:])
         student = students.of_row(row)
+        if until is None and when is None:
+            raise row.error("it says nothing: fill in until or submitted, or remove the line")
+        if when is not None and not row.cells["assignment"]:
+            raise row.error("submitted is the time of one assignment: fill in the column assignment")
         for stem in [row.assignment(stems)] if row.cells["assignment"] else sorted(stems):
-            if (student, stem) in extended:
-                raise row.error(f"{student} has an extension of {stem} already: keep one of these lines")
-            extended[student, stem] = until
+            for times, what, at in ((extended, "an extension", until), (submitted, "a time", when)):
+                if at is not None and (student, stem) in times:
+                    raise row.error(f"{student} has {what} of {stem} already: keep one of these lines")
+                if at is not None:
+                    times[student, stem] = at
     zone = ZoneInfo(settings.time_zone) if settings.time_zone else UTC
-    return Deadlines(settings.deadlines, extended, zone)
+    return Deadlines(settings.deadlines, extended, submitted, zone)
 
 
 def closing_times(submissions: Path, settings: Settings, stems: Collection[str]) -> dict[str, set[datetime]]:
@@ -126,31 +141,34 @@ def closing_times(submissions: Path, settings: Settings, stems: Collection[str])
     for stem, deadline in settings.deadlines.items():
         closing[stem] |= {deadline.closes} if deadline.in_time_first else set()
     path = find_file(submissions, EXTENSIONS)
-    for row in read_rows(path, _COLUMNS, _COLUMNS) if path else []:
+    for row in read_rows(path, _COLUMNS[:2], _COLUMNS) if path else []:
+        until = _time_of(row, "until", settings.time_zone)
         for stem in [row.assignment(stems)] if row.cells["assignment"] else stems:
-            closing[stem] |= {_time_of(row, settings.time_zone)} if closing[stem] else set()
+            closing[stem] |= {until} if closing[stem] and until else set()
     return closing
 
 
-def _time_of(row: Row, zone: str | None) -> datetime:
-    """The end of an extension; a day alone ends at midnight.
+def _time_of(row: Row, column: str, zone: str | None) -> datetime | None:
+    """The time in a column; a day alone means its last second; None where the cell is empty.
 
     Raises:
         GraderError: it is no time, or has no time zone.
     """
-    text = row.cells["until"]
+    text = row.cells.get(column, "")
+    if not text:
+        return None
     try:
         until = datetime.fromisoformat(text)
     except ValueError:
         raise row.error(
-            f"until is {text!r}: write a day, or a day and a time, as 2026-10-19 or 2026-10-19T12:00"
+            f"{column} is {text!r}: write a day, or a day and a time, as 2026-10-19 or 2026-10-19T12:00"
         ) from None
     if "T" not in text and ":" not in text:
         until = datetime.combine(until.date(), time(23, 59, 59))
     if until.tzinfo is None:
         if zone is None:
             raise row.error(
-                f"until has no time zone: write it behind the time, as {until.isoformat()}+02:00, or set"
+                f"{column} has no time zone: write it behind the time, as {until.isoformat()}+02:00, or set"
                 " time_zone below [term] in course.toml"
             )
         until = until.replace(tzinfo=ZoneInfo(zone))

@@ -44,20 +44,24 @@ def _recorded(text: str) -> str:
 
 @dataclass(frozen=True)
 class HandIn:
-    """When a notebook was handed in.
+    """When a notebook was submitted.
 
     Attributes:
         modified: when its file was changed.
-        recorded: when it was handed in, as the record says; None where it says nothing of this notebook.
+        recorded: when it was submitted, as the record says; None where it says nothing of this notebook.
         is_marked_late: whether the system that it comes from says that it is late; None where that marks
             nothing.
         missing: where it was not found any more when clones were collected last.
+        is_by_hand: whether somebody put it among what was collected of its student.
+        claimed_until: when a night first saw it, where only its commit says that it is older.
     """
 
     modified: datetime
     recorded: datetime | None = None
     is_marked_late: bool | None = None
     missing: Missing | None = None
+    is_by_hand: bool = False
+    claimed_until: datetime | None = None
 
 
 UNKNOWN = HandIn(datetime.fromtimestamp(0, UTC))
@@ -77,6 +81,7 @@ class Record:
         self._folder_of_id: dict[tuple[str, str], str] = {}
         self._notebooks: dict[str, dict[str, dict[str, set[str]]]] = {}  # by folder, system and id
         self._there = {_recorded(name): name for name in names}
+        self._collected = {row["student"] for row in self._rows.values() if not _is_repository(row)}
         for row in self._rows.values():
             if row["id"] and row["student"] in self._there:
                 folder = self._there[row["student"]]
@@ -130,16 +135,18 @@ class Record:
         row = self._row(folder, notebook)
         return int(datetime.fromisoformat(row["modified"]).timestamp()) * 10**9 if row else 0
 
-    def hand_in(self, folder: str, notebook: str, sha256: str | None, modified: datetime) -> HandIn:
-        """When a notebook in a student's folder was handed in.
+    def hand_in(self, folder: str, notebook: str, modified: datetime) -> HandIn:
+        """When a notebook in a student's folder was submitted.
+
+        A file that is not what was collected under its name was repaired by somebody, and keeps the time at
+        which it was submitted.
 
         Args:
-            sha256: of its file, which has to be the one that was collected.
             modified: when its file was changed.
         """
         row = self._row(folder, notebook)
-        if row is None or row["sha256"] != sha256:
-            return HandIn(modified)
+        if row is None:
+            return HandIn(modified, is_by_hand=_recorded(folder) in self._collected)
         is_marked = row["marked"] == LATE if row["system"] == MARKING else None
         return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked, _missing(row))
 

@@ -17,11 +17,13 @@ class Standing:
     adjustments: tuple[Adjustment, ...] = ()
     missing: Missing | None = None
     extended: str | None = None
+    seen: str | None = None
 
     @classmethod
     def of(cls, result: Result) -> Standing:
         """What a result was made with."""
-        return cls(result.handed_in, result.late, result.adjustments, result.missing, result.extended)
+        fields = result.handed_in, result.late, result.adjustments, result.missing, result.extended
+        return cls(*fields, result.seen)
 
 
 def with_standing(result: Result, standing: Standing) -> Result:
@@ -38,6 +40,7 @@ def with_standing(result: Result, standing: Standing) -> Result:
         adjustments=standing.adjustments,
         missing=standing.missing,
         extended=standing.extended,
+        seen=standing.seen,
     )
     whole = [given.points for given in standing.adjustments if given.question is None]
     points = [*(question.score for question in adjusted.questions), -adjusted.penalty, *whole]

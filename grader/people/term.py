@@ -9,11 +9,11 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
-from grader.people.deadlines import Deadlines, read_deadlines
-from grader.people.record import HandIn, Record
+from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
+from grader.people.record import RECORD, HandIn, Record
 from grader.people.standing import Standing
 from grader.people.students import Students
-from grader.results.model import Missing
+from grader.results.model import Missing, told_time
 from grader.text import some, terminal_text
 
 _MOST_NAMED = 12
@@ -45,24 +45,52 @@ class Term:
         each copy.
         """
         deadlines = self.deadlines
-        until = deadlines.extended.get((student, stem))
+        until, said = (times.get((student, stem)) for times in (deadlines.extended, deadlines.submitted))
         given = Standing(
             adjustments=self.adjustments.get((student, stem), ()),
             missing=hand_in.missing,
             extended=deadlines.told(until) if until else None,
         )
-        at = hand_in.recorded or (hand_in.modified if stem in deadlines.of_class else None)
+        is_marked = None if said else hand_in.is_marked_late
+        at = said or hand_in.recorded or (hand_in.modified if stem in deadlines.of_class else None)
         if at is None:
             return given
-        late = deadlines.late(student, stem, at, max_score, is_marked=hand_in.is_marked_late)
-        is_known = hand_in.is_marked_late is None  # where a system marks what is late, it tells no times
-        return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None)
+        late = deadlines.late(student, stem, at, max_score, is_marked=is_marked)
+        is_known = is_marked is None  # where a system marks what is late, it tells no times
+        seen = None if said or not hand_in.claimed_until else deadlines.told(hand_in.claimed_until)
+        return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None, seen=seen)
 
-    def prefers(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
+    def is_in_time(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
         """Whether a version counts before those of which this says no."""
-        if stem is None or hand_in.is_marked_late is not None:
-            return not hand_in.is_marked_late
-        return self.deadlines.prefers(student, stem, hand_in.recorded or hand_in.modified)
+        if stem is None:
+            return True
+        at = hand_in.recorded or hand_in.modified
+        return self.deadlines.is_in_time(student, stem, at, is_marked=hand_in.is_marked_late)
+
+    def about_unknown_time(self, student: str, stem: str, place: str, hand_in: HandIn) -> str | None:
+        """Why it cannot be known whether a version is late, and which line says it; None where it is known.
+
+        Args:
+            place: where the notebook lies.
+        """
+        deadlines, key = self.deadlines, (student, stem)
+        if key in deadlines.submitted:
+            return None
+        until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
+        at = hand_in.recorded or hand_in.modified
+        told = told_time(deadlines.told(at))
+        if hand_in.is_marked_late and until and at > until:
+            end = told_time(deadlines.told(until))
+            why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {told}"
+        elif hand_in.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
+            why = f"{RECORD} has no line for it, and the file was written on {told}, after the deadline"
+        else:
+            return None
+        line = f"{student},{stem},{until.isoformat(timespec='minutes') if until else ''},TIME"
+        return (
+            f"It is not known when {place} was submitted: {why}. Say it in {EXTENSIONS}, whose first line is"
+            f" student,assignment,until,submitted: add the line {line} with a time as in 2026-10-12T18:00."
+        )
 
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.

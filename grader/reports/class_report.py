@@ -72,6 +72,8 @@ def report_html(  # noqa: PLR0913 - what the page shows
         standing_out=_standing_out(assignments),
         due={assignment.stem: due.get(assignment.stem) for assignment in assignments},
         unlisted=unlisted,
+        late=[result for result in results if result.late],
+        claimed=[result for result in results if result.seen],
         cases=[case for case in every if not case.is_resubmission],
         resubmitted=resubmitted,
         same_work=work,

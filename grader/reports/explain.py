@@ -113,9 +113,8 @@ def _head(regrade: Regrade) -> Iterator[Line]:
     score = points_text(result.score, result.max_score)
     yield Line(f"{result.student}, {result.what}: {score}, {result.status}", "bold")
     yield entry("graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}")
-    left_aside = [f"Left aside: {', '.join(result.superseded)}."] if result.superseded else []
-    told = [*result.about_standing, *left_aside]
-    yield from (entry("" if number else "handed in", sentence) for number, sentence in enumerate(told))
+    told = [*result.about_standing, *result.about_others]
+    yield from (entry("" if number else "version", sentence) for number, sentence in enumerate(told))
     if result.error:
         yield entry("error", result.error, "red")
         yield entry("", "Nothing was judged: each check failed for this reason.")
@@ -171,9 +170,9 @@ def _origin(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
     result, provenance = regrade.result, regrade.result.provenance
     yield entry("notebook", f"{own_code.path} ({own_code.status})")
     yield entry("sha256", provenance.notebook_sha256 or "the file could not be read")
-    why = "an older notebook" if result.assignment else "of no known assignment either"
-    older = [f"{other} ({why})" for other in result.superseded]
-    yield from (entry("left aside", other) for other in some(older, _MOST_NAMED))
+    why = "another version" if result.assignment else "of no known assignment either"
+    others = [f"{other} ({why})" for other in result.superseded]
+    yield from (entry("superseded", other) for other in some(others, _MOST_NAMED))
     yield entry("protection", provenance.protection or "none")
     yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
     for flag in result.flags:

@@ -18,9 +18,6 @@ from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import CONSEQUENCES
 from grader.scores import format_points
-from grader.text import some
-
-_MOST_NAMED = 20  # notebooks that were left aside
 
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
@@ -119,8 +116,7 @@ def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
         )
         for question in result.all_questions
     ]
-    superseded = some(result.superseded, _MOST_NAMED) if result.assignment else []
-    return {"result": result, "sections": sections, "superseded": superseded, "shows": shows}
+    return {"result": result, "sections": sections, "shows": shows}
 
 
 def _gained(question: QuestionResult) -> str:

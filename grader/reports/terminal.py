@@ -341,8 +341,10 @@ def _remark(result: Result) -> str:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
-    remarks += [f"{len(result.superseded)} more left aside"] if result.superseded else []
-    if case_of(result) and not (result.flags or result.superseded):
+    remarks += [f"{len(result.superseded)} superseded"] if result.superseded else []
+    remarks += [f"{len(result.ignored)} ignored"] if result.ignored else []
+    case = case_of(result)
+    if case and not case.is_resubmission and not result.flags:
         remarks.append("look at it, see report.html")
     return escape(terminal_text("; ".join(remarks)))
 

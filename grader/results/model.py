@@ -16,8 +16,10 @@ from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, format_points, remarks, total
+from grader.text import some
 
 SCHEMA = "autograd-grader/result/v1"
+_MOST_NAMED = 20  # other versions
 _MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.
@@ -198,6 +200,19 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file that was found and is no submission.
+
+    Attributes:
+        path: below the folder of submissions.
+        reason: why, as the part of a sentence.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Adjustment:
     """Points that a person gave or took.
 
@@ -234,7 +249,7 @@ class Result:
 
     Attributes:
         name: the assignment or, where that is unknown, a name of the notebook's own; files are called so.
-        superseded: where other notebooks of the same student and assignment lie.
+        superseded: where other versions of the same student and assignment lie.
         cells: those that did not run to their end, the first of each way to end.
         more_cells: how many others did not.
         handed_in: the time of the version that was graded, as in ``2026-11-21T03:00:00+00:00``, in the time
@@ -243,6 +258,11 @@ class Result:
         adjustments: of the score and of the questions' scores, which have them in them.
         missing: None for what is still handed in, as far as that is known.
         extended: the student's own deadline, as `handed_in`; None for that of the class.
+        ignored: the files that were found besides and are no submissions.
+        with_answers: those of `superseded` and `ignored` that hold an answer.
+        copy: why the notebook is a copy that a tool keeps, as the end of a sentence; None for a real file.
+        seen: when a night first saw this version, as `handed_in`, where only its commit says that it came
+            before; else None.
     """
 
     name: str
@@ -265,6 +285,10 @@ class Result:
     adjustments: tuple[Adjustment, ...] = ()
     missing: Missing | None = None
     extended: str | None = None
+    ignored: tuple[Ignored, ...] = ()
+    with_answers: tuple[str, ...] = ()
+    copy: str | None = None
+    seen: str | None = None
 
     @property
     def what(self) -> str:
@@ -295,11 +319,42 @@ class Result:
         return total([self.score, self.penalty, -earned])
 
     @property
-    def about_standing(self) -> list[str]:
-        """A sentence for when it was handed in, whether it still is, how late, and each adjustment."""
+    def about_version(self) -> list[str]:
+        """Sentences for which version counts, when it was submitted, and which others hold answers."""
+        if self.assignment is None:
+            return []
         sentences = [self.missing.sentence] if self.missing else []
         if self.handed_in:
-            sentences.append(f"This version was handed in on {told_time(self.handed_in)}.")
+            sentences.append(f"This version, {self.notebook}, was submitted on {told_time(self.handed_in)}.")
+        elif self.superseded or self.ignored:
+            sentences.append(f"{self.notebook} is the version that counts.")
+        if self.seen:
+            sentences.append(
+                "That is the time of its commit, which the student's computer gives; the repository was first"
+                f" seen with it on {told_time(self.seen)}."
+            )
+        if self.copy:
+            sentences.append(
+                f"It {self.copy}: a copy that a tool keeps counts, because nothing else is there."
+            )
+        if self.with_answers:
+            named = ", ".join(some(self.with_answers, _MOST_NAMED))
+            sentences.append(f"Versions that don't count but contain answers: {named}.")
+        return sentences
+
+    @property
+    def about_others(self) -> list[str]:
+        """A sentence for the superseded versions, and one for each ignored file; the first of very many."""
+        others = some(self.superseded, _MOST_NAMED) if self.assignment else []
+        sentences = [f"Superseded: {', '.join(others)}."] if others else []
+        return sentences + some(
+            (f"Ignored: {each.path} ({each.reason.removesuffix('.')})." for each in self.ignored), _MOST_NAMED
+        )
+
+    @property
+    def about_standing(self) -> list[str]:
+        """Sentences for which version counts, its deadline, how late it is, and each adjustment."""
+        sentences = self.about_version
         if self.extended:
             sentences.append(f"Its deadline was extended to {told_time(self.extended)}.")
         if self.late:

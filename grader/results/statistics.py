@@ -322,22 +322,25 @@ def case_of(result: Result) -> Case | None:
     """Why a human has to look at a submission; None where nobody has to."""
     every = _reasons(result)
     given = tuple(reason for reason in every if reason)
-    return Case(result, every.index(given[0]), given, given == (every[-1],)) if given else None
+    if not given:
+        return None
+    rank = every.index(given[0])
+    return Case(result, rank, tuple(dict.fromkeys(given)), rank == len(every) - 1)
 
 
 def _reasons(result: Result) -> list[str]:
     """Each kind of reason as a sentence; empty where it does not apply."""
     unjudged, ended = ("", "") if result.error else _trouble(result.questions)
     flags = _flags(result.flags) if result.flags else ""
-    left = ", ".join(some(result.superseded, _MOST_NAMED))
-    several = f"Several notebooks: {result.notebook} counts; left aside: {left}."
+    versions = " ".join([*result.about_version, *result.about_others]) if result.assignment else ""
     return [
         result.error or "",
         unjudged,
         flags,
         ended,
         _stopped(result.stopped_cells),
-        several if left and result.assignment else "",
+        versions if result.copy else "",
+        versions if result.superseded or result.ignored else "",
     ]
 
 

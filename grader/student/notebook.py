@@ -16,7 +16,8 @@ from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
 from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.files import NotebookError, is_notebook
-from grader.notebooks.reader import Cell, Document, DocumentCell, Notebook, read_document, recognise
+from grader.notebooks.reader import Cell, Document, DocumentCell, Notebook, read_document
+from grader.notebooks.recognition import recognise
 from grader.text import terminal_line, terminal_text
 
 #: The names of a course's notebooks.
@@ -159,7 +160,8 @@ def _assignment(path: Path, notebook: Notebook | None, near: Mapping[str, Studen
     its metadata names an assignment.
     """
     functions = {stem: [question.function for question in near[stem].questions] for stem in near}
-    if stem := recognise(path.stem, notebook, functions):
+    recognition = recognise(path.stem, notebook, functions)
+    if stem := recognition.contradicts or recognition.assignment:
         return stem
     named = (_STEM.match(name) for name in ((notebook and notebook.assignment) or "", path.stem))
     return next((match[0] for match in named if match), None)

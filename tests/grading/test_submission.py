@@ -1,4 +1,4 @@
-"""Who handed in what: every notebook is found, belongs to one student and counts or is superseded."""
+"""Who submitted what: every notebook is found, belongs to one student, and counts, is superseded or ignored."""
 
 import json
 import os
@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.errors import GraderError
-from grader.grading import submission
 from grader.grading.submission import find_submissions
 from grader.notebooks import files as notebooks
-from grader.notebooks.files import NotebookError
+from grader.notebooks.files import NotebookError, copy_in
 from grader.people.roster import read_roster
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
@@ -86,18 +85,81 @@ def test_layout(folder):
 
 
 def test_what_is_skipped(folder, tmp_path):
-    """Checkpoints, what was handed out, what macOS adds and linked folders are no submissions."""
+    """The starter code of a release, what macOS adds and linked folders are nobody's."""
     folder.add("ada/01_leaves.ipynb")
     folder.add("ada/.handout/01_leaves.ipynb", modified=9)
-    folder.add("ada/.ipynb_checkpoints/01_leaves-checkpoint.ipynb", modified=9)
+    folder.add("ada/.git/01_leaves.ipynb", modified=9)
     folder.add("__MACOSX/ada/._01_leaves.ipynb")
     folder.add("__MACOSX/ada/01_leaves.ipynb")
     folder.add("ada/._01_leaves.ipynb", "Mac OS X")
     Folder(tmp_path / "elsewhere").add("01_leaves.ipynb")
     (folder.path / "link").symlink_to(tmp_path / "elsewhere")
     (folder.path / "ada" / "loop").symlink_to(folder.path)
+    folder.add(".Trash-1000/files/01_leaves.ipynb")
     assert folder.assignments() == {"ada/01_leaves.ipynb": "01_leaves"}
-    assert folder.find()[0].superseded == ()
+    assert (folder.find()[0].superseded, folder.find()[0].ignored) == ((), ())
+
+
+KEPT_BY_TOOLS = [
+    ".virtual_documents/01_leaves.ipynb",
+    ".Trash-1000/files/01_leaves.ipynb",
+    ".ipynb_checkpoints/01_leaves-checkpoint.ipynb",
+    ".ipynb_aml_checkpoints/01_leaves.ipynb",
+    "work/.ipynb_checkpoints/01_leaves-checkpoint.ipynb",
+    "ipynb_checkpoints/01_leaves.ipynb",
+    ".local/share/Trash/files/01_leaves.ipynb",
+    "$RECYCLE.BIN/S-1-5/01_leaves.ipynb",
+    "#recycle/01_leaves.ipynb",
+    "@eaDir/01_leaves.ipynb",
+    "__pycache__/01_leaves.ipynb",
+    ".vscode/01_leaves.ipynb",
+    ".history/01_leaves.ipynb",
+    "node_modules/x/01_leaves.ipynb",
+    "env/lib/python3.12/site-packages/x/01_leaves.ipynb",
+    "myenv/share/01_leaves.ipynb",
+    "lib/01_leaves.ipynb",
+    "miniconda/01_leaves.ipynb",
+    ".~01_leaves.ipynb",
+    "01_leaves-checkpoint.ipynb",
+]
+
+
+@pytest.mark.parametrize("copy", KEPT_BY_TOOLS)
+@pytest.mark.parametrize("content", [None, "plain Python", text("def all_grads(): return 1")])
+def test_a_copy_that_a_tool_keeps_never_beats_the_work(folder, copy, content):
+    """Whatever a tool keeps, of whatever time and content, is ignored with its reason beside a real file."""
+    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"))
+    for place in ("ada/myenv/pyvenv.cfg", "ada/pyvenv.cfg", "ada/miniconda/conda-meta/history"):
+        folder.add(place)
+    folder.add(f"ada/{copy}", content, modified=9)
+    (found,) = folder.find()
+    assert (found.relative, found.error, found.superseded) == ("ada/01_leaves.ipynb", None, ())
+    (ignored,) = found.ignored
+    assert ignored.path == f"ada/{copy}"
+    assert ignored.reason.startswith("a copy that a tool keeps: it ")
+
+
+def test_a_copy_that_a_tool_keeps_counts_where_nothing_else_is(folder):
+    """Then the submission says so; a copy of no known assignment makes no row beside another."""
+    folder.add("ada/.ipynb_checkpoints/01_leaves-checkpoint.ipynb", text("def make_weight(): return 1"))
+    folder.add("ada/.venv/share/demo.ipynb")
+    folder.add("ben/.venv/share/demo.ipynb")
+    ada, ben = folder.find()
+    assert (ada.assignment, ada.error, [each.path for each in ada.ignored]) == (
+        "01_leaves",
+        None,
+        ["ada/.venv/share/demo.ipynb"],
+    )
+    assert ada.copy == "is in .ipynb_checkpoints, a hidden folder"
+    assert (ben.assignment, ben.relative) == (None, "ben/.venv/share/demo.ipynb")
+
+
+def test_work_in_the_folder_of_an_environment_is_work(folder):
+    """A student who made an environment of the folder with the work has not lost it."""
+    folder.add("ada/pyvenv.cfg")
+    folder.add("ada/week 1/01_leaves.ipynb")
+    folder.add("ada/04_detach.ipynb")
+    assert [found.copy for found in folder.find()] == [None, None]
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
@@ -110,7 +172,7 @@ def test_a_linked_notebook_is_an_error(folder, tmp_path):
     (found,) = folder.find()
     assert (found.path, found.assignment, found.sha256) == (link, "01_leaves", None)
     assert "is a link" in found.error
-    folder.add("ada/01_leaves.ipynb", modified=5)
+    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"), modified=1)
     assert folder.find()[0].error is None
 
 
@@ -155,11 +217,67 @@ def test_recognised_by_what_it_defines(folder, source, assignment):
 
 
 def test_what_decides_first(folder):
-    """The metadata decides before the file's name, that before the functions; an unknown claim does not."""
-    folder.add("ada/01_leaves.ipynb", text("def gan_step(): ...", claim="03_truncated"))
+    """The metadata decide before the file's name, that before the functions; an unknown claim does not."""
+    folder.add("ada/mine.ipynb", text("def gan_step(): ...", claim="03_truncated"))
     folder.add("bob/01_leaves.ipynb", text("def gan_step(): ..."))
     folder.add("eve/01_leaves.ipynb", text(claim="99_future"))
-    assert list(folder.assignments().values()) == ["03_truncated", "01_leaves", "01_leaves"]
+    folder.add("joe/01_leaves and 04_detach.ipynb", text(claim="04_detach"))
+    assert list(folder.assignments().values()) == ["03_truncated", "01_leaves", "01_leaves", "04_detach"]
+
+
+def test_metadata_and_name_of_different_assignments_are_an_error(folder):
+    """Such a notebook supersedes nothing: it is in error, or ignored where another has the name's assignment."""
+    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1", claim="01_leaves"))
+    folder.add("ada/04_detach.ipynb", text("def make_weight(): return 2", claim="01_leaves"), modified=9)
+    leaves, detach = folder.find()
+    assert (leaves.relative, leaves.error, leaves.superseded) == ("ada/01_leaves.ipynb", None, ())
+    assert detach.assignment == "04_detach"
+    assert "is named for 04_detach, but its metadata say that it is 01_leaves" in detach.error
+    folder.add("ada/old/04_detach.ipynb", text("def gan_step(): return 1"))
+    leaves, detach = folder.find()
+    assert (detach.relative, detach.error, detach.superseded) == ("ada/old/04_detach.ipynb", None, ())
+    assert [each.path for each in detach.ignored] == ["ada/04_detach.ipynb"]
+    assert detach.with_answers == ("ada/04_detach.ipynb",)
+
+
+def test_a_guess_never_supersedes_a_certainty(folder):
+    """What only its functions tell is ignored beside what metadata or a name tell, however new it is."""
+    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"))
+    folder.add("ada/hw3-part1.ipynb", text("def make_weight(): return 2"), modified=9)
+    (found,) = folder.find()
+    assert (found.relative, found.superseded) == ("ada/01_leaves.ipynb", ())
+    assert [each.path for each in found.ignored] == ["ada/hw3-part1.ipynb"]
+    assert "only by the functions it defines" in found.ignored[0].reason
+    (folder.path / "ada/01_leaves.ipynb").unlink()
+    assert folder.find()[0].relative == "ada/hw3-part1.ipynb"
+
+
+STARTER = {"01_leaves": ('def make_weight():\n    """A leaf."""\n    return None', "x = 1")}
+
+
+@pytest.mark.parametrize(
+    ("source", "is_starter"),
+    [
+        ('def make_weight():\n    """A leaf."""\n    return None', True),
+        ('def make_weight():  # mine\n\n  """Another text."""\n  return None\n', True),
+        ("x = 1", True),
+        ("y = make_weight()", True),
+        ("def make_weight():\n    return 1", False),
+        ("make_weight = lambda: 1", False),
+        ("def make_weight(:", False),
+        ("def make_weight():\n    return (1", False),
+        ("def make_weight():" + "\n    pass" * 20_000, False),
+    ],
+)
+def test_answers_beat_starter_code(folder, source, is_starter):
+    """Starter code never beats work, whatever its time; comments, docstrings and layout are no answer."""
+    folder.add("ada/01_leaves.ipynb", text("def all_grads():\n    return [1]"))
+    folder.add("ada/01_leaves (1).ipynb", text(source), modified=9)
+    (found,) = find_submissions(folder.path, COURSE, STARTER)
+    older, newer = "ada/01_leaves.ipynb", "ada/01_leaves (1).ipynb"
+    assert found.relative == (older if is_starter else newer)
+    assert found.superseded == (newer if is_starter else older,)
+    assert found.with_answers == (() if is_starter else (older,))
 
 
 def test_a_course_of_one_assignment(folder):
@@ -176,7 +294,7 @@ def test_no_assignment_of_this_course(folder):
     assert (found.student, found.assignment, found.name) == ("ada", None, "essay")
     assert found.error == (
         "ada/essay.ipynb is no assignment of this course (01_leaves, 03_truncated_bptt, 03_truncated,"
-        " 04_detach): name the file after the one it answers and hand it in anew."
+        " 04_detach): name the file after the one it answers and submit it again."
     )
 
 
@@ -232,18 +350,6 @@ def test_what_one_reading_tells(folder):
     assert (again.traces, cells[0].source) == ((("ctypes", 1),), "import pandas, ctypes\nimport ctypes")
 
 
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_notebook_that_is_known_is_not_read_as_json(folder, monkeypatch, indent):
-    """What its file tells is enough to preload for it, however its JSON is laid out."""
-    path = folder.add("ada/01_leaves.ipynb", text("x = 1\nimport pandas"))
-    path.write_text(json.dumps(json.loads(path.read_text()), indent=indent))
-    (found,) = folder.find()
-    monkeypatch.setattr(submission, "parse_notebook", None)
-    known = {(found.relative, found.sha256): "01_leaves"}
-    (again,) = find_submissions(folder.path, COURSE, known)
-    assert again == found
-
-
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
     """A file that is saved while the class is graded is refused, and not graded by what was not found."""
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
@@ -275,11 +381,12 @@ def test_unreadable_notebooks(folder):
         ({"01_leaves": 1, "01_leaves (1)": 2}, "01_leaves (1)"),
         ({"a 01_leaves": 2, "01_leaves": 2, "z 01_leaves": 2}, "01_leaves"),
         ({"a 01_leaves": 2, "z 01_leaves": 2, "01_leaves": 1}, "z 01_leaves"),
-        ({"a/01_leaves": 2, "b/01_leaves": 2, "z 01_leaves": 2}, "b/01_leaves"),
+        ({"a/01_leaves": 2, "b/01_leaves": 2, "a 01_leaves": 2}, "a 01_leaves"),
+        ({"a/01_leaves": 2, "b/01_leaves": 2}, "b/01_leaves"),
     ],
 )
 def test_superseded(folder, notebooks, winner):
-    """The latest counts, then the one named as the stem, then the last path; the others are named."""
+    """The latest counts, then the shallower path, then the name of the stem, then the last path."""
     for name, modified in notebooks.items():
         folder.add(f"ada/{name}.ipynb", modified=modified)
     folder.add("bob/01_leaves.ipynb", modified=99)
@@ -288,13 +395,16 @@ def test_superseded(folder, notebooks, winner):
     assert found.superseded == tuple(sorted(f"ada/{name}.ipynb" for name in notebooks if name != winner))
 
 
-def test_the_rule_does_not_ask_what_can_be_read(folder):
-    """The latest counts even if it is broken."""
-    folder.add("ada/01_leaves.ipynb", modified=1)
+def test_what_cannot_be_read_never_beats_the_work(folder):
+    """A later version that is broken is ignored, and its reason says why; without any work it is the error."""
+    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"), modified=1)
     folder.add("ada/01_leaves (1).ipynb", "broken", modified=2)
     (found,) = folder.find()
+    assert (found.relative, found.error, found.superseded) == ("ada/01_leaves.ipynb", None, ())
+    assert "01_leaves (1).ipynb is not a notebook" in found.ignored[0].reason
+    (folder.path / "ada/01_leaves.ipynb").write_text(text())
+    (found,) = folder.find()
     assert "is not a notebook" in found.error
-    assert found.superseded == ("ada/01_leaves.ipynb",)
 
 
 def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
@@ -336,7 +446,7 @@ def test_a_folder_without_a_notebook_is_an_error(folder):
     _, eve = folder.find()
     assert (eve.student, eve.assignment, eve.name, eve.relative) == ("eve", None, "eve", "eve")
     assert eve.error == (
-        "eve holds no notebook, only b.pdf and 1 more: hand in the notebook itself, a file whose name ends in"
+        "eve holds no notebook, only b.pdf and 1 more: submit the notebook itself, a file whose name ends in"
         " .ipynb."
     )
 
@@ -490,6 +600,8 @@ def test_roster_errors(folder, content, reason):
 NASTY = [
     "ada",
     "...",
+    ".Trash-1000",
+    "site-packages",
     "..\\x",
     "a\nb",
     "a\tb",
@@ -531,10 +643,11 @@ def check_everything_is_somewhere(root, files):
         except OSError:  # A file where a folder should be, or the other way round.
             continue
         os.utime(path, ns=(modified, modified))
-        skipped = path.name.startswith("._") or "__MACOSX" in path.parent.relative_to(root).parts
+        inner = path.parent.relative_to(root).parts
+        skipped = path.name.startswith("._") or inner[:1] and inner[0].startswith((".", "__"))
         if NOTEBOOK.fullmatch(path.name) and not skipped:
             expected.add(path)
-        elif folders and not path.name.startswith(".") and "__MACOSX" not in folders:
+        elif folders and not path.name.startswith(".") and not any(map(copy_in, folders[1:])):
             others.add(path)
     if not expected:
         with pytest.raises(GraderError, match="no notebook"):
@@ -544,7 +657,10 @@ def check_everything_is_somewhere(root, files):
     names = {path.relative_to(root).parts[0] for path in others}
     expected |= {root / name for name in names - students if not name.startswith((".", "__"))}
     found = find_submissions(root, COURSE)
+    ignored = [each for one in found for each in one.ignored]
+    assert all(each.reason for each in ignored)
     shown = [place for one in found for place in (one.relative, *one.superseded)]
+    shown += [each.path for each in ignored]
     assert Counter(shown) == Counter(printable(str(path.relative_to(root))) for path in expected)
     assert {one.path for one in found} <= expected
     assert all((one.student, one.name) < (other.student, other.name) for one, other in pairwise(found))

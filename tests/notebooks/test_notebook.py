@@ -78,11 +78,14 @@ def test_format_3(read):
     assert [cell.source for cell in read(text).cells] == expected
 
 
-def test_format_3_lines_without_ends(read):
-    """Lines of format 3 that lost their ends get them back, those that kept them get no second one."""
-    cells = [{"cell_type": "code", "input": lines} for lines in (["a", "b"], ["a\n", "b"], [], [None, "c"])]
-    notebook = read({"nbformat": 3, "worksheets": [{"cells": cells}, None, {"cells": 3}]})
-    assert [cell.source for cell in notebook.cells] == ["a\nb", "a\nb", "", "c"]
+@pytest.mark.parametrize("key", ["source", "input"])
+def test_lines_without_ends(read, key):
+    """Lines that lost their ends get them back in both formats; those that kept them get no second one."""
+    every = ["# a", "b"], ["a\n", "b"], ["a\n", "\n", "b\n"], [], [None, "c"]
+    cells = [{"cell_type": "code", key: lines} for lines in every]
+    notebooks = {"cells": cells}, {"nbformat": 3, "worksheets": [{"cells": cells}, None, {"cells": 3}]}
+    for notebook in notebooks:
+        assert [cell.source for cell in read(notebook).cells] == ["# a\nb", "a\nb", "a\n\nb\n", "", "c"]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +169,10 @@ def test_characters_nobody_can_write(read):
         ("print(1)", r"not JSON \(line 1\)"),
         ("\n <!DOCTYPE html><html>", "a web page, not a notebook"),
         (b"PK\3\4\24\0\0\0", "a ZIP archive, not a notebook"),
+        (
+            "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n",
+            "is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone",
+        ),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF, not a notebook"),
         ('{"cells": [\n<<<<<<< HEAD\n', r"markers of a merge conflict in it \(line 2\)"),
         ("\0" * 9, "not JSON"),
@@ -179,11 +186,11 @@ def test_characters_nobody_can_write(read):
         ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
         ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""
-    with pytest.raises(NotebookError, match=rf"^x\.ipynb .*{reason}.*\. .*[Hh]and ") as caught:
+    with pytest.raises(NotebookError, match=rf"^x\.ipynb .*{reason}.*[.:] .*([Ss]ubmit|collect again)") as caught:
         read(content)
     assert isinstance(caught.value, GraderError)
 
@@ -194,7 +201,7 @@ def test_a_broken_file_says_where_and_what_to_do(read):
         read('{\n"cells": [\n')
     assert str(caught.value) == (
         "x.ipynb is not a notebook: its text is not JSON (line 3). "
-        "It may have been cut off on its way: look whether it opens in Jupyter, save it and hand it in anew."
+        "It may have been cut off on its way: look whether it opens in Jupyter, save it and submit it again."
     )
 
 

@@ -25,7 +25,8 @@ from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.grading.judge import judge
 from grader.notebooks.files import NotebookError
-from grader.notebooks.reader import cells_of, read_notebook, recognise
+from grader.notebooks.reader import cells_of, read_notebook
+from grader.notebooks.recognition import recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
 from grader.sandbox.evidence import Answer, Evidence
 from grader.sandbox.facts import Raised, Tensor
@@ -87,7 +88,7 @@ def test_a_spoiled_notebook(number, course, documents, tmp_path):
         except NotebookError as error:
             assert str(error).startswith("01_leaves.ipynb ")
             return
-        assert recognise("untitled", found, course.functions) in {None, *STEMS}
+        assert recognise("untitled", found, course.functions).assignment in {None, *STEMS}
         assert all(cell for _, cell in traces_in(found.cells))
         modules_to_preload(cell.source for cell in found.cells)
         assert json.dumps([cell.source for cell in found.cells], ensure_ascii=False).encode()

@@ -20,7 +20,7 @@ from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.integrations.collect.systems import HandedIn, Student
-from grader.notebooks.files import NOTEBOOK, SKIPPED_FOLDERS
+from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.record import RECORD, Record, collision_key
 from grader.people.roster import ROSTER, Person, Roster
 from grader.text import distinct_file_name, file_name, some
@@ -29,7 +29,10 @@ MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
 MAX_STUDENT_BYTES = 500 << 20
 """The most that these may hold."""
-_RESERVED = frozenset({RECORD, ROSTER, *SKIPPED_FOLDERS})
+MAX_COPIES = 20
+"""The most copies that tools keep that are taken of a student."""
+_COPIES = ".copies"  # the folder in a student's folder in which they are laid out
+_RESERVED = frozenset({RECORD, ROSTER, *NEVER_SUBMITTED})
 
 
 def student_folders(
@@ -114,6 +117,7 @@ def _with_id(student: Student) -> str:
 
 def _spelt(name: str, record: Record) -> str:
     """A name as a folder's; where there is such a folder, spelt as that is."""
+    name = f"_{name}" if name.startswith(NO_STUDENTS) else name  # `grade` looks into no such folder
     safe = distinct_file_name(name, name, _RESERVED)
     key = collision_key(safe)
     return safe if key in _RESERVED else record.folders.get(key, safe)
@@ -146,17 +150,22 @@ def plan_targets(
     for notebook in notebooks:
         of_folder[folders[notebook.student]].append(notebook)
     for folder in sorted(of_folder):
-        taken: set[str] = set()
+        taken: dict[bool, set[str]] = {True: set(), False: set()}  # among copies, and among the others
         kept: list[Target] = []
-        size = 0
+        size = copies = 0
         for notebook in _latest_first(of_folder[folder]):
-            if len(kept) >= MAX_NOTEBOOKS:
+            is_copy = notebook.file.copy is not None
+            if is_copy and copies >= MAX_COPIES:
+                limit = f"the {MAX_COPIES} copies that tools keep"
+            elif len(kept) >= MAX_NOTEBOOKS:
                 limit = f"the {MAX_NOTEBOOKS} notebooks"
             elif size + notebook.file.size > MAX_STUDENT_BYTES:
                 limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks"
             else:
                 size += notebook.file.size
-                kept.append(Target(folder, _distinct(notebook, taken), notebook))
+                copies += is_copy
+                name = _distinct(notebook, taken[is_copy])
+                kept.append(Target(folder, f"{_COPIES}/{name}" if is_copy else name, notebook))
                 continue
             skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
         targets += sorted(kept, key=lambda target: target.name)
@@ -164,11 +173,12 @@ def plan_targets(
 
 
 def _latest_first(notebooks: Sequence[HandedIn]) -> list[HandedIn]:
-    """The latest version of each name, then the older versions; both from the latest on."""
+    """The latest version of each name, the older versions, then copies; each from the latest on."""
     ordered = sorted(notebooks, key=lambda notebook: notebook.rank, reverse=True)
     latest: dict[str, HandedIn] = {}
-    older = [n for n in ordered if latest.setdefault(collision_key(n.name), n) is not n]
-    return [*latest.values(), *older]
+    real = [notebook for notebook in ordered if notebook.file.copy is None]
+    older = [n for n in real if latest.setdefault(collision_key(n.name), n) is not n]
+    return [*latest.values(), *older, *(notebook for notebook in ordered if notebook.file.copy)]
 
 
 def _distinct(notebook: HandedIn, taken: set[str]) -> str:

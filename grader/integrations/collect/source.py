@@ -28,8 +28,12 @@ from types import MappingProxyType
 from grader.errors import GraderError
 from grader.notebooks.files import (
     MAX_FILE_BYTES,
-    SKIPPED_FOLDERS,
+    NEVER_SUBMITTED,
+    NO_STUDENTS,
     NotebookError,
+    copy_in,
+    copy_in_environment,
+    is_environment,
     is_notebook,
     notebook_stem,
     read_file,
@@ -44,6 +48,7 @@ REPOSITORY = frozenset({".git", ".handout"})
 MAX_MEMBERS = 200_000
 MOST_NAMED = 20  # in one sentence
 
+_OF_MOODLE = "_assignsubmission_"  # in the name of a folder that begins with what a student is called
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
 _LONGEST_SHOWN = 200
 _TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
@@ -96,6 +101,7 @@ class SourceFile:
     modified: int  # nanoseconds since 1970
     size: int  # bytes, as the source says before it is read
     read: Callable[[], bytes]
+    copy: str | None = None  # why it is a copy that a tool keeps, as the end of a sentence
 
 
 @dataclass
@@ -192,6 +198,7 @@ def _list_folder(folder: Path, closing: Closing) -> Source:
     source = Source(is_archive=False)
     pending: list[Parts] = [()]  # not recursive, because a stranger decides how deep it is
     clones: list[Parts] = []
+    environments: set[Parts] = set()
     while pending:
         parts = pending.pop()
         try:
@@ -205,17 +212,42 @@ def _list_folder(folder: Path, closing: Closing) -> Source:
             source.skipped.append((path_text(parts), f"cannot be listed ({error.strerror})"))
             continue
         names = {entry.name for entry in entries}
-        if parts and names & REPOSITORY:
-            source.repositories.add(parts)
-        if parts and ".git" in names:
-            clones.append(parts)
+        source.repositories |= {parts} if parts and names & REPOSITORY else set()
+        clones += [parts] if parts and ".git" in names else []
+        environments |= {parts} if is_environment(names) else set()
         for entry in entries:
-            if entry.name not in SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False):
-                pending.append((*parts, entry.name))
-            elif entry.name not in SKIPPED_FOLDERS:
-                _add_file(source, (*parts, entry.name), Path(entry.path))
-    source.files = [*_with_versions(source.files, folder, clones, closing)]
+            inner = (*parts, entry.name)
+            if not entry.is_dir(follow_symlinks=False):
+                _add_file(source, inner, Path(entry.path))
+            elif not _is_left_out(inner):
+                pending.append(inner)
+    versions = _with_versions(source.files, folder, clones, closing)
+    source.files = [_as_copy(file, environments) for file in versions]
     return source
+
+
+def _is_left_out(folders: Parts) -> bool:
+    """Whether nothing in a folder is a student's, by its path below the source."""
+    is_tools = bool(folders) and folders[0].startswith(NO_STUDENTS) and _OF_MOODLE not in folders[0]
+    return is_tools or not NEVER_SUBMITTED.isdisjoint(folders)
+
+
+def _as_copy(file: SourceFile, environments: Collection[Parts]) -> SourceFile:
+    """A file; one in a folder in which a tool keeps copies as it would lie beside that folder.
+
+    Args:
+        environments: the folders that are virtual environments.
+    """
+    folders = file.parts[:-1]
+    for depth, name in enumerate(folders[1:], 1):
+        copy = copy_in(name)
+        if copy is None and folders[: depth + 1] in environments:
+            copy = copy_in_environment("", is_students=False)
+        if copy is None and folders[:depth] in environments:
+            copy = copy_in_environment(name, is_students=depth == 1)
+        if copy:
+            return replace(file, parts=(*folders[:depth], file.parts[-1]), copy=copy)
+    return file
 
 
 def _with_versions(
@@ -345,12 +377,14 @@ def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
     if len(members) > MAX_MEMBERS:
         raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
     source = Source(is_archive=True)
+    environments: set[Parts] = set()
     for member in members:
         name = _name(member)
         parts: Parts = tuple(part for part in name.split("/") if part not in {"", "."})
         source.repositories.update(parts[:at] for at, part in enumerate(parts) if at and part in REPOSITORY)
         is_folder = name.endswith("/")  # zipfile's own is_dir() raises where a name is empty
-        if is_folder or not parts or not SKIPPED_FOLDERS.isdisjoint(parts):
+        environments.update(parts[:at] for at, part in enumerate(parts) if is_environment([part]))
+        if is_folder or not parts or _is_left_out(parts[:-1]):
             continue
         mode = member.external_attr >> 16
         reason = _not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
@@ -360,6 +394,7 @@ def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
             source.skip(parts, reason)
         else:
             source.add(parts, _modified(member), member.file_size, partial(_read_member, archive, member))
+    source.files = [_as_copy(file, environments) for file in source.files]
     return source
 
 

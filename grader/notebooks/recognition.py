@@ -1,0 +1,115 @@
+"""Which assignment a notebook answers, how certain that is, and whether it holds an answer at all.
+
+Nothing is run, and nothing is parsed as Python: a student's text decides how long that would take.
+"""
+
+import re
+import token
+import tokenize
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from grader.notebooks.reader import Cell, Notebook
+
+NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
+_DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
+_MAX_STARTER_CELL = 1 << 16  # characters; a longer cell is not compared, because no starter code is so long
+_LAYOUT = frozenset({token.COMMENT, token.NL, token.ENCODING, token.ENDMARKER})
+_LINE_ENDS = frozenset({token.NEWLINE, token.INDENT, token.DEDENT})
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What a notebook answers.
+
+    Attributes:
+        assignment: its stem; None where nothing decides or two fit equally well.
+        is_certain: whether metadata or the file's name say so, and not only the functions it defines.
+        contradicts: the assignment that the metadata name, where the file's name says `assignment`.
+    """
+
+    assignment: str | None
+    is_certain: bool = True
+    contradicts: str | None = None
+
+
+def recognise(
+    file_stem: str, notebook: Notebook | None, functions: Mapping[str, Collection[str]]
+) -> Recognition:
+    """The assignment that a notebook answers.
+
+    The notebook's metadata decide first, then the name of its file, which may have been decorated ("Ada
+    03-truncated-bptt (1)"), then the functions it defines.
+
+    Args:
+        notebook: None where it cannot be read.
+        functions: the functions and classes that each assignment asks for, by its stem.
+    """
+    spelled = _spelling(file_stem)
+    named = _best({stem: len(stem) if _spelling(stem) in spelled else 0 for stem in functions})
+    claimed = notebook.assignment if notebook is not None else None
+    if claimed is not None and claimed in functions:
+        if named and claimed not in named:
+            return Recognition(named[0], contradicts=claimed)
+        return Recognition(claimed)
+    if len(named) == 1 or notebook is None:
+        return Recognition(named[0] if len(named) == 1 else None)
+    defined = _defined_in(notebook.cells)
+    fitting = _best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
+    return Recognition(fitting[0], is_certain=False) if len(fitting) == 1 else Recognition(None)
+
+
+def has_answers(cells: Iterable[Cell], functions: Collection[str], starter: Collection[str]) -> bool:
+    """Whether a cell defines one of the functions and is not starter code, comments and docstrings aside.
+
+    Args:
+        cells: of a notebook.
+        functions: the functions and classes that its assignment asks for.
+        starter: the code cells of the assignment as students get them.
+    """
+    defining = [cell.source for cell in cells if not _defined_in([cell]).isdisjoint(functions)]
+    if any(len(source) > _MAX_STARTER_CELL for source in defining):
+        return True
+    changed = [source for source in defining if source not in starter]
+    return bool(changed) and any(_code_of(source) not in _codes_of(tuple(starter)) for source in changed)
+
+
+@lru_cache(maxsize=256)
+def _codes_of(starter: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    return frozenset(map(_code_of, starter))
+
+
+def _defined_in(cells: Iterable[Cell]) -> set[str]:
+    """The names that are defined at the beginning of a line, which is searched for as text."""
+    matches = (match for cell in cells for match in _DEFINITION.finditer(cell.source))
+    return {name for match in matches for name in match.groups() if name}
+
+
+def _code_of(source: str) -> tuple[str, ...]:
+    """The tokens of a cell without comments, docstrings and layout; its lines where it has no tokens."""
+    lines = iter(source.splitlines(keepends=True))
+    try:
+        every = [*tokenize.generate_tokens(lambda: next(lines, ""))]
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return tuple(filter(None, map(str.strip, source.splitlines())))
+    tokens = [each for each in every if each.type not in _LAYOUT]
+    kinds = [token.NEWLINE, *(each.type for each in tokens), token.NEWLINE]
+    return tuple(
+        each.string if each.type not in _LINE_ENDS else token.tok_name[each.type]
+        for before, each, after in zip(kinds, tokens, kinds[2:], strict=False)
+        if each.type != token.NEWLINE
+        and not (each.type == token.STRING and before in _LINE_ENDS and after == token.NEWLINE)
+    )
+
+
+def _spelling(name: str) -> str:
+    """A name without what people and learning platforms change when they pass a file on."""
+    return re.sub(r"[ _-]+", "_", name.casefold())
+
+
+def _best(scores: Mapping[str, int]) -> list[str]:
+    """The stems with the highest score, if it is not 0."""
+    best = max(scores.values(), default=0)
+    return [stem for stem, score in scores.items() if score == best > 0]
