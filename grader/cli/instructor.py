@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -87,22 +88,24 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     """
     from grader.course.course import Course
     from grader.integrations.collect import collect as lay_out
+    from grader.notebooks.recognition import holds_answers
     from grader.people.deadlines import closing_times
 
     names = None if unread is None else _names_in(unread)
     course = Course.find()
     closing = closing_times(out, course.settings, course.stems)
-    collected = lay_out(source, out, prefixes or None, names, closing)
+    is_answered = partial(holds_answers, functions=course.functions, starter_code=course.starter_code)
+    collected = lay_out(source, out, prefixes or None, names, closing, is_answered)
     changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(
         f"{out}: {students} from {source}. Notebooks: {len(changes.written)} new,"
         f" {len(changes.replaced)} replaced, {len(changes.unchanged)} unchanged,"
-        f" {len(changes.skipped)} left aside."
+        f" {len(changes.skipped)} skipped."
     )
     _echo(collected.notes)
     _echo([f"replaced by a newer one: {path}" for path in changes.replaced])
-    _echo([f"left aside: {path} {why}" for path, why in changes.skipped])
+    _echo([f"skipped: {path} {why}" for path, why in changes.skipped])
     _echo([f"no notebook: {name}" for name in collected.empty])
 
 

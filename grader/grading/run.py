@@ -340,9 +340,14 @@ def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> li
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
     points = {stem: course.points(stem) for stem in stems}
+    prefixes = defaultdict(set)
+    for submission in handed_in:
+        folder, _, notebook = submission.relative.partition("/")
+        if submission.assignment and (folder, notebook) in term.prefixes:
+            prefixes[submission.assignment].add(term.prefixes[folder, notebook])
     expected = ((student, stem) for student in term.students.roster.students for stem in stems)
     return [
-        Absence(student, stem, points[stem], term.unread.get(student))
+        Absence(student, stem, points[stem], term.unread_of(student, stem, prefixes))
         for student, stem in expected
         if (student, stem) not in present
     ]

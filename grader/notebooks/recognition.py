@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-from grader.notebooks.reader import Cell, Notebook
+from grader.notebooks.files import NotebookError, NotebookFile, notebook_stem
+from grader.notebooks.reader import Cell, Notebook, parse_notebook
 
 NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
 _DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
@@ -79,6 +80,29 @@ def has_answers(cells: Iterable[Cell], functions: Collection[str], starter: Coll
 @lru_cache(maxsize=256)
 def _codes_of(starter: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
     return frozenset(map(_code_of, starter))
+
+
+def holds_answers(
+    name: str,
+    content: bytes,
+    functions: Mapping[str, Collection[str]],
+    starter_code: Mapping[str, Collection[str]],
+) -> bool:
+    """Whether a file is a notebook that answers anything of the assignment that it is recognised as.
+
+    Args:
+        name: of the file.
+        content: of the file.
+        functions: the functions and classes that each assignment asks for, by its stem.
+        starter_code: the code cells of each assignment as students get them, by its stem.
+    """
+    try:
+        notebook = parse_notebook(NotebookFile(name, content, ""))
+    except NotebookError:
+        return False
+    recognition = recognise(notebook_stem(name), notebook, functions)
+    stem = recognition.contradicts or recognition.assignment
+    return stem is not None and has_answers(notebook.cells, functions[stem], starter_code.get(stem, ()))
 
 
 def _defined_in(cells: Iterable[Cell]) -> set[str]:

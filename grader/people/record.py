@@ -24,8 +24,10 @@ LATE = "late"
 """What the record says of a notebook that its system has marked as late."""
 MARKING = "canvas"
 """The system that marks what is late."""
-_COLUMNS = ("student", "notebook", "system", "id", "modified", "marked", "sha256", "from", "missing", "since")
-_NEW_COLUMNS = frozenset({"marked", "missing", "since"})  # records of earlier graders do not have them
+_COLUMNS = (
+    *("student", "notebook", "system", "id", "modified", "marked"),
+    *("sha256", "from", "missing", "since", "seen"),
+)
 _REPOSITORY = "/"  # ends the name in a row that says when a repository was read, which no notebook's does
 HISTORY = "@"
 """Begins the name of a commit in the path of an earlier version; that it was there once stays so."""
@@ -112,28 +114,61 @@ class Record:
         top, slash, _ = row["from"].partition("/") if row and not row["system"] else ("", "", "")
         return top if slash else None
 
-    def times(self) -> dict[tuple[str, str], datetime]:
-        """When what was laid out was handed in, by the student's folder and the notebook's hash."""
-        rows = (row for row in self._rows.values() if not _is_repository(row))
-        return {
-            (self._there.get(row["student"], ""), row["sha256"]): datetime.fromisoformat(row["modified"])
-            for row in rows
-        }
+    def repositories_of(self, folder: str) -> set[str]:
+        """The names of the repositories that a student's folder was filled from."""
+        rows = (row for row in self._rows.values() if row["student"] == _recorded(folder))
+        return {row["from"].partition("/")[0] for row in rows if not row["system"]}
 
-    def last_read(self) -> dict[str, datetime]:
-        """When each repository was read the last time, by its name; in 1970 where it never was."""
-        rows = filter(_is_repository, self._rows.values())
-        return {row["from"].rstrip("/"): datetime.fromisoformat(row["modified"]) for row in rows}
+    def repositories(self) -> dict[tuple[str, str], str]:
+        """The repository that a notebook came from, by folder and notebook."""
+        rows = (
+            (key, row) for key, row in self._rows.items() if not row["system"] and not _is_repository(row)
+        )
+        return {key: row["from"].partition("/")[0] for key, row in rows}
 
     def sha256_of(self, folder: str, notebook: str) -> str | None:
         """The hash of what was laid out in a student's folder under a name."""
         row = self._row(folder, notebook)
         return row["sha256"] if row else None
 
-    def time_of(self, folder: str, notebook: str) -> int:
-        """When what was laid out there was handed in, in nanoseconds since 1970; 0 where nothing was."""
+    def time_of(self, folder: str, notebook: str) -> datetime | None:
+        """When what was laid out there was submitted; None where nothing was."""
         row = self._row(folder, notebook)
-        return int(datetime.fromisoformat(row["modified"]).timestamp()) * 10**9 if row else 0
+        return datetime.fromisoformat(row["modified"]) if row else None
+
+    def is_marked_late(self, folder: str, notebook: str) -> bool:
+        """Whether its system has marked what was laid out there as late."""
+        row = self._row(folder, notebook)
+        return row is not None and row["marked"] == LATE
+
+    def moved(self, whose: Mapping[str, str]) -> list[tuple[str, str, str]]:
+        """What came from repositories whose student has another folder now: folder, notebook, new folder.
+
+        Args:
+            whose: by the name of a repository, the folder of its student.
+        """
+        rows = [*self._rows.values()]
+        return [
+            (row["student"], row["notebook"], new)
+            for row in rows
+            if not row["system"]
+            and (new := whose.get(row["from"].partition("/")[0]))
+            and _recorded(new) != row["student"]
+        ]
+
+    def move(self, folder: str, notebook: str, new: str) -> None:
+        """Note that what was laid out in one folder lies in another."""
+        row = self._rows.pop((folder, notebook))
+        self._rows.setdefault((_recorded(new), notebook), row | {"student": _recorded(new)})
+
+    def keep(self, folder: str, notebook: str, name: str) -> None:
+        """Note that what was laid out as a notebook lies under another name now."""
+        row = self._row(folder, notebook)
+        if row is not None:
+            top, slash, inner = row["from"].partition("/")
+            origin = f"{top}/{HISTORY}earlier/{inner}" if slash else row["from"]
+            key = row["student"], _recorded(name)
+            self._rows[key] = row | {"notebook": key[1], "from": origin, "missing": "", "since": ""}
 
     def hand_in(self, folder: str, notebook: str, modified: datetime) -> HandIn:
         """When a notebook in a student's folder was submitted.
@@ -148,12 +183,17 @@ class Record:
         if row is None:
             return HandIn(modified, is_by_hand=_recorded(folder) in self._collected)
         is_marked = row["marked"] == LATE if row["system"] == MARKING else None
-        return HandIn(modified, datetime.fromisoformat(row["modified"]), is_marked, _missing(row))
+        seen = datetime.fromisoformat(row["seen"]) if row["seen"] else None
+        at = datetime.fromisoformat(row["modified"])
+        return HandIn(modified, at, is_marked, _missing(row), claimed_until=seen)
 
-    def unread(self) -> dict[str, Missing]:
-        """The students, by their folders, of whom a repository could not be read the last time."""
-        rows = filter(_is_repository, self._rows.values())
-        return {row["student"]: missing for row in rows if (missing := _missing(row))}
+    def unread(self) -> dict[str, dict[str, Missing]]:
+        """By students' folders, the repositories that could not be read the last time."""
+        unread: dict[str, dict[str, Missing]] = {}
+        for row in filter(_is_repository, self._rows.values()):
+            if missing := _missing(row):
+                unread.setdefault(row["student"], {})[row["from"].rstrip("/")] = missing
+        return unread
 
     def mark_night(
         self,
@@ -196,20 +236,24 @@ class Record:
         identity: tuple[str, str],
         origin: str,
         sha256: str,
-        modified: float,
+        submitted: datetime,
         *,
         is_marked_late: bool,
+        seen: datetime | None = None,
     ) -> None:
         """Note what lies there now.
 
         Args:
             identity: a system, and the id by which it knows the student; or two empty texts.
-            modified: in seconds since 1970.
+            submitted: when.
+            seen: when it was seen first, where only its commit says that it is older.
         """
-        when = datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
+        when = submitted.astimezone(UTC).isoformat(timespec="seconds")
+        first = seen.astimezone(UTC).isoformat(timespec="seconds") if seen else ""
         mark = LATE if is_marked_late else ""
         values = [
-            _recorded(value) for value in (folder, notebook, *identity, when, mark, sha256, origin, "", "")
+            _recorded(value)
+            for value in (folder, notebook, *identity, when, mark, sha256, origin, "", "", first)
         ]
         self._rows[values[0], values[1]] = dict(zip(_COLUMNS, values, strict=True))
 
@@ -249,7 +293,8 @@ def _read_rows(path: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 def _checked(row: Mapping[str, str | None]) -> dict[str, str]:
     """A row with all columns; KeyError and ValueError where it is none."""
-    found = {name: (row.get(name) if name in _NEW_COLUMNS else row[name]) or "" for name in _COLUMNS}
-    if datetime.fromisoformat(found["modified"]).tzinfo is None:
-        raise ValueError(f"{found['modified']} has no time zone")
+    found = {name: row[name] or "" for name in _COLUMNS}
+    for text in (found["modified"], found["seen"] or found["modified"]):
+        if datetime.fromisoformat(text).tzinfo is None:
+            raise ValueError(f"{text} has no time zone")
     return found

@@ -13,6 +13,7 @@ from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
 from grader.people.record import RECORD, HandIn, Record
 from grader.people.standing import Standing
 from grader.people.students import Students
+from grader.people.witness import Witness
 from grader.results.model import Missing, told_time
 from grader.text import some, terminal_text
 
@@ -25,14 +26,16 @@ class Term:
 
     Attributes:
         stems: of this term; empty for all of the course.
-        unread: students of whose repositories nothing could be read so far.
+        unread: by student, the prefixes of the repositories that could not be read.
+        prefixes: by folder and notebook, the prefix of the repository that it came from.
     """
 
     students: Students
     stems: Collection[str] = ()
     deadlines: Deadlines = field(default_factory=Deadlines)
     adjustments: Adjustments = field(default_factory=dict)
-    unread: Mapping[str, Missing] = field(default_factory=dict)
+    unread: Mapping[str, Mapping[str, Missing]] = field(default_factory=dict)
+    prefixes: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def has(self, stem: str) -> bool:
         """Whether an assignment is one of this term's."""
@@ -57,7 +60,9 @@ class Term:
             return given
         late = deadlines.late(student, stem, at, max_score, is_marked=is_marked)
         is_known = is_marked is None  # where a system marks what is late, it tells no times
-        seen = None if said or not hand_in.claimed_until else deadlines.told(hand_in.claimed_until)
+        due = until or (deadlines.of_class[stem].due if stem in deadlines.of_class else None)
+        first = hand_in.claimed_until
+        seen = deadlines.told(first) if first and not said and due and at <= due < first else None
         return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None, seen=seen)
 
     def is_in_time(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
@@ -91,6 +96,16 @@ class Term:
             f"It is not known when {place} was submitted: {why}. Say it in {EXTENSIONS}, whose first line is"
             f" student,assignment,until,submitted: add the line {line} with a time as in 2026-10-12T18:00."
         )
+
+    def unread_of(self, student: str, stem: str, prefixes: Mapping[str, Collection[str]]) -> Missing | None:
+        """Why it is not known whether a student has submitted an assignment; None where it is.
+
+        Args:
+            prefixes: of repositories that have held the assignment, by assignment. A repository that was read
+                and is empty is empty, whichever of another prefix could not be read.
+        """
+        unread, holding = self.unread.get(student, {}), prefixes.get(stem, ())
+        return next((missing for prefix, missing in unread.items() if not holding or prefix in holding), None)
 
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
@@ -126,11 +141,15 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
     Raises:
         GraderError: a file cannot be read, or a line of it means nothing.
     """
-    settings = course.settings
+    settings, record, prefixes = course.settings, Record(submissions), Witness(submissions).prefixes
     return Term(
         students,
         settings.assignments,
         read_deadlines(submissions, settings, course.stems, students),
         read_adjustments(submissions, course.stems, course.points, students),
-        Record(submissions).unread(),
+        {
+            student: {prefixes.get(repository, ""): missing for repository, missing in of_student.items()}
+            for student, of_student in record.unread().items()
+        },
+        {place: prefixes.get(repository, "") for place, repository in record.repositories().items()},
     )

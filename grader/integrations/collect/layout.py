@@ -12,17 +12,20 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
+from grader.integrations.collect.clones import Reading, version_name
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.integrations.collect.systems import HandedIn, Student
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.record import RECORD, Record, collision_key
 from grader.people.roster import ROSTER, Person, Roster
+from grader.people.witness import SEEN, Committed, Witness, blob_of
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
@@ -32,7 +35,7 @@ MAX_STUDENT_BYTES = 500 << 20
 MAX_COPIES = 20
 """The most copies that tools keep that are taken of a student."""
 _COPIES = ".copies"  # the folder in a student's folder in which they are laid out
-_RESERVED = frozenset({RECORD, ROSTER, *NEVER_SUBMITTED})
+_RESERVED = frozenset({RECORD, ROSTER, SEEN, *NEVER_SUBMITTED})
 
 
 def student_folders(
@@ -117,7 +120,7 @@ def _with_id(student: Student) -> str:
 
 def _spelt(name: str, record: Record) -> str:
     """A name as a folder's; where there is such a folder, spelt as that is."""
-    name = f"_{name}" if name.startswith(NO_STUDENTS) else name  # `grade` looks into no such folder
+    name = f"student {name}" if name.startswith(NO_STUDENTS) else name  # `grade` looks into no such folder
     safe = distinct_file_name(name, name, _RESERVED)
     key = collision_key(safe)
     return safe if key in _RESERVED else record.folders.get(key, safe)
@@ -211,48 +214,83 @@ class Changes:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Night:
-    """What was known before a night, in which all repositories are read as they are.
+def move_students(folder: Path, record: Record, whose: Mapping[str, str]) -> list[str]:
+    """Move what came from repositories into the folders that their students have now; say what was moved.
 
-    A commit has the time that its author gives it, so a version counts as handed in at that time, but not
-    before the last night in which its repository was read without it.
-
-    Attributes:
-        times: when what lay there was handed in, by the student's folder and the notebook's hash.
-        last_read: when each repository was read, by its name.
-    """
-
-    now: datetime
-    times: Mapping[tuple[str, str], datetime]
-    last_read: Mapping[str, datetime]
-
-    def handed_in(self, target: Target, sha256: str) -> int:
-        """When a version was handed in, in nanoseconds since 1970."""
-        known = self.times.get((target.folder, sha256))
-        read = self.last_read.get(target.notebook.file.parts[0])
-        earliest = int(read.timestamp()) * 10**9 if read else 0
-        latest = int(self.now.timestamp()) * 10**9
-        return int(known.timestamp()) * 10**9 if known else min(max(target.notebook.when, earliest), latest)
-
-
-def lay_out(targets: Sequence[Target], folder: Path, record: Record, night: Night | None = None) -> Changes:
-    """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
+    A student gets another folder where the roster's name was corrected, or another account put into it.
 
     Args:
-        night: where the source holds what is handed in now, so that an older version replaces a newer one.
+        whose: by the name of a repository, the folder of its student.
+
+    Raises:
+        GraderError: a folder cannot be written.
+    """
+    moved = set()
+    for old, notebook, new in record.moved(whose):
+        place, target = folder / old / notebook, folder / new / notebook
+        if not notebook.endswith("/") and place.is_file() and not place.is_symlink():
+            _require_free(target, folder)
+            if target.exists():
+                continue
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                place.rename(target)
+                with suppress(OSError):  # it holds more
+                    place.parent.rmdir()
+            except OSError as error:
+                raise GraderError(
+                    f"{place} cannot be moved to {target} ({error.strerror}): move it, and collect again."
+                ) from error
+        record.move(old, notebook, new)
+        moved.add((old, new))
+    return [f"{old} is {new} now: what was collected was moved there." for old, new in sorted(moved)]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where notebooks are laid out, and what decides which version stays.
+
+    Attributes:
+        is_night: whether the source holds what is submitted now, so that an older version replaces a newer
+            one.
+    """
+
+    folder: Path
+    record: Record
+    witness: Witness
+    reading: Reading
+    is_night: bool
+
+    def submitted(self, target: Target, content: bytes) -> tuple[datetime, datetime | None]:
+        """When a version was submitted and, where only its commit says so, when it was seen first."""
+        file, when = target.notebook.file, datetime.fromtimestamp(target.notebook.when / 10**9, UTC)
+        if not file.repository:
+            return when, None
+        blob, name = blob_of(content), "/".join(file.parts)
+        if not file.commit:  # Git may have changed line ends, or there is no history to read
+            self.witness.see(file.repository, [Committed(name, blob, "", when)], self.reading.at)
+        known = [file.repository, *self.record.repositories_of(target.folder)]
+        sighting = self.witness.sighting(known, blob)
+        if sighting is None:
+            return self.reading.at, None
+        return sighting.submitted, sighting.seen if sighting.is_claimed else None
+
+
+def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
+    """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
 
     Raises:
         GraderError: something is in the way, or cannot be read or written.
     """
-    changes, path = Changes(), folder
+    changes, path = Changes(), layout.folder
     try:
         try:
             for target in targets:
-                path = folder / target.folder / target.name
-                _put(target, path, record, changes, night)
+                path = layout.folder / target.folder / target.name
+                _put(target, path, layout, changes)
         finally:
-            write_atomic(folder / RECORD, record.content())
+            write_atomic(layout.folder / RECORD, layout.record.content())
+            write_atomic(layout.folder / SEEN, layout.witness.content())
     except OSError as error:
         raise GraderError(
             f"{path} cannot be read or written ({error.strerror}): move it away, make room or choose another"
@@ -261,42 +299,100 @@ def lay_out(targets: Sequence[Target], folder: Path, record: Record, night: Nigh
     return changes
 
 
-def _put(target: Target, path: Path, record: Record, changes: Changes, night: Night | None) -> None:
+def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
     """Put a notebook where it belongs, unless something there has to stay."""
-    for place, fits, what in ((path.parent, Path.is_dir, "folder"), (path, Path.is_file, "notebook")):
-        if place.is_symlink():
-            raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
-        if place.exists() and not fits(place):
-            raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
-    notebook = target.notebook
+    _require_free(path, layout.folder)
+    notebook, record = target.notebook, layout.record
     try:
         content = notebook.file.read()
     except UnreadableError as error:
         changes.skipped.append((notebook.file.path, str(error)))
         return
     sha256 = hashlib.sha256(content).hexdigest()
-    there = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
-    when, kept = night.handed_in(target, sha256) if night else notebook.when, None
-    if there is not None and there != record.sha256_of(target.folder, target.name):
-        somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
-        kept = f"was not taken: {somebodys}; move it away to have this one"
-    elif night is None and there is not None and record.time_of(target.folder, target.name) > when:
-        kept = f"is older than {target.path}, which is kept"
+    old = path.read_bytes() if path.exists() else None
+    there = None if old is None else hashlib.sha256(old).hexdigest()
+    recorded = record.sha256_of(target.folder, target.name)
+    when, seen = layout.submitted(target, content)
     if there == sha256:
         changes.unchanged.append(target.path)
-        # A later download is no later handing in.
+        # A later download is no later submission.
         when = min(when, record.time_of(target.folder, target.name) or when)
-    elif kept:
+    elif kept := _kept(target, layout, when, there=there, recorded=recorded, sha256=sha256):
         changes.skipped.append((notebook.file.path, kept))
         return
     else:
+        if old is not None:
+            _keep_work(target, path, layout, old, content, when)
         with atomic_path(path) as new:
             new.write_bytes(content)
-            os.utime(new, ns=(when, when))
+            os.utime(new, (when.timestamp(), when.timestamp()))
         (changes.written if there is None else changes.replaced).append(target.path)
     student = notebook.student
     identity = (student.system, student.id) if student.id else ("", "")
     record.remember(
-        *(target.folder, target.name, identity, notebook.file.path, sha256, when / 10**9),
+        *(target.folder, target.name, identity, notebook.file.path, sha256, when),
         is_marked_late=notebook.is_marked_late,
+        seen=seen,
     )
+
+
+def _require_free(path: Path, folder: Path) -> None:
+    """Refuse to write through a link, or where something else lies.
+
+    Raises:
+        GraderError: there is one.
+    """
+    parents = [parent for parent in path.parents if parent.is_relative_to(folder) and parent != folder]
+    places = [*((parent, Path.is_dir, "folder") for parent in parents), (path, Path.is_file, "notebook")]
+    for place, fits, what in places:
+        if place.is_symlink():
+            raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
+        if place.exists() and not fits(place):
+            raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
+
+
+def _kept(  # noqa: PLR0913 - a version, and what lies in its place
+    target: Target, layout: Layout, when: datetime, *, there: str | None, recorded: str | None, sha256: str
+) -> str | None:
+    """Why a version is not taken, as the end of a sentence; None where it is.
+
+    Args:
+        there: the hash of what lies in its place.
+        recorded: the hash of what was laid out there.
+        sha256: the hash of the version.
+    """
+    again = f"remove its line from {RECORD} to have this one"
+    if there is None:
+        is_deleted = recorded == sha256
+        return f"was not taken: {target.path} was deleted by somebody; {again}" if is_deleted else None
+    if there != recorded:
+        somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
+        return f"was not taken: {somebodys}; move it away and {again}"
+    before = layout.record.time_of(target.folder, target.name)
+    if not layout.is_night and before and before > when:
+        return f"is older than {target.path}, which is kept"
+    return None
+
+
+def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and when the new one came
+    target: Target, path: Path, layout: Layout, old: bytes, content: bytes, when: datetime
+) -> None:
+    """Keep what is replaced under another name if it is work and the new version may not count before it.
+
+    That is a version without answers, and one that is late where the last version in time counts first.
+    """
+    record, reading = layout.record, layout.reading
+    closing = reading.closing_of(target.name)
+    before = record.time_of(target.folder, target.name)
+    if before is None or not reading.is_answered(target.name, old):
+        return
+    is_late = any(before <= closes < when for closes in closing)
+    is_marked = target.notebook.is_marked_late and not record.is_marked_late(target.folder, target.name)
+    if is_late or (closing and is_marked) or not reading.is_answered(target.name, content):
+        name = version_name(target.name, before)
+        place = path.with_name(name)
+        if not place.exists():
+            with atomic_path(place) as new:
+                new.write_bytes(old)
+                os.utime(new, (before.timestamp(), before.timestamp()))
+            record.keep(target.folder, target.name, name)

@@ -1,29 +1,22 @@
 """What a source holds: a folder, in which no link is followed, or a zip, read member by member.
 
-No file is read before it is asked for, and nothing is unpacked under a name that a zip gives. A clone's
-notebooks have the times of their commits.
+No file is read before it is asked for, and nothing is unpacked under a name that a zip gives.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import struct
-import subprocess
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from threading import Timer
-from types import MappingProxyType
 
 from grader.errors import GraderError
 from grader.notebooks.files import (
@@ -35,10 +28,8 @@ from grader.notebooks.files import (
     copy_in_environment,
     is_environment,
     is_notebook,
-    notebook_stem,
     read_file,
 )
-from grader.people.record import HISTORY
 from grader.text import terminal_text
 
 METADATA = "submission_metadata.yml"
@@ -51,24 +42,8 @@ MOST_NAMED = 20  # in one sentence
 _OF_MOODLE = "_assignsubmission_"  # in the name of a folder that begins with what a student is called
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
 _LONGEST_SHOWN = 200
-_TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
+TOO_LARGE = f"is larger than {MAX_FILE_BYTES >> 20} MiB"
 
-_GIT_SECONDS = 30.0
-_MOST_PRINTED = 64 << 20  # bytes; a few bytes of Git can stand for very many files
-_COMMIT_MARK = "\x01"  # begins the entry of a commit, which no path does
-#: Nothing that a clone's configuration names is run, and nothing is fetched.
-_HARMLESS = (
-    *("-c", "core.sshCommand=false"),
-    *("-c", "log.showSignature=false"),
-    *("-c", "protocol.allow=never"),
-)
-_ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-}
 _UTF8 = 0x800
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # by others zipfile unpacks more than it is asked for
 _DAMAGE = (
@@ -78,11 +53,6 @@ _DAMAGE = (
 
 Parts = tuple[str, ...]
 """The names of folders, then of the file, below the source."""
-
-Closing = Mapping[str, Collection[datetime]]
-"""The times at which a version may be the last in time, by assignment; all hold for files of other names."""
-
-NO_CLOSING: Closing = MappingProxyType({})
 
 Skipped = tuple[str, str]
 """A path in a source, and why it was not taken, as the end of a sentence."""
@@ -101,6 +71,8 @@ class SourceFile:
     modified: int  # nanoseconds since 1970
     size: int  # bytes, as the source says before it is read
     read: Callable[[], bytes]
+    repository: str = ""  # the name of the clone that it is in
+    commit: str = ""  # that brought it, where it is an earlier version
     copy: str | None = None  # why it is a copy that a tool keeps, as the end of a sentence
 
 
@@ -112,6 +84,7 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
+    clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look handed in, and are not taken
 
@@ -134,7 +107,7 @@ class Source:
         elif not is_notebook(parts[-1]):
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
         elif size > MAX_FILE_BYTES:
-            self.skip(parts, _TOO_LARGE)
+            self.skip(parts, TOO_LARGE)
         else:
             self.files.append(file)
 
@@ -145,6 +118,7 @@ class Source:
             self,
             files=[replace(file, parts=file.parts[depth:]) for file in self.files],
             metadata={at[depth:]: file for at, file in self.metadata.items() if at[:depth] == root},
+            clones={at[depth:] for at in self.clones if len(at) > depth},
             repositories={at[depth:] for at in self.repositories if len(at) > depth},
             folders={at[depth:] for at in self.folders if len(at) > depth},
         )
@@ -164,17 +138,14 @@ def _not_ordinary(mode: int) -> str | None:
 
 
 @contextmanager
-def open_source(path: Path, closing: Closing = NO_CLOSING) -> Iterator[Source]:
+def open_source(path: Path) -> Iterator[Source]:
     """What a folder or a zip holds; its files can be read while the context lasts.
-
-    Args:
-        closing: of a clone the last version before each time is listed too.
 
     Raises:
         GraderError: there is none, it is neither, or it cannot be listed.
     """
     if path.is_dir():
-        yield _list_folder(path, closing)
+        yield _list_folder(path)
     elif path.is_file() and zipfile.is_zipfile(path):
         try:
             archive = zipfile.ZipFile(path)
@@ -194,10 +165,9 @@ def open_source(path: Path, closing: Closing = NO_CLOSING) -> Iterator[Source]:
         raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")
 
 
-def _list_folder(folder: Path, closing: Closing) -> Source:
+def _list_folder(folder: Path) -> Source:
     source = Source(is_archive=False)
     pending: list[Parts] = [()]  # not recursive, because a stranger decides how deep it is
-    clones: list[Parts] = []
     environments: set[Parts] = set()
     while pending:
         parts = pending.pop()
@@ -213,7 +183,7 @@ def _list_folder(folder: Path, closing: Closing) -> Source:
             continue
         names = {entry.name for entry in entries}
         source.repositories |= {parts} if parts and names & REPOSITORY else set()
-        clones += [parts] if parts and ".git" in names else []
+        source.clones |= {parts} if parts and ".git" in names else set()
         environments |= {parts} if is_environment(names) else set()
         for entry in entries:
             inner = (*parts, entry.name)
@@ -221,8 +191,7 @@ def _list_folder(folder: Path, closing: Closing) -> Source:
                 _add_file(source, inner, Path(entry.path))
             elif not _is_left_out(inner):
                 pending.append(inner)
-    versions = _with_versions(source.files, folder, clones, closing)
-    source.files = [_as_copy(file, environments) for file in versions]
+    source.files = [_as_copy(file, environments) for file in source.files]
     return source
 
 
@@ -250,37 +219,6 @@ def _as_copy(file: SourceFile, environments: Collection[Parts]) -> SourceFile:
     return file
 
 
-def _with_versions(
-    files: Sequence[SourceFile], folder: Path, clones: Collection[Parts], closing: Closing
-) -> Iterator[SourceFile]:
-    """The files with the times of their commits, and the versions of a clone that were the last in time.
-
-    What a student had not begun then, because it was still as handed out, is no version.
-    """
-    versions: dict[Parts, tuple[Parts, Versions]] = {}
-    for clone in sorted(clones, key=len):  # the outermost decides
-        for inner, known in _versions(folder.joinpath(*clone)).items():
-            versions.setdefault((*clone, *inner), (clone, known))
-    for file in files:
-        if file.parts not in versions:
-            yield file
-            continue
-        clone, known = versions[file.parts]
-        yield replace(file, modified=known[0][0])
-        stem = notebook_stem(file.parts[-1])
-        times = [int(at.timestamp()) * 10**9 for at in closing.get(stem, {*chain(*closing.values())})]
-        for when, commit in {next((v for v in known if v[0] <= at), known[0]) for at in times} - {known[0]}:
-            name = f"{commit}:{'/'.join(file.parts[len(clone) :])}"
-            place = folder.joinpath(*clone)
-            both = _git(place, ["rev-parse", name, f"{commit}:.handout/{file.parts[-1]}"]).split()
-            if len({*both}) == 1:
-                continue
-            at = datetime.fromtimestamp(when / 10**9, UTC).strftime("%Y-%m-%d %H.%M.%S UTC")
-            parts = (*clone, HISTORY + commit, f"{stem} of {at}.ipynb")
-            content = partial(_read_committed, place, name)
-            yield SourceFile(parts, path_text(parts), when, file.size, content)
-
-
 def _add_file(source: Source, parts: Parts, path: Path) -> None:
     try:
         status = path.lstat()
@@ -300,76 +238,6 @@ def _read_file(path: Path) -> bytes:
         return read_file(path).content
     except NotebookError as error:
         raise UnreadableError(f"cannot be taken: {error.problem}") from error
-
-
-Versions = list[tuple[int, str]]
-"""When each version was committed, in nanoseconds since 1970, and by which commit; the newest first."""
-
-
-def _versions(clone: Path) -> dict[Parts, Versions]:
-    """The versions of each notebook of a clone; the files' own times say when it was cloned.
-
-    By the notebook's path in the clone; empty where git is missing or fails.
-    """
-    if not _holds_itself(clone):
-        return {}
-    log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct %H", "--name-only", "--no-renames"]
-    listed = _git(clone, [*log, "--no-ext-diff", "--diff-filter=d"]).decode("utf-8", "surrogateescape")
-    versions: dict[Parts, Versions] = {}
-    version = 0, ""
-    for entry in listed.split("\0"):
-        if entry.startswith(_COMMIT_MARK):
-            seconds, _, commit = entry.removeprefix(_COMMIT_MARK).partition(" ")
-            version = int(seconds) * 10**9, commit
-        elif is_notebook((path := entry.removeprefix("\n")).rpartition("/")[2]):
-            versions.setdefault(tuple(path.split("/")), []).append(version)
-    return versions
-
-
-def _read_committed(clone: Path, name: str) -> bytes:
-    """The bytes of a file in a commit, by ``COMMIT:PATH``."""
-    size = _git(clone, ["cat-file", "-s", name])
-    if not size.strip().isdigit() or int(size) > MAX_FILE_BYTES:
-        raise UnreadableError(_TOO_LARGE if size else "cannot be read from the repository's history")
-    return _git(clone, ["cat-file", "blob", name])
-
-
-def _holds_itself(clone: Path) -> bool:
-    """Whether all that git would read lies in the clone: a student may have handed it in, and led out of it.
-
-    Then a version of a notebook could be a file of another repository of this machine, such as a solution.
-    """
-    repository = clone / ".git"
-    ways_out = (repository / "commondir", repository / "objects" / "info" / "alternates")
-    if repository.is_symlink() or not repository.is_dir() or any(map(os.path.lexists, ways_out)):
-        return False
-    walked = os.walk(repository)  # follows no link
-    return not any(Path(folder, name).is_symlink() for folder, *names in walked for name in chain(*names))
-
-
-def _git(clone: Path, arguments: Sequence[str]) -> bytes:
-    """What git prints, nothing where it fails, is missing, or prints very much."""
-    git = shutil.which("git")
-    if git is None:
-        return b""
-    repository = ["-C", str(clone), f"--git-dir={clone / '.git'}"]
-    with subprocess.Popen(  # noqa: S603 - git itself; what a clone configures is switched off
-        [git, *repository, *_HARMLESS, *arguments],
-        env={"PATH": os.environ.get("PATH", ""), **_ENVIRONMENT},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        clock = Timer(_GIT_SECONDS, process.kill)
-        clock.start()
-        printed = b""
-        try:
-            printed = process.stdout.read(_MOST_PRINTED + 1) if process.stdout else b""
-        finally:
-            clock.cancel()
-            if len(printed) > _MOST_PRINTED:
-                process.kill()
-    return printed if process.returncode == 0 else b""
 
 
 def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:

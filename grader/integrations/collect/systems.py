@@ -67,9 +67,9 @@ class HandedIn:
     is_marked_late: bool = False  # by the system
 
     @property
-    def rank(self) -> tuple[int, int, int, Parts]:
+    def rank(self) -> tuple[int, bool, int, int, Parts]:
         """Orders the versions of a notebook; the greatest is the latest."""
-        return self.when, self.attempt, -len(self.file.parts), self.file.parts
+        return self.when, self.is_marked_late, self.attempt, -len(self.file.parts), self.file.parts
 
 
 @dataclass

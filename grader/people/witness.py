@@ -1,0 +1,178 @@
+"""``seen.csv``: what each collecting of clones saw, by repository, whatever its student is called.
+
+A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
+of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is
+the time at which the version was seen first. Once seen, a version keeps its time: a rename, a push that goes
+back to it, and another name of the student change nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.text import printable, utf8_text, without_formula
+
+SEEN = "seen.csv"
+MOST_VERSIONS = 2_000
+"""The most versions of a repository that are remembered; a student decides how many there are."""
+_COLUMNS = ("repository", "prefix", "path", "blob", "commit", "claimed", "seen", "submitted")
+
+
+def blob_of(content: bytes) -> str:
+    """The id by which Git knows a file's content."""
+    return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A version of a notebook in the history of a repository.
+
+    Attributes:
+        path: in the repository.
+        blob: the id of its content.
+        claimed: when it was committed, as the commit says.
+    """
+
+    path: str
+    blob: str
+    commit: str
+    claimed: datetime
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """When a version was seen first, and when it counts as submitted."""
+
+    version: Committed
+    seen: datetime
+    submitted: datetime
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether only its commit says that it was submitted before it was seen."""
+        return self.submitted < self.seen
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The last time at which a repository was read; None where it never was."""
+
+    prefix: str
+    commit: str
+    at: datetime | None
+
+
+class Witness:
+    """What was seen of repositories.
+
+    Raises:
+        GraderError: the file cannot be read.
+    """
+
+    def __init__(self, submissions: Path) -> None:
+        self._seen: dict[str, dict[str, Sighting]] = {}  # by repository and blob
+        self._readings: dict[str, _Reading] = {}
+        for row in _read_rows(submissions / SEEN):
+            repository, seen = row["repository"], _time(row["seen"])
+            if not row["blob"]:
+                self._readings[repository] = _Reading(row["prefix"], row["commit"], seen)
+            elif seen and (submitted := _time(row["submitted"])):
+                claimed = _time(row["claimed"]) or submitted
+                version = Committed(row["path"], row["blob"], row["commit"], claimed)
+                self._seen.setdefault(repository, {})[version.blob] = Sighting(version, seen, submitted)
+        self._before: Mapping[str, _Reading] = dict(self._readings)
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """What stands before the student's name in that of each repository."""
+        return {repository: reading.prefix for repository, reading in self._readings.items()}
+
+    def read(self, repository: str, prefix: str, commit: str, at: datetime | None) -> None:
+        """Note that a repository was read, or (without a time) that it could not be."""
+        known = self._readings.get(repository, _Reading(prefix, commit, None))
+        self._readings[repository] = _Reading(prefix, commit, at) if at else known
+
+    def see(self, repository: str, versions: Iterable[Committed], at: datetime) -> None:
+        """Note which versions a repository has; those that were seen before keep their times.
+
+        Args:
+            versions: the oldest first.
+            at: when it was read.
+        """
+        known = self._seen.setdefault(repository, {})
+        before = self._before.get(repository)
+        for version in versions:
+            if version.blob in known or len(known) >= MOST_VERSIONS:
+                continue
+            is_plausible = version.claimed <= at and (
+                before is None or before.at is None or version.claimed > before.at
+            )
+            known[version.blob] = Sighting(version, at, version.claimed if is_plausible else at)
+
+    def sighting(self, repositories: Collection[str], blob: str) -> Sighting | None:
+        """When a version was seen in one of some repositories, the earliest."""
+        found = (self._seen.get(repository, {}).get(blob) for repository in repositories)
+        return min(filter(None, found), key=lambda sighting: sighting.submitted, default=None)
+
+    def content(self) -> bytes:
+        """The file."""
+        rows: list[tuple[str, ...]] = [
+            (repository, reading.prefix, "", "", reading.commit, "", _text(reading.at), "")
+            for repository, reading in self._readings.items()
+        ]
+        rows += [
+            (
+                *(repository, "", each.version.path, blob, each.version.commit),
+                *map(_text, (each.version.claimed, each.seen, each.submitted)),
+            )
+            for repository, of_repository in self._seen.items()
+            for blob, each in of_repository.items()
+        ]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writerow(_COLUMNS)
+        writer.writerows(sorted([without_formula(printable(cell)) for cell in row] for row in rows))
+        return utf8_text(text.getvalue()).encode()
+
+
+def _text(at: datetime | None) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds") if at else ""
+
+
+def _time(text: str) -> datetime | None:
+    """A time, or None for an empty text; ValueError where it is none, or has no time zone."""
+    at = datetime.fromisoformat(text) if text else None
+    if at is not None and at.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return at
+
+
+def _read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of the file; none without it.
+
+    Raises:
+        GraderError: it cannot be read, or a time in it is none.
+    """
+    try:
+        rows = [
+            {name: row[name] or "" for name in _COLUMNS}
+            for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))
+        ]
+        for row in rows:
+            for name in ("claimed", "seen", "submitted"):
+                _time(row[name])
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise GraderError(
+            f"{path} cannot be read ({error}): bring back an older copy. Without the file, only commits say"
+            " when work was submitted."
+        ) from error
+    return rows
