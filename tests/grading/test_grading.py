@@ -13,7 +13,7 @@ from grader.course.course import Course
 from grader.errors import ProtectionError
 from grader.grading import executor
 from grader.grading import run as grading
-from grader.grading.submission import find_rivals
+from grader.grading.submission import find_versions
 from grader.integrations.release import MANIFEST
 
 
@@ -364,12 +364,12 @@ def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatc
     found_sha256 = hashlib.sha256(ada.read_bytes()).hexdigest()
 
     def find_then_change(*args):
-        found = find_rivals(*args)
+        found = find_versions(*args)
         write_notebook(ada, HALF) if meanwhile == "changed" else ada.unlink()
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(grading, "find_rivals", find_then_change)
+        patch.setattr(grading, "find_versions", find_then_change)
         klass.grade()
     result = klass.result("ada")
     assert (result["status"], result["score"]) == ("error", 0)

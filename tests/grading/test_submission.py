@@ -644,7 +644,7 @@ def check_everything_is_somewhere(root, files):
             continue
         os.utime(path, ns=(modified, modified))
         inner = path.parent.relative_to(root).parts
-        skipped = path.name.startswith("._") or inner[:1] and inner[0].startswith((".", "__"))
+        skipped = path.name.startswith("._") or (inner[:1] and inner[0].startswith((".", "__")))
         if NOTEBOOK.fullmatch(path.name) and not skipped:
             expected.add(path)
         elif folders and not path.name.startswith(".") and not any(map(copy_in, folders[1:])):

@@ -132,6 +132,8 @@ most_penalty = 0.25
         ("ada", timedelta(days=3), True, Late(0, 0.6)),
         ("ada", timedelta(hours=1), False, None),
         ("kim", timedelta(hours=1), True, None),
+        ("kim", timedelta(days=2), True, None),
+        ("kim", timedelta(days=3), True, Late(0, 0.6)),
     ],
 )
 def test_how_late_a_notebook_is(klass, student, after, marked, late):
@@ -209,7 +211,7 @@ def test_a_class_with_deadlines_and_adjustments(klass):
         assert (
             "It was due on 2026-10-12 23:59:00 (UTC+0200) and is late by 3 h, which costs 0.6 points." in page
         )
-        assert "handed in on 2026-10-13 02:59:00 (UTC+0200)" in page
+        assert "was submitted on 2026-10-13 02:59:00 (UTC+0200)" in page
     assert "By hand 1 point added to q1" in klass.explain("kim", "01_tiny").output
     assert (
         "now" not in klass.explain("kim", "01_tiny", "q1").output.partition("checks passed")[2].split("\n")[0]
@@ -312,17 +314,18 @@ def test_two_folders_of_a_person_are_one_student(klass):
 def test_the_record_decides_which_version_counts(klass):
     """A copy of the folder changes the files' times, and not which notebook was handed in last."""
     first = klass.hand_in("ada", HALF)
-    second = first.with_name("again.ipynb")
+    second = first.with_name("01_tiny again.ipynb")
     second.write_bytes(klass.hand_in("ben", RIGHT).read_bytes())
     record = Record(klass.submissions)
     for path, when in ((first, 1000), (second, 2000)):
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        record.remember("ada", path.name, ("", ""), path.name, sha256, when, is_marked_late=False)
+        at = datetime.fromtimestamp(when, UTC)
+        record.remember("ada", path.name, ("", ""), path.name, sha256, at, is_marked_late=False)
     (klass.submissions / "collected.csv").write_bytes(record.content())
     os.utime(first, (9000, 9000))
     os.utime(second, (10, 10))
     klass.grade("--student", "ada")
-    assert klass.result("ada")["notebook"] == "ada/again.ipynb"
+    assert klass.result("ada")["notebook"] == "ada/01_tiny again.ipynb"
     assert klass.result("ada")["handed_in"] == "1970-01-01T00:33:20+00:00"
 
 
@@ -447,13 +450,13 @@ def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
     collected_night(klass, tmp_path, [], ada=RIGHT)
     later = tmp_path / "later"
     (later / "hw-ada" / ".git").mkdir(parents=True)
-    os.utime(write_notebook(later / "hw-ada" / "mine.ipynb", HALF), (1e9, 1e9))
+    os.utime(write_notebook(later / "hw-ada" / "mine 01_tiny.ipynb", HALF), (1e9, 1e9))
     (later / "unread").touch()
     options = "--prefix", "hw", "--unread", later / "unread"
     assert klass.run("collect", later, "--out", klass.submissions, *options).exit_code == 0
     klass.grade()
     result = klass.result("ada")
-    assert (result["notebook"], result["superseded"]) == ("ada/mine.ipynb", ["ada/01_tiny.ipynb"])
+    assert (result["notebook"], result["superseded"]) == ("ada/mine 01_tiny.ipynb", ["ada/01_tiny.ipynb"])
     assert klass.scores() == {"ada": "2"}
 
 

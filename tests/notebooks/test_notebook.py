@@ -190,7 +190,9 @@ def test_characters_nobody_can_write(read):
 )
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""
-    with pytest.raises(NotebookError, match=rf"^x\.ipynb .*{reason}.*[.:] .*([Ss]ubmit|collect again)") as caught:
+    with pytest.raises(
+        NotebookError, match=rf"^x\.ipynb .*{reason}.*[.:] .*([Ss]ubmit|collect again)"
+    ) as caught:
         read(content)
     assert isinstance(caught.value, GraderError)
 

@@ -252,7 +252,7 @@ def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
         source.repositories.update(parts[:at] for at, part in enumerate(parts) if at and part in REPOSITORY)
         is_folder = name.endswith("/")  # zipfile's own is_dir() raises where a name is empty
         environments.update(parts[:at] for at, part in enumerate(parts) if is_environment([part]))
-        if is_folder or not parts or _is_left_out(parts[:-1]):
+        if is_folder or not parts or (".." not in parts and _is_left_out(parts[:-1])):
             continue
         mode = member.external_attr >> 16
         reason = _not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
