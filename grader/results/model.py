@@ -19,7 +19,7 @@ from grader.scores import counted_points, format_points, remarks, total
 from grader.text import some
 
 SCHEMA = "autograd-grader/result/v1"
-_MOST_NAMED = 20  # other versions
+_MOST_NAMED = 12  # other versions
 _MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.

@@ -1,0 +1,184 @@
+"""Nights over repositories: which version counts and when it was submitted, whatever students push."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tiny_course import HALF, RIGHT, write_notebook
+
+STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
+DUE = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=5)
+BEFORE, EARLIER = DUE - timedelta(hours=20), DUE - timedelta(hours=40)
+SETTINGS = """[term]
+time_zone = "UTC"
+[deadlines.01_tiny]
+due = {due}
+penalty_per_day = 0.5
+in_time_first = {first}
+"""
+
+
+def git(repository, *arguments, when=BEFORE):
+    stamp = f"@{int(when.timestamp())} +0000"
+    variables = {**os.environ, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *arguments], cwd=repository, check=True, env=variables, capture_output=True)
+
+
+class Nights:
+    """Repositories of students, beside a class into which they are collected."""
+
+    def __init__(self, klass, root, first):
+        self.klass, self.root = klass, root / "repositories"
+        self.root.mkdir()
+        klass.submissions.mkdir()
+        klass.settings(SETTINGS.format(due=DUE.isoformat(), first=first))
+
+    def push(self, name, sources=None, when=BEFORE, *, path="01_tiny.ipynb", text=None):
+        """Commit a notebook, or another text under its name, at a time that the commit claims."""
+        repository = self.root / f"hw-{name}"
+        if not repository.exists():
+            repository.mkdir()
+            git(repository, "init", "-q")
+        if sources:
+            write_notebook(repository / path, sources)
+        elif text is not None:
+            (repository / path).parent.mkdir(parents=True, exist_ok=True)
+            (repository / path).write_text(text, encoding="utf-8")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "--allow-empty", "-m", "saved", when=when)
+        return repository
+
+    def night(self, *prefixes, unread=()):
+        """Collect and grade; the gradebook's rows by student."""
+        (self.root.parent / "unread").write_text("\n".join(unread), encoding="utf-8")
+        options = [option for prefix in prefixes or ("hw",) for option in ("--prefix", prefix)]
+        options += ["--unread", self.root.parent / "unread"]
+        ended = self.klass.run("collect", self.root, "--out", self.klass.submissions, *options)
+        assert ended.exit_code == 0, ended.output
+        self.klass.grade()
+        text = (self.klass.out / "gradebook.csv").read_text(encoding="utf-8")
+        return {row["student"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+@pytest.fixture(params=["true", "false"])
+def nights(request, klass, tmp_path):
+    return Nights(klass, tmp_path, request.param)
+
+
+#: By student: score and whether it is late, where the last version in time counts first, and where the last
+#: version counts. A day costs half of the six points.
+TRUTH = {
+    "honest": (("6", ""), ("6", "")),
+    "late": (("2", ""), ("3", "late")),
+    "liar": (("2", ""), ("3", "late")),
+    "only-late": (("3", "late"), ("3", "late")),
+    "back": (("6", ""), ("6", "")),
+    "renamed": (("6", ""), ("6", "")),
+    "moved": (("6", ""), ("6", "")),
+    "broken": (("6", ""), ("6", "")),
+    "reset": (("6", ""), ("6", "")),
+    "copied": (("6", ""), ("6", "")),
+    "removed": (("6", ""), ("6", "")),
+    "Ada Lovelace": (("6", ""), ("6", "")),
+    "Ben Bell": (("6", ""), ("6", "")),
+}
+
+
+def test_dates_that_lie_and_pushes_that_go_back_change_nothing(nights):
+    """Each student of three nights has the row of the table, and no student has two."""
+    roster = nights.klass.submissions / "roster.csv"
+    lines = "".join(f"{name},{name}\n" for name in TRUTH if " " not in name)
+    roster.write_text(f"name,github\nAda Lovlace,ada\nBen Bell,ben-old\n{lines}", encoding="utf-8")
+    for name in TRUTH.keys() - {"late", "liar", "only-late", "Ada Lovelace", "Ben Bell"}:
+        nights.push(name, STARTER, EARLIER)
+        nights.push(name, RIGHT)
+    for name in ("late", "liar"):
+        nights.push(name, HALF)
+    nights.push("only-late", STARTER)
+    for name in ("ada", "ben-old"):
+        nights.push(name, RIGHT)
+    assert len(nights.night()) == len(TRUTH)
+
+    now = datetime.now(UTC)
+    roster.write_text(f"name,github\nAda Lovelace,ada\nBen Bell,ben-new\n{lines}", encoding="utf-8")
+    nights.push("late", RIGHT, now)
+    nights.push("liar", RIGHT, EARLIER)
+    nights.push("only-late", RIGHT, now)
+    back = nights.push("back", HALF, now)
+    git(nights.push("renamed"), "mv", "01_tiny.ipynb", "final 01_tiny.ipynb")
+    nights.push("renamed", when=now)
+    (nights.root / "hw-moved" / "work").mkdir()
+    git(nights.root / "hw-moved", "mv", "01_tiny.ipynb", "work/01_tiny.ipynb")
+    nights.push("moved", STARTER, now)
+    nights.push("broken", when=now, text="<<<<<<< HEAD\n")
+    nights.push("reset", STARTER, now)
+    nights.push("copied", when=now, path=".virtual_documents/01_tiny.ipynb", text="plain Python")
+    nights.push("copied", HALF, now, path=".ipynb_checkpoints/01_tiny-checkpoint.ipynb")
+    git(nights.root / "hw-removed", "rm", "-q", "01_tiny.ipynb")
+    nights.push("removed", when=now)
+    (nights.root / "hw-ben-old").rename(nights.root.parent / "closed")
+    nights.push("ben-new", RIGHT, now)
+    assert len(nights.night()) == len(TRUTH)
+
+    git(back, "reset", "-q", "--hard", "HEAD~1")
+    rows = nights.night()
+    column = "in_time_first = false" in (nights.klass.course / "course.toml").read_text()
+    seen = {name: (row["score"], "late" if row["late"] else "") for name, row in rows.items()}
+    assert seen == {name: truth[column] for name, truth in TRUTH.items()}
+    page = (nights.klass.out / "report.html").read_text(encoding="utf-8")
+    assert '<h2 id="late">Late work</h2>' in page
+
+
+def test_what_was_seen_is_kept_by_repository_and_content(nights):
+    """A version has the time at which it was seen first, and keeps it under another name and another student."""
+    nights.push("ada", HALF)
+    nights.night()
+    seen = nights.klass.submissions / "seen.csv"
+    first = [row for row in csv.DictReader(seen.read_text().splitlines()) if row["blob"]]
+    assert [(row["repository"], row["path"], row["submitted"]) for row in first] == [
+        ("hw-ada", "01_tiny.ipynb", BEFORE.isoformat())
+    ]
+    nights.push("ada", RIGHT, EARLIER)
+    nights.night()
+    later = [row for row in csv.DictReader(seen.read_text().splitlines()) if row["blob"]]
+    assert first[0] in later
+    (added,) = [row for row in later if row not in first]
+    assert added["claimed"] == EARLIER.isoformat()
+    assert added["submitted"] == added["seen"] > DUE.isoformat()
+
+
+def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
+    """Whichever of another prefix could not be read: only what that one would hold is not known."""
+    second = nights.klass.course / "solutions" / "02_tiny.py"
+    second.write_text((nights.klass.course / "solutions" / "01_tiny.py").read_text().replace("# 1. ", "# 2. "))
+    for kind in ("tests/hidden/test_{}.py", "tests/answers/{}.py"):
+        text = (nights.klass.course / kind.format("01_tiny")).read_text().replace("01_tiny", "02_tiny")
+        (nights.klass.course / kind.format("02_tiny")).write_text(text)
+    (nights.klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
+    nights.push("ada", RIGHT)
+    nights.push("ben")
+    (nights.root / "hw-ada").rename(nights.root / "one-ada")
+    (nights.root / "hw-ben").rename(nights.root / "one-ben")
+    nights.push("ada", RIGHT, path="02_tiny.ipynb")
+    (nights.root / "hw-ada").rename(nights.root / "two-ada")
+    nights.night("one", "two", unread=["two-ben"])
+    text = (nights.klass.out / "gradebook.csv").read_text(encoding="utf-8")
+    rows = {(row["student"], row["assignment"]): row for row in csv.DictReader(io.StringIO(text))}
+    assert (rows["ben", "01_tiny"]["status"], rows["ben", "01_tiny"]["missing"]) == ("absent", "")
+    assert rows["ben", "02_tiny"]["missing"].startswith("unread since")
+
+
+def test_what_only_a_commit_says_is_shown(nights):
+    """A version in time by its commit that a night saw after the deadline is named, because nobody saw it before."""
+    nights.push("ada", RIGHT)
+    assert nights.night()["ada"]["late"] == ""
+    result = json.loads((nights.klass.out / "submissions/ada/01_tiny.json").read_text())
+    assert result["handed_in"] == BEFORE.isoformat()
+    assert result["seen"] > DUE.isoformat()
+    page = (nights.klass.out / "report.html").read_text(encoding="utf-8")
+    assert "Only the commits of these say when they were submitted" in page
