@@ -99,21 +99,23 @@ class Witness:
         known = self._readings.get(repository, _Reading(prefix, commit, None))
         self._readings[repository] = _Reading(prefix, commit, at) if at else known
 
-    def see(self, repository: str, versions: Iterable[Committed], at: datetime) -> None:
+    def see(
+        self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True
+    ) -> None:
         """Note which versions a repository has; those that were seen before keep their times.
 
         Args:
             versions: the oldest first.
             at: when it was read.
+            is_now: whether it was read as it is now, so that no version can be newer.
         """
         known = self._seen.setdefault(repository, {})
         before = self._before.get(repository)
         for version in versions:
             if version.blob in known or len(known) >= MOST_VERSIONS:
                 continue
-            is_plausible = version.claimed <= at and (
-                before is None or before.at is None or version.claimed > before.at
-            )
+            is_plausible = before is None or before.at is None or version.claimed > before.at
+            is_plausible = is_plausible and (version.claimed <= at or not is_now)
             known[version.blob] = Sighting(version, at, version.claimed if is_plausible else at)
 
     def sighting(self, repositories: Collection[str], blob: str) -> Sighting | None:

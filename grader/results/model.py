@@ -335,7 +335,7 @@ class Result:
             )
         if self.copy:
             sentences.append(
-                f"It {self.copy}: a copy that a tool keeps counts, because nothing else is there."
+                f"It {self.copy}: a copy that a tool keeps. It counts because nothing else is there."
             )
         if self.with_answers:
             named = ", ".join(some(self.with_answers, _MOST_NAMED))

@@ -135,7 +135,7 @@ def test_dates_that_lie_and_pushes_that_go_back_change_nothing(nights):
 
 
 def test_what_was_seen_is_kept_by_repository_and_content(nights):
-    """A version has the time at which it was seen first, and keeps it under another name and another student."""
+    """A version has the time at which it was seen first, which no claim of a later one changes."""
     nights.push("ada", HALF)
     nights.night()
     seen = nights.klass.submissions / "seen.csv"
@@ -155,7 +155,9 @@ def test_what_was_seen_is_kept_by_repository_and_content(nights):
 def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
     """Whichever of another prefix could not be read: only what that one would hold is not known."""
     second = nights.klass.course / "solutions" / "02_tiny.py"
-    second.write_text((nights.klass.course / "solutions" / "01_tiny.py").read_text().replace("# 1. ", "# 2. "))
+    second.write_text(
+        (nights.klass.course / "solutions" / "01_tiny.py").read_text().replace("# 1. ", "# 2. ")
+    )
     for kind in ("tests/hidden/test_{}.py", "tests/answers/{}.py"):
         text = (nights.klass.course / kind.format("01_tiny")).read_text().replace("01_tiny", "02_tiny")
         (nights.klass.course / kind.format("02_tiny")).write_text(text)
@@ -174,7 +176,7 @@ def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
 
 
 def test_what_only_a_commit_says_is_shown(nights):
-    """A version in time by its commit that a night saw after the deadline is named, because nobody saw it before."""
+    """A version in time by its commit that a night saw after the deadline only is named."""
     nights.push("ada", RIGHT)
     assert nights.night()["ada"]["late"] == ""
     result = json.loads((nights.klass.out / "submissions/ada/01_tiny.json").read_text())

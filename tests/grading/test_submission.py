@@ -1,4 +1,4 @@
-"""Who submitted what: every notebook is found, belongs to one student, and counts, is superseded or ignored."""
+"""Who submitted what: each notebook is one student's, and counts, is superseded or is ignored."""
 
 import json
 import os
@@ -226,7 +226,7 @@ def test_what_decides_first(folder):
 
 
 def test_metadata_and_name_of_different_assignments_are_an_error(folder):
-    """Such a notebook supersedes nothing: it is in error, or ignored where another has the name's assignment."""
+    """Such a notebook supersedes nothing: it is in error, or ignored beside one of its name's assignment."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1", claim="01_leaves"))
     folder.add("ada/04_detach.ipynb", text("def make_weight(): return 2", claim="01_leaves"), modified=9)
     leaves, detach = folder.find()
@@ -396,7 +396,7 @@ def test_superseded(folder, notebooks, winner):
 
 
 def test_what_cannot_be_read_never_beats_the_work(folder):
-    """A later version that is broken is ignored, and its reason says why; without any work it is the error."""
+    """A later version that is broken is ignored with its reason; without any work it is the error."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"), modified=1)
     folder.add("ada/01_leaves (1).ipynb", "broken", modified=2)
     (found,) = folder.find()

@@ -972,7 +972,7 @@ def test_what_somebody_deleted_does_not_come_back(tmp_path):
 
 @pytest.mark.parametrize("kind", ["folders", "clones", "zip"])
 def test_copies_that_tools_keep_are_laid_out_apart(tmp_path, kind):
-    """They come in a hidden folder, where `grade` counts them only if nothing else is there; very many do not."""
+    """They come in a hidden folder, where `grade` counts them only if nothing else is there; at most 20."""
     copies = [f"leaves-ada/.venv/{n}/01_tiny.ipynb" for n in range(30)]
     places = ["leaves-ada/01_tiny.ipynb", "leaves-ada/.virtual_documents/01_tiny.ipynb", *copies]
     places += [

@@ -83,9 +83,9 @@ def test_lines_without_ends(read, key):
     """Lines that lost their ends get them back in both formats; those that kept them get no second one."""
     every = ["# a", "b"], ["a\n", "b"], ["a\n", "\n", "b\n"], [], [None, "c"]
     cells = [{"cell_type": "code", key: lines} for lines in every]
-    notebooks = {"cells": cells}, {"nbformat": 3, "worksheets": [{"cells": cells}, None, {"cells": 3}]}
-    for notebook in notebooks:
-        assert [cell.source for cell in read(notebook).cells] == ["# a\nb", "a\nb", "a\n\nb\n", "", "c"]
+    both = {"cells": cells}, {"nbformat": 3, "worksheets": [{"cells": cells}, None, {"cells": 3}]}
+    for document in both:
+        assert [cell.source for cell in read(document).cells] == ["# a\nb", "a\nb", "a\n\nb\n", "", "c"]
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_resubmissions_are_folded():
     rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
     page = report_of(rows, [], "landlock")
     shown, _, folded = page.partition('<h2 id="look">')[2].partition("<summary>")
-    assert folded.startswith("3 students handed in several notebooks</summary>")
+    assert folded.startswith("3 students submitted several versions</summary>")
     assert [name in shown for name in ("<bdi>f<", "<bdi>both<", "<bdi>s0<", "<bdi>s2<")] == [
         True,
         True,
@@ -349,7 +349,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         ("A check could not be judged in q1.",),
         ("Flagged: ctypes (code cells 4, 7); gc.",),
         ("q1: The system ended the process of your code, most likely because it took too much memory.",),
-        ("Several notebooks: several/01_tiny.ipynb counts; left aside: several/old.ipynb.",),
+        ("several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb.",),
     ]
 
 

@@ -28,8 +28,8 @@ def test_a_page_has_all_assignments():
     for text in (
         "<bdi>ada</bdi>: 5 of 10 points, 50 %",
         "<h2>01_tiny: 2 of 3</h2>",
-        "This version was handed in on 2026-11-20 21:13:00 (UTC+0000).",
-        "Left aside: <bdi>ada/old.ipynb</bdi>.",
+        "This version, ada/01_tiny.ipynb, was submitted on 2026-11-20 21:13:00 (UTC+0000).",
+        "Superseded: ada/old.ipynb.",
         "The system that it comes from has marked it as late, which costs 0.5 points.",
         "By hand 1.5 points taken from q1: Copied &lt;b&gt;.",
         "By hand 2 points added to the assignment: An appeal.",

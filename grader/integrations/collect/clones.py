@@ -101,7 +101,7 @@ def with_history(
         place = folder.joinpath(*clone)
         head, history = _history(place)
         at = reading.at if reading.are_current else _made_at(place, reading.at)
-        witness.see(clone[-1], reversed(history), at)
+        witness.see(clone[-1], reversed(history), at, is_now=reading.are_current)
         witness.read(clone[-1], prefix_of(clone[-1]), head, at)
         of_path: dict[str, list[Committed]] = {}
         for version in history:

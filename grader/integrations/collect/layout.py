@@ -268,7 +268,8 @@ class Layout:
             return when, None
         blob, name = blob_of(content), "/".join(file.parts)
         if not file.commit:  # Git may have changed line ends, or there is no history to read
-            self.witness.see(file.repository, [Committed(name, blob, "", when)], self.reading.at)
+            version = Committed(name, blob, "", when)
+            self.witness.see(file.repository, [version], self.reading.at, is_now=self.is_night)
         known = [file.repository, *self.record.repositories_of(target.folder)]
         sighting = self.witness.sighting(known, blob)
         if sighting is None:

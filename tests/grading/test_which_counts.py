@@ -1,0 +1,245 @@
+"""Which notebook counts and when it was submitted, from the command line to the results."""
+
+import csv
+import json
+import subprocess
+import zipfile
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tiny_course import HALF, RIGHT, write_notebook
+
+STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
+DUE = datetime(2026, 10, 12, 21, 59, tzinfo=UTC)
+SETTINGS = """[term]
+time_zone = "UTC"
+[deadlines.01_tiny]
+due = 2026-10-12T21:59:00
+penalty_per_day = 0.1
+most_penalty = 0.25
+"""
+
+
+def settings(klass, first="false"):
+    klass.settings(f"{SETTINGS}in_time_first = {first}\n")
+
+
+def rows(klass):
+    with (klass.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def text_of(path, sources, **fields):
+    write_notebook(path, sources)
+    return json.dumps(json.loads(path.read_text(encoding="utf-8")) | fields)
+
+
+@pytest.mark.parametrize("copy", [".virtual_documents/01_tiny.ipynb", ".Trash-1000/files/01_tiny.ipynb"])
+@pytest.mark.parametrize("way", ["folders", "clones"])
+def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, copy, way):
+    """Newer and of plain Python, it costs nothing, makes no row, and is named with the reason."""
+    source = klass.submissions if way == "folders" else tmp_path / "clones"
+    repository = source / ("ada" if way == "folders" else "hw-ada")
+    write_notebook(repository / "01_tiny.ipynb", RIGHT)
+    (repository / copy).parent.mkdir(parents=True)
+    (repository / copy).write_text("import torch\n", encoding="utf-8")
+    if way == "clones":
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "saved"]):
+            who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+            subprocess.run(["git", *who, *command], cwd=repository, check=True)
+        ended = klass.run("collect", source, "--prefix", "hw", "--out", klass.submissions)
+        assert ended.exit_code == 0, ended.output
+    klass.grade()
+    assert klass.scores() == {"ada": "6"}
+    result = klass.result("ada")
+    assert (result["notebook"], result["superseded"]) == ("ada/01_tiny.ipynb", [])
+    (ignored,) = result["ignored"]
+    assert ignored["path"] == f"ada/{copy}" if way == "folders" else "ada/.copies/01_tiny.ipynb"
+    assert "a copy that a tool keeps" in ignored["reason"]
+    for page in ("report.html", "students/ada.html", "feedback/ada/01_tiny.md"):
+        assert "Ignored" in (klass.out / page).read_text(encoding="utf-8")
+
+
+def test_a_guess_never_beats_a_certainty(klass):
+    """A newer notebook of something else that defines one of the functions is ignored."""
+    klass.hand_in("ada", RIGHT)
+    write_notebook(klass.submissions / "ada/hw3-part1.ipynb", ["def leaf(n):\n    return 3"], modified=1.8e9)
+    klass.grade()
+    assert klass.scores() == {"ada": "6"}
+    assert [each["path"] for each in klass.result("ada")["ignored"]] == ["ada/hw3-part1.ipynb"]
+    assert klass.result("ada")["with_answers"] == ["ada/hw3-part1.ipynb"]
+    page = (klass.out / "students/ada.html").read_text(encoding="utf-8")
+    assert page.index("is the version that counts") < page.index("contain answers: ada/hw3-part1.ipynb")
+
+
+def test_starter_code_never_beats_work(klass):
+    """Also where it is newer, or the work is late and the last version in time counts first."""
+    settings(klass, "true")
+    at = DUE + timedelta(hours=30)
+    klass.hand_in("ada", RIGHT, modified=at.timestamp())
+    write_notebook(klass.submissions / "ada/old/01_tiny.ipynb", STARTER, modified=1.7e9)
+    klass.hand_in("ben", STARTER, modified=1.79e9)
+    write_notebook(klass.submissions / "ben/work/01_tiny.ipynb", HALF, modified=1.7e9)
+    klass.grade()
+    assert klass.scores() == {"ada": "4.8", "ben": "2"}
+
+
+def test_what_only_stands_for_a_notebook_says_what_to_do(klass):
+    """A pointer of Git LFS is an error with the command; lines that lost their ends are read."""
+    pointer = klass.hand_in("ada", RIGHT)
+    pointer.write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 9\n")
+    lost = klass.hand_in("ben", RIGHT)
+    document = json.loads(lost.read_text(encoding="utf-8"))
+    for cell in document["cells"]:
+        cell["source"] = ["# mine", *cell["source"].split("\n")]
+    lost.write_text(json.dumps(document), encoding="utf-8")
+    klass.grade()
+    assert klass.scores() == {"ada": "0", "ben": "6"}
+    assert klass.result("ada")["error"] == (
+        "01_tiny.ipynb is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone, and collect"
+        " again."
+    )
+
+
+def test_metadata_and_name_that_contradict_each_other_cost_no_work(klass):
+    """Such a notebook is an error where nothing else is there, and ignored beside the work."""
+    for stem in ("02_tiny",):
+        for kind in ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"):
+            text = (klass.course / kind.format("01_tiny")).read_text(encoding="utf-8")
+            text = text.replace("# 1. ", "# 2. ").replace("01_tiny", stem)
+            (klass.course / kind.format(stem)).write_text(text, encoding="utf-8")
+    klass.hand_in("ada", RIGHT)
+    path = klass.submissions / "ada/02_tiny.ipynb"
+    path.write_text(text_of(path, HALF, metadata={"otter": {"assignment_name": "01_tiny"}}), encoding="utf-8")
+    klass.grade()
+    assert (klass.result("ada")["score"], klass.result("ada")["superseded"]) == (6, [])
+    wrong = klass.result("ada", "02_tiny")
+    assert wrong["status"] == "error"
+    assert "is named for 02_tiny, but its metadata say that it is 01_tiny" in wrong["error"]
+    write_notebook(klass.submissions / "ada/right/02_tiny.ipynb", RIGHT, modified=1.6e9)
+    klass.grade()
+    right = klass.result("ada", "02_tiny")
+    assert (right["score"], [each["path"] for each in right["ignored"]]) == (6, ["ada/02_tiny.ipynb"])
+
+
+def test_other_files_alone_are_an_error_under_the_name_of_the_roster(klass):
+    """A student with a PDF only has a row in error."""
+    klass.hand_in("ben", RIGHT)
+    (klass.submissions / "ada-l").mkdir()
+    (klass.submissions / "ada-l/essay.pdf").write_bytes(b"%PDF-1.7")
+    (klass.submissions / "roster.csv").write_text("name,github\nAda Lovelace,ada-l\nben,ben\n")
+    klass.grade()
+    found = [(name, row["status"]) for name, row in rows(klass).items()]
+    assert ("Ada Lovelace", "error") in found
+    assert "ada-l" not in rows(klass)
+
+
+def test_an_only_copy_counts_and_says_so(klass):
+    """Then the report asks a person to look at it."""
+    write_notebook(klass.submissions / "ada/.ipynb_checkpoints/01_tiny-checkpoint.ipynb", RIGHT)
+    klass.grade()
+    assert klass.scores() == {"ada": "6"}
+    assert klass.result("ada")["copy"] == "is in .ipynb_checkpoints, a hidden folder"
+    page = (klass.out / "report.html").read_text(encoding="utf-8")
+    assert "a copy that a tool keeps. It counts because nothing else is there" in page
+
+
+# --- marks of systems
+
+
+def download(klass, tmp_path, when, **members):
+    """Collect a zip of Canvas, downloaded at a time."""
+    path = tmp_path / f"{when:%m%d%H%M}.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, sources in members.items():
+            content = write_notebook(tmp_path / "made.ipynb", sources).read_bytes()
+            archive.writestr(zipfile.ZipInfo(f"{name}.ipynb", when.timetuple()[:6]), content)
+    ended = klass.run("collect", path, "--out", klass.submissions)
+    assert ended.exit_code == 0, ended.output
+
+
+@pytest.mark.parametrize(("first", "row"), [("false", ("1.4", "yes")), ("true", ("6", ""))])
+@pytest.mark.parametrize("way", ["one zip", "names", "downloads", "both"])
+def test_the_last_version_counts_of_what_a_system_marks(klass, tmp_path, first, row, way):
+    """Within a zip, across names and across downloads; where it says so, the last in time counts first."""
+    settings(klass, first)
+    if way == "one zip":
+        work = {"ada_1_5_01_tiny": RIGHT, "ada_LATE_1_6_01_tiny-1": HALF}
+        download(klass, tmp_path, DUE + timedelta(days=3), **work)
+    elif way == "names":
+        work = {"ada_LATE_1_6_a 01_tiny": HALF, "ada_1_5_01_tiny": RIGHT}
+        download(klass, tmp_path, DUE + timedelta(days=3), **work)
+    else:
+        name = "01_tiny-1" if way == "downloads" else "final 01_tiny"
+        download(klass, tmp_path, DUE - timedelta(days=1), ada_1_5_01_tiny=RIGHT)
+        download(klass, tmp_path, DUE + timedelta(days=3), **{f"ada_LATE_1_6_{name}": HALF})
+    klass.grade()
+    assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == row
+
+
+@pytest.mark.parametrize("downloaded", ["before", "after"])
+def test_an_extension_excuses_a_mark_that_a_download_before_its_end_contained(klass, tmp_path, downloaded):
+    """A later download cannot tell: the row is an error that names the line to add, which decides."""
+    settings(klass)
+    (klass.submissions).mkdir()
+    extensions = klass.submissions / "extensions.csv"
+    extensions.write_text("student,assignment,until\nada,01_tiny,2026-10-20T12:00\n", encoding="utf-8")
+    end = datetime(2026, 10, 20, 12, tzinfo=UTC)
+    if downloaded == "before":
+        download(klass, tmp_path, end - timedelta(days=2), ada_LATE_1_5_01_tiny=RIGHT)
+    download(klass, tmp_path, end + timedelta(days=2), ada_LATE_1_5_01_tiny=RIGHT)
+    klass.grade()
+    if downloaded == "before":
+        assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == ("6", "")
+        return
+    assert rows(klass)["ada"]["status"] == "error"
+    line = "ada,01_tiny,2026-10-20T12:00+00:00,TIME"
+    assert f"add the line {line} with a time" in klass.result("ada")["error"]
+    for said, score in (("2026-10-20T11:00", "6"), ("2026-10-21T11:00", "5.4")):
+        row = line.replace("TIME", said)
+        extensions.write_text(f"student,assignment,until,submitted\n{row}\n", encoding="utf-8")
+        klass.grade()
+        assert rows(klass)["ada"]["score"] == score
+
+
+def test_a_repaired_file_keeps_the_time_at_which_it_was_submitted(klass, tmp_path):
+    """Its path is in the record; a file put beside has no time, and the row says which line to add."""
+    settings(klass)
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        when = (DUE - timedelta(hours=3)).timetuple()[:6]
+        archive.writestr(zipfile.ZipInfo("ada/01_tiny.ipynb", when), "<<<<<<< HEAD")
+    assert klass.run("collect", tmp_path / "in.zip", "--out", klass.submissions).exit_code == 0
+    klass.grade()
+    assert rows(klass)["ada"]["status"] == "error"
+    write_notebook(klass.submissions / "ada/01_tiny.ipynb", RIGHT, modified=1.8e9)
+    klass.grade()
+    assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == ("6", "")
+    (klass.submissions / "ada/01_tiny.ipynb").rename(klass.submissions / "ada/01_tiny repaired.ipynb")
+    klass.grade()
+    error = klass.result("ada")["error"]
+    assert "collected.csv has no line for it" in error
+    assert "add the line ada,01_tiny,,TIME with a time" in error
+    (klass.submissions / "extensions.csv").write_text(
+        "student,assignment,until,submitted\nada,01_tiny,,2026-10-12T20:00\n", encoding="utf-8"
+    )
+    klass.grade()
+    assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == ("6", "")
+
+
+def test_the_report_has_a_table_of_late_work(klass):
+    """Who, how late, what it costs, and the sum."""
+    settings(klass)
+    for student, sources, hours in (("ada", RIGHT, 3), ("ben", HALF, 30), ("eve", RIGHT, -1)):
+        klass.hand_in(student, sources, modified=(DUE + timedelta(hours=hours)).timestamp())
+    klass.grade()
+    page = (klass.out / "report.html").read_text(encoding="utf-8")
+    _, _, table = page.partition('<h2 id="late">')
+    lines = table.partition("</table>")[0].split("<tr>")[2:]
+    cells = [line.replace("</td>", "").split("<td")[1:] for line in lines]
+    told = [[cell.partition(">")[2].strip() for cell in row] for row in cells]
+    assert [row[2:] for row in told[:2]] == [
+        ["2026-10-13 00:59", "3 h", "0.6</tr>"],
+        ["2026-10-14 03:59", "30 h", "1.2</tr>"],
+    ]
+    assert told[2][0] == "all" and told[2][4].startswith("1.8</tr>")
+    assert "eve" not in table.partition("</table>")[0]
