@@ -231,8 +231,8 @@ def test_nothing_is_longer_than_anybody_reads(klass):
     klass.grade()
     out = said(klass, "ben", "01_tiny", "q1")
     assert max(map(len, out.splitlines())) <= 2_000
-    assert out.count("(an older notebook)") == 10
-    assert "left aside  and 5 more" in out
+    assert out.count("(another version)") == 10
+    assert "superseded  and 5 more" in out
 
 
 def test_errors_and_what_was_not_answered_are_explained(klass):

@@ -51,6 +51,7 @@ RESULT = {
     *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
     *("score", "max_score", "flags", "questions", "end_task", "cells", "more_cells", "provenance"),
     *("handed_in", "late", "adjustments", "missing", "extended"),
+    *("ignored", "with_answers", "copy", "seen"),
 }
 QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword", "adjusted"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "message", "hint"}
@@ -136,12 +137,15 @@ def test_a_none_is_explained_by_the_return_that_gave_it(graded):
 
 
 def test_every_notebook_is_accounted_for(graded):
-    """Every notebook that was found is graded, in error or superseded, and only one of these."""
+    """Every notebook that was found is graded, in error, superseded or ignored, and only one of these."""
     found = [str(path.relative_to(graded.submissions)) for path in graded.submissions.rglob("*.ipynb")]
     named = [
         notebook
         for result in graded.results.values()
-        for notebook in (result["notebook"], *result["superseded"])
+        for notebook in (
+            *(result["notebook"], *result["superseded"]),
+            *(each["path"] for each in result["ignored"]),
+        )
     ]
     assert Counter(named) == Counter(found)
     assert graded.results["ivo", "03_truncated_bptt"]["superseded"] == ["ivo/03_truncated_bptt (1).ipynb"]

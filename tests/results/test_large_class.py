@@ -16,7 +16,6 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 from grader import files as lock
 from grader.course.course import Course
 from grader.errors import GraderError
-from grader.grading import submission
 from grader.grading.run import Options, grade
 from grader.grading.submission import find_submissions
 from grader.notebooks.reader import Notebook
@@ -89,14 +88,13 @@ def timeless(outcome):
     return [replace(one, provenance=replace(one.provenance, graded_at=None)) for one in outcome.results]
 
 
-def test_an_unchanged_class_is_known_by_its_results(klass, monkeypatch):
-    """A second run opens each result once and no other evidence than its first line, and changes no file."""
+def test_an_unchanged_class_is_known_by_its_results(klass):
+    """A second run opens each result and notebook once, no other evidence than its first line, and changes no file."""
     klass.submissions.joinpath("eva/essay.ipynb").unlink()
     klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
     klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()
     first = klass.grade()
     before = klass.files()
-    monkeypatch.setattr(submission, "parse_notebook", None)
     with opened() as paths:
         second = klass.grade()
     results = [path for path in paths if path.startswith(str(klass.out / "submissions"))]
@@ -105,17 +103,6 @@ def test_an_unchanged_class_is_known_by_its_results(klass, monkeypatch):
     assert len(notebooks) == len(set(notebooks)) == 4
     assert (second.results, second.fresh) == (first.results, 0)
     assert klass.files() == before
-
-
-def test_a_run_that_another_grader_recognised_for_reads_notebooks_again(klass, monkeypatch):
-    """What a notebook was taken for is believed of a course that asks for the same names, and of no other."""
-    klass.grade()
-    run = klass.out / "run.json"
-    run.write_text(json.dumps({**json.loads(run.read_text()), "recognised_by": "another"}))
-    read, parse = [], submission.parse_notebook
-    monkeypatch.setattr(submission, "parse_notebook", lambda file: read.append(file) or parse(file))
-    assert klass.grade().fresh == 0
-    assert len(read) == 7
 
 
 @pytest.mark.parametrize("folder", ["submissions", "evidence", "feedback", "reference", ""])
