@@ -77,7 +77,7 @@ def has_answers(cells: Iterable[Cell], functions: Collection[str], starter: Coll
     return bool(changed) and any(_code_of(source) not in _codes_of(tuple(starter)) for source in changed)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _codes_of(starter: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
     return frozenset(map(_code_of, starter))
 
@@ -111,6 +111,7 @@ def _defined_in(cells: Iterable[Cell]) -> set[str]:
     return {name for match in matches for name in match.groups() if name}
 
 
+@lru_cache(maxsize=256)  # a class has the same starter code many times
 def _code_of(source: str) -> tuple[str, ...]:
     """The tokens of a cell without comments, docstrings and layout; its lines where it has no tokens."""
     lines = iter(source.splitlines(keepends=True))

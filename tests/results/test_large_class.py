@@ -89,7 +89,7 @@ def timeless(outcome):
 
 
 def test_an_unchanged_class_is_known_by_its_results(klass):
-    """A second run opens each result and notebook once, no other evidence than its first line, and changes no file."""
+    """A second run opens each result and notebook once, of evidence the first line, and changes nothing."""
     klass.submissions.joinpath("eva/essay.ipynb").unlink()
     klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
     klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()
