@@ -19,7 +19,7 @@ from grader.notebooks.reader import Cell, parse_notebook, recognise
 from grader.people.record import UNKNOWN, HandIn, Record
 from grader.people.roster import NOBODY, Roster
 from grader.people.students import students_of_folders
-from grader.sandbox.decoding import Notice
+from grader.results.model import Flag
 from grader.text import distinct_file_name, file_name, some
 
 #: Where a notebook lies, fit to be shown, and the hash of its file.
@@ -54,7 +54,7 @@ class Submission:
     superseded: tuple[str, ...] = ()
     error: str | None = None
     preload: frozenset[str] = frozenset()
-    traces: tuple[Notice, ...] = ()
+    traces: tuple[Flag, ...] = ()
     hand_in: HandIn = UNKNOWN
 
     @property

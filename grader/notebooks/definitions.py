@@ -73,6 +73,11 @@ def without_magics(source: str) -> str:
     return _ASSIGNED_MAGIC.sub(" None", _MAGIC_LINE.sub(r"\1pass", source))
 
 
+def magics_in(source: str) -> list[str]:
+    """IPython's own lines of a cell, which `without_magics` takes out."""
+    return [line[0] for pattern in (_MAGIC_LINE, _ASSIGNED_MAGIC) for line in pattern.finditer(source)]
+
+
 def bound_names(tree: ast.Module) -> Iterator[str]:
     """Every name that is bound outside of functions and classes, in blocks such as ``if`` too."""
     pending: list[ast.AST] = [tree]

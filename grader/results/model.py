@@ -122,10 +122,15 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What was noticed, and in which code cell, from 1, or None."""
+    """What was noticed, and in which code cell, from 1, or None.
+
+    Attributes:
+        why: what was found, and why a person should look; empty in results of older graders.
+    """
 
     what: str
     cell: int | None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
