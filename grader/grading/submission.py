@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
-from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
+from grader.notebooks.files import FoundNotebook, NotebookError, NotebookFile, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook, recognise
 from grader.people.record import UNKNOWN, HandIn, Record
 from grader.people.roster import NOBODY, Roster
@@ -196,6 +196,19 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
     return safe
 
 
+_MAX_SEARCHED_BYTES = 4 * 1024**2
+
+
+def _code_of(file: NotebookFile) -> Iterable[str]:
+    """Texts that hold the code of a notebook: the file as it is, or its cells where that is large.
+
+    To read the JSON of each notebook again would cost more than a module that only an output names.
+    """
+    if len(file.content) <= _MAX_SEARCHED_BYTES:
+        return [file.content.decode("latin-1")]
+    return (cell.source for cell in parse_notebook(file).cells)
+
+
 def _read(
     item: FoundNotebook, student: str, functions: Mapping[str, Collection[str]], known: Mapping[Key, str]
 ) -> Submission:
@@ -209,7 +222,7 @@ def _read(
             assignment = known.get((item.relative, sha256)) or recognise(
                 item.stem, parse_notebook(file), functions
             )
-            preload = modules_to_preload([file.content.decode("latin-1")])
+            preload = modules_to_preload(_code_of(file))
         except NotebookError as unreadable:
             assignment, error = recognise(item.stem, None, functions), str(unreadable)
     if assignment is not None:

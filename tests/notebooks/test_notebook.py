@@ -271,20 +271,58 @@ def test_outputs_do_not_matter(read_cells):
 
 
 def test_values_are_counted_outside_of_strings(read_cells, monkeypatch):
-    """A file that would fill the memory with small values is refused; brackets in a text are no values."""
-    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 100)
+    """A file that would fill the memory with small objects is refused; brackets in a text are none."""
+    monkeypatch.setattr(notebook, "MAX_OBJECTS", 100)
     assert read_cells(code("x", outputs='[,{:"\\' * 100)) == ["x"]
-    for bomb in ([[]] * 101, [{}] * 101, {str(i): 0 for i in range(101)}):
-        with pytest.raises(NotebookError, match="millions of values"):
-            read_cells(code("x", outputs=bomb))
+    with pytest.raises(NotebookError, match="millions of values"):
+        read_cells(code("x", outputs=[{}] * 101))
+
+
+@pytest.mark.parametrize("bomb", [[[]] * 101, {str(i): 0 for i in range(101)}, [1] * 101])
+def test_values_that_are_no_plain_json_are_counted(read_cells, monkeypatch, bomb):
+    """Outputs with NaN are read by Python's own reader, which makes an object of each value."""
+    nan = float("nan")
+    assert read_cells(code("x", outputs=[nan, '[,{:"\\' * 100])) == ["x"]
+    monkeypatch.setattr(notebook, "MAX_VALUES", 100)
+    with pytest.raises(NotebookError, match="millions of values"):
+        read_cells(code("x", outputs=[nan, bomb]))
+
+
+def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
+    """Python's own reader takes small files only, and the error says what to do."""
+    monkeypatch.setattr(notebook, "MAX_LOOSE_BYTES", 1 << 20)
+    large = "x" * (1 << 20)
+    assert read_cells(code("x", outputs=[large])) == ["x"]
+    with pytest.raises(NotebookError, match=r"not plain JSON.*Clear all its outputs"):
+        read_cells(code("x", outputs=[large, float("nan")]))
+
+
+@pytest.mark.parametrize(
+    ("cap", "cell"), [("MAX_CELLS", {"cell_type": "raw"}), ("MAX_CODE_CELLS", code("x"))]
+)
+def test_a_flood_of_cells_is_refused(read_cells, monkeypatch, cap, cell):
+    """Neither cells of code nor others can be too many."""
+    monkeypatch.setattr(notebook, cap, 3)
+    read_cells(*[cell] * 3)
+    with pytest.raises(NotebookError, match="more than"):
+        read_cells(*[cell] * 4)
+
+
+def test_a_source_of_escapes_counts_as_what_it_says(read_cells, monkeypatch):
+    """A source may be six times as long in the file; what is longer is refused before it is read."""
+    text = "\u00e9" * 500_000
+    assert read_cells(code(text)) == [text]
+    monkeypatch.setattr(notebook, "MAX_ESCAPED_BYTES", 1_000)
+    with pytest.raises(NotebookError, match="of code in code cell 1"):
+        read_cells(code("x" * 1_001))
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
 def test_counting_takes_linear_time(read, monkeypatch, text):
     """No arrangement of quotes and backslashes makes the count slow."""
-    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 10)
+    monkeypatch.setattr(notebook, "MAX_OBJECTS", 10)
     with time_limit(10), pytest.raises(NotebookError):
-        read("[" * 11 + text)
+        read("{" * 11 + text)
 
 
 @pytest.mark.parametrize(
