@@ -82,7 +82,8 @@ class FoundNotebook:
 def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """Every notebook below the folder, in the order of their paths.
 
-    Folders that cannot be listed, and students' folders that hold other files only, are among them.
+    Folders that cannot be listed, and students' folders that hold other files only or are links, are among
+    them.
 
     Args:
         skipped: the name of a folder in it that is no student's.
@@ -92,8 +93,9 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """
     notebooks: list[FoundNotebook] = []
     others: dict[str, tuple[int, str]] = {}  # by student: how many other files, and the first of them
-    for path, relative, problem in _walk(folder, skipped):
+    for path, relative, unlisted in _walk(folder, skipped):
         student, slash, inner = relative.partition("/")
+        problem = unlisted or _problem_of_link(path, relative)
         if problem or is_notebook(path.name):
             notebooks.append(FoundNotebook(path, relative, 0 if problem else _modified(path), problem))
         elif slash and not (path.name.startswith(".") or student.startswith(_NO_STUDENTS)):
@@ -111,6 +113,17 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
             )
             notebooks.append(FoundNotebook(folder / student, student, 0, problem))
     return sorted(notebooks, key=lambda notebook: notebook.raw_relative)
+
+
+def _problem_of_link(path: Path, relative: str) -> str | None:
+    """Why a student's folder is not read that is a link to one, or to nothing; None for anything else."""
+    is_students = "/" not in relative and not (is_notebook(relative) or relative.startswith(_NO_STUDENTS))
+    if not is_students or not path.is_symlink() or path.is_file():
+        return None
+    return (
+        f"{printable(relative)} is a link, and links are not followed:"
+        " put the folder itself in its place and grade again."
+    )
 
 
 def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None]]:

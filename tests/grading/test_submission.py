@@ -94,10 +94,29 @@ def test_what_is_skipped(folder, tmp_path):
     folder.add("__MACOSX/ada/01_leaves.ipynb")
     folder.add("ada/._01_leaves.ipynb", "Mac OS X")
     Folder(tmp_path / "elsewhere").add("01_leaves.ipynb")
-    (folder.path / "link").symlink_to(tmp_path / "elsewhere")
+    (folder.path / "ada" / "link").symlink_to(tmp_path / "elsewhere")
     (folder.path / "ada" / "loop").symlink_to(folder.path)
     assert folder.assignments() == {"ada/01_leaves.ipynb": "01_leaves"}
     assert folder.find()[0].superseded == ()
+
+
+def test_a_students_folder_that_is_a_link_is_an_error(folder, tmp_path):
+    """The student has a row that says what to do, also if the link leads nowhere."""
+    folder.add("ada/01_leaves.ipynb", text())
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "01_leaves.ipynb").write_text(text())
+    (tmp_path / "roster.csv").write_text("student\n")
+    (folder.path / "ben").symlink_to(tmp_path / "elsewhere")
+    (folder.path / "eve").symlink_to(tmp_path / "nowhere")
+    (folder.path / "roster.csv").symlink_to(tmp_path / "roster.csv")
+    found = {submission.student: submission for submission in folder.find()}
+    assert {student: submission.sha256 is None for student, submission in found.items()} == {
+        "ada": False,
+        "ben": True,
+        "eve": True,
+    }
+    for student in ("ben", "eve"):
+        assert "is a link, and links are not followed: put the folder itself" in found[student].error
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
