@@ -140,18 +140,18 @@ def files() -> Iterator[bytes]:
     for text in ("a", '\\"', "\\\\", "\\ud83d\\ude00", "\\u0041", ",a", "import ", "from\t\t\t"):
         yield _file(outputs=f'"{_filled(text, most)}"')
     yield _file(outputs=f'"{_filled("a", most)}\U0001f525"')
-    for value in ("[]", '{"a":1}', '"ab"', '",,,"', "1", "1e5", '"{"', "{}", '""', '"\\""'):
-        for size in (most, most // 7, most // 30):
+    for value in ("{}", '{"a":1}', '"ab"', '"{"', "[1]"):
+        for size in (most, most // 16):
             yield _file(outputs=f"[{_filled(f'{value},', size)}0]")
             yield _file(outputs=f"[{_filled(f'{value},', size)}NaN]")
             yield _file(source=f"[{_filled(f'{value},', size)}0]")
             yield _file(more=_filled(f",{value}", size))
     full = '{"id":0,"source":0,"input":0,"cell_type":0}'
-    for cell in ("{}", full, '{"cell_type":"code"}', '{"cell_type":"code","source":["a"]}'):
-        for size in (most, most // 4, most // 40, most // 400):
+    for cell in (full, '{"cell_type":"code"}', '{"cell_type":"code","source":["a"]}'):
+        for size in (most, most // 3, most // 50):
             yield _file(more=_filled(f",{cell}", size))
-    for text in ("a", "\\u0041", "\\ud800", "é", '\\"'):
-        for size in (most, 6 * MAX_SOURCE_BYTES, MAX_CELL_BYTES):
+    for text in ("a", "\\u0041", "\\ud800", "é"):
+        for size in (most, MAX_CELL_BYTES):
             yield _file(source=f'"{_filled(text, size)}"')
     for text in ("[", "{", '{"a":', " ", "\n", "<", "<!doctype", "<<<<<<<\n", "PK", '"', "\\", "1"):
         yield _filled(text, most).encode()

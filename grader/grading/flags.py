@@ -149,6 +149,7 @@ _KINDS = {
         "Tracing, profiling or an audit hook sees each call of the process. Measuring one's own code is"
         " innocent."
     ),
+    "another interpreter": _Kind("A second interpreter in the process runs code that nothing here watches."),
     "code objects": _Kind(
         "Code was made or exchanged while the notebook ran. Decorators of some libraries do this, too."
     ),

@@ -178,7 +178,8 @@ def _origin(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
     yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
     for flag in result.flags:
         cell = f" in code cell {flag.cell}" if flag.cell else ""
-        yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
+        why = f"{flag.why} " if flag.why else ""
+        yield entry("flag", f"{flag.what}{cell}. {why}Flags never change the score.")
     yield from (entry("cell", sentence) for sentence in result.about_cells)
     yield from (entry("note", remark) for remark in regrade.remarks)
     if regrade.differences:
