@@ -204,7 +204,7 @@ def _failed(line: str) -> Result:
 def _compared(sources: Sequence[str]) -> None:
     """The digests of as many answers as an assignment has questions."""
     for source in sources[: len(FUNCTIONS)]:
-        digest(f"def f(x):\n    return [{source}\n    ]", "f")
+        digest(f"def f(x):\n    return [{source[: MAX_PARSED_CELL // 2]}\n    ]", "f")
         digest(source, "f")
 
 

@@ -338,7 +338,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
         row("endless", message=[no_facts(Failure.KILLED), "No."]),
-        replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None), Flag("ctypes", 7))),
+        replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None, "Look."), Flag("ctypes", 7))),
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
     ]
@@ -347,7 +347,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
     assert [case.reasons for case in found] == [
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
-        ("Flagged: ctypes (code cells 4, 7); gc.",),
+        ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
         ("q1: The system ended the process of your code, most likely because it took too much memory.",),
         ("Several notebooks: several/01_tiny.ipynb counts; left aside: several/old.ipynb.",),
     ]
