@@ -295,7 +295,15 @@ def parse_exactly(expected: str | int | None, text: str) -> None:
 #: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
 Notice = tuple[str, int | None]
 NOTICED = {
-    *("code objects", "ctypes", "frames", "gc", "imports at run time", "leaving the process"),
+    *(
+        "another interpreter",
+        "code objects",
+        "ctypes",
+        "frames",
+        "gc",
+        "imports at run time",
+        "leaving the process",
+    ),
     *("past the instance", "patched", "raw descriptors", "settrace"),
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
