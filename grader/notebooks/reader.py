@@ -29,9 +29,9 @@ MAX_CELLS, MAX_CODE_CELLS = 50_000, 5_000
 MAX_CELL_BYTES = 1024**2
 MAX_SOURCE_BYTES = 16 * 1024**2
 # Python's reader takes up to a hundred bytes for a value of two bytes.
-MAX_VALUES = 3_000_000
+MAX_VALUES = 2_000_000
 MAX_OBJECTS = 1_000_000  # of which msgspec makes cells
-MAX_STRINGS = 8_000_000  # that are told from other values, which takes a second
+MAX_STRINGS = 1_000_000  # that are told from other values, where there are more marks than that
 MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file; `\\u0041` is an A
 _TOO_MANY_VALUES = "millions of values beside its code"
 
