@@ -28,6 +28,7 @@ MAX_LOOSE_BYTES = 16 * 1024**2
 MAX_CELLS, MAX_CODE_CELLS = 50_000, 5_000
 MAX_CELL_BYTES = 1024**2
 MAX_SOURCE_BYTES = 16 * 1024**2
+MAX_SEARCHED = 4 * 1024**2  # characters of code that are searched for the functions of an assignment
 # Python's reader takes up to a hundred bytes for a value of two bytes.
 MAX_VALUES = 2_000_000
 MAX_OBJECTS = 1_000_000  # of which msgspec makes cells
@@ -399,8 +400,11 @@ def recognise(
     by_name = _only_best({stem: len(stem) if _spelling(stem) in spelt else 0 for stem in functions})
     if by_name is not None or notebook is None:
         return by_name
-    matches = (match for cell in notebook.cells for match in _DEFINITION.finditer(cell.source))
-    defined = {name for match in matches for name in match.groups()}  # searched, not parsed; with None
+    defined: set[str | None] = set()
+    left = MAX_SEARCHED
+    for cell in notebook.cells:  # searched, not parsed
+        defined.update(name for match in _DEFINITION.finditer(cell.source[:left]) for name in match.groups())
+        left = max(left - len(cell.source), 0)
     return _only_best({stem: len(defined.intersection(names)) for stem, names in functions.items()})
 
 

@@ -425,6 +425,16 @@ def test_any_file_is_a_notebook_or_an_error(path, content):
     assert (found.assignment or "").encode() is not None
 
 
+def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch):
+    """Only so many characters decide which assignment a notebook answers."""
+    cells = cells_of(["def f(): ...", "x = 1\n" * 100, "def g(): ..."])
+    asked = {"01_a": ["f"], "02_b": ["g", "x"]}
+    monkeypatch.setattr(notebook, "MAX_SEARCHED", 100)
+    assert notebook.recognise("untitled", Notebook("", cells, None), {"01_a": ["f"], "02_b": ["g"]}) == "01_a"
+    assert notebook.recognise("untitled", Notebook("", cells[1:], None), asked) == "02_b"
+    assert notebook.recognise("untitled", Notebook("", cells[1:], None), {"02_b": ["g"]}) is None
+
+
 def test_definitions_are_searched_in_the_end_of_a_long_notebook():
     """Only so many characters are searched, the last ones, and the caller knows that."""
     cells = cells_of(["def f(): return 1", "#" * MAX_SEARCHED, "def f(): return 2"])
