@@ -190,7 +190,7 @@ def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
     klass.grade("--notebook-seconds", "55")
     limits = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["limits"]
     assert limits == {"cell": 7, "question": 20, "notebook": 55}
-    assert "as course.toml says" in " ".join(klass.run("grade", "--help").stdout.split())
+    assert "from course.toml" in " ".join(klass.run("grade", "--help").stdout.split())
 
 
 @pytest.mark.parametrize(
