@@ -21,7 +21,7 @@ _FILES = {
     "sealed seccomp": (
         "missing in this kernel or container, so the filter refuses to open or look up any file: a notebook "
         "can import what was loaded before the sandbox closed (torch, numpy, much of the standard library, "
-        "and what grader/grading/executor.py lists where a notebook of the class asks for it) and nothing else"
+        "and what grader/grading/executor.py lists if a notebook of the class asks for it) and nothing else"
     ),
 }
 _USERS = {
