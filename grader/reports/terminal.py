@@ -252,12 +252,12 @@ def print_class(run: RunSummary, out: Path) -> None:
     console.print()
     errors = sum(result.status == "error" for result in run.results)
     graded = f"{len(run.results) - errors} of {_submissions(len(run.results))}"
-    _print_fact(console, "Graded", f"{graded}, {errors} in error" if errors else graded)
-    _print_fact(console, "This run", _what_is_new(run))
+    _print_line(console, "Graded", f"{graded}, {errors} in error" if errors else graded)
+    _print_line(console, "This run", _what_is_new(run))
     if run.absent:
-        _print_fact(console, "Missing", _submissions(len(run.absent)))
+        _print_line(console, "Missing", _submissions(len(run.absent)))
     unprotected = "none; students' code ran with your permissions"
-    _print_fact(console, "Sandbox", unprotected if run.protection == "none" else run.protection)
+    _print_line(console, "Sandbox", unprotected if run.protection == "none" else run.protection)
     _print_changes(console, run)
     if run.without_notebook:
         listed = ", ".join(some(map(_plain, run.without_notebook), _MAX_NAMED))
@@ -265,20 +265,20 @@ def print_class(run: RunSummary, out: Path) -> None:
     for sentence in some(run.unlisted, _MAX_NAMED):
         console.print(f"[yellow]{escape(terminal_text(sentence))}[/]", highlight=False)
     to_review = sum(not case.is_resubmission for case in cases(run.results))
-    _print_fact(console, "Needs review", _submissions(to_review) if to_review else "nothing")
+    _print_line(console, "Needs review", _submissions(to_review) if to_review else "nothing")
     for label, name in (("Report", "report.html"), ("Gradebook", "gradebook.csv"), ("Feedback", "feedback")):
-        _print_fact(console, label, str(out / name))
+        _print_line(console, label, str(out / name))
     review = 'open the report and see "Needs review", then ' if to_review else ""
-    _print_fact(console, "Next", f"{review}export the scores: python -m grader export --help")
+    _print_line(console, "Next", f"{review}export the scores: python -m grader export --help")
     option = "" if out == Path("results") else f" --results {shlex.quote(str(out))}"
-    _print_fact(console, "Details", f"python -m grader explain STUDENT ASSIGNMENT{option}")
+    _print_line(console, "Details", f"python -m grader explain STUDENT ASSIGNMENT{option}")
     for note in run.notes:
         Console(emoji=False, stderr=True).print(
             terminal_text(note), markup=False, highlight=False, soft_wrap=True
         )
 
 
-def _print_fact(console: Console, label: str, value: str) -> None:
+def _print_line(console: Console, label: str, value: str) -> None:
     console.print(f"{label}: {terminal_text(value)}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -354,7 +354,9 @@ def _remark(result: Result) -> str:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
-    remarks += [f"{len(result.superseded)} superseded"] if result.superseded else []
+    if result.superseded:
+        versions = "version" if len(result.superseded) == 1 else "versions"
+        remarks.append(f"{len(result.superseded)} other {versions} superseded")
     if case_of(result) and not (result.flags or result.superseded):
         remarks.append("needs review")
     return escape(terminal_text("; ".join(remarks)))
