@@ -268,7 +268,7 @@ def print_class(run: RunSummary, out: Path) -> None:
     _print_line(console, "Needs review", _submissions(to_review) if to_review else "nothing")
     for label, name in (("Report", "report.html"), ("Gradebook", "gradebook.csv"), ("Feedback", "feedback")):
         _print_line(console, label, str(out / name))
-    review = 'open the report and see "Needs review", then ' if to_review else ""
+    review = 'see "Needs review" in the report, then ' if to_review else ""
     _print_line(console, "Next", f"{review}export the scores: python -m grader export --help")
     option = "" if out == Path("results") else f" --results {shlex.quote(str(out))}"
     _print_line(console, "Details", f"python -m grader explain STUDENT ASSIGNMENT{option}")

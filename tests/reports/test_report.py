@@ -121,6 +121,31 @@ def test_long_lists_of_names_are_cut(shown):
     assert len(text.splitlines()) < 20
 
 
+def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_path):
+    """They count what was graded, missing and needs review, and name the files and the next commands."""
+    several = replace(row("several"), superseded=("several/old.ipynb",))
+    rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
+    assert shown(rows, [ABSENT]).splitlines()[-10:] == [
+        "Graded: 3 of 4 submissions, 1 in error",
+        "This run: 1 new",
+        "Missing: 1 submission",
+        "Sandbox: landlock+seccomp",
+        "Needs review: 2 submissions",
+        f"Report: {tmp_path / 'report.html'}",
+        f"Gradebook: {tmp_path / 'gradebook.csv'}",
+        f"Feedback: {tmp_path / 'feedback'}",
+        'Next: see "Needs review" in the report, then export the scores: python -m grader export --help',
+        f"Details: python -m grader explain STUDENT ASSIGNMENT --results {tmp_path}",
+    ]
+
+
+def test_without_anything_to_review_the_next_step_is_the_export(shown):
+    """A class without errors and flags needs no review."""
+    lines = shown([row("ada")]).splitlines()
+    assert "Needs review: nothing" in lines
+    assert "Next: export the scores: python -m grader export --help" in lines
+
+
 def test_a_note_is_printed(shown):
     """What else the instructor should know stands at the end."""
     assert (
