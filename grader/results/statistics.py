@@ -331,7 +331,7 @@ def _reasons(result: Result) -> list[str]:
     unjudged, ended = ("", "") if result.error else _trouble(result.questions)
     flags = _flags(result.flags) if result.flags else ""
     left = ", ".join(some(result.superseded, _MOST_NAMED))
-    several = f"Several notebooks: {result.notebook} counts; left aside: {left}."
+    several = f"Several notebooks: {result.notebook} counts; superseded: {left}."
     return [
         result.error or "",
         unjudged,

@@ -260,7 +260,7 @@ def argument_of(path: Path) -> str:
 
 
 def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
-    """Why a notebook cannot be read, and what its student does: the error's own advice is for handing in."""
+    """Why a notebook cannot be read, and what its student does: the error's own advice is for submissions."""
     repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
     restart = "get the notebook anew from where the course is handed out."
     if handed_out is not None:

@@ -29,7 +29,7 @@ def test_a_page_has_all_assignments():
         "<bdi>ada</bdi>: 5 of 10 points, 50 %",
         "<h2>01_tiny: 2 of 3</h2>",
         "This version was handed in on 2026-11-20 21:13:00 (UTC+0000).",
-        "Left aside: <bdi>ada/old.ipynb</bdi>.",
+        "Superseded: <bdi>ada/old.ipynb</bdi>.",
         "The system that it comes from has marked it as late, which costs 0.5 points.",
         "By hand 1.5 points taken from q1: Copied &lt;b&gt;.",
         "By hand 2 points added to the assignment: An appeal.",
@@ -37,7 +37,7 @@ def test_a_page_has_all_assignments():
         "q1 0.5 of 3",
         '<a href="../feedback/ada/01_tiny.html">',
         "It was due on 2026-11-20 21:00:00 (UTC+0000) and is late by 3 min, which costs nothing.",
-        "<h2>03_last: absent, 0 of 4</h2>",
+        "<h2>03_last: missing, 0 of 4</h2>",
         '<section id="02_other">',
     ):
         assert text in page

@@ -323,7 +323,7 @@ def test_the_help_shows_the_commands_of_whoever_reads_it(place, option, shows_al
     monkeypatch.chdir(tmp_path / "course" / place)
     output = run(option).output
     listed = re.findall(r"(?m)^  ([a-z]+)  ", output)
-    students = ["check", "watch", "hint", "status", "reset", "handin"]
+    students = ["check", "watch", "hint", "status", "reset", "submit"]
     assert sorted(listed) == sorted(main.commands if shows_all else students)
     assert listed[: len(students)] == students
     assert ("For instructors and authors: python -m grader --help-all" in output) == (not shows_all)
