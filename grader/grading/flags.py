@@ -16,7 +16,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -134,7 +134,7 @@ _KINDS = {
     ),
     "signals": _Kind(
         "A signal handler can act while the grader measures. A time limit of one's own is innocent.",
-        "import.signal",
+        "import.signal import._signal",
     ),
     "patched": _Kind(
         "An attribute of a module was replaced for all code that uses it. Silencing warnings or output this"
@@ -188,6 +188,7 @@ _MAX_DOTS = 50
 MAX_PARSED_CELL, MAX_PARSED = 1 << 15, 1 << 17
 #: Characters of a notebook that are searched, parsed or not. The largest notebooks of a course have 50,000.
 MAX_SEARCHED = 1 << 20
+_MAX_RENAMED = 3  # assignments between a module and the name that is used
 _MAX_NESTED = 3  # texts that are code, inside one another
 
 
@@ -199,7 +200,7 @@ class _Names(NamedTuple):
         rooted: the name a path begins with, and what follows: a kind of trace only if an import gave this
             name to a module. "" is the name by itself, ".write" an attribute, "=" the setting of one,
             "type().forward" a method of a class in this module, "class.forward" one of this class.
-        aliases: names that imports gave to modules and to what is in them.
+        aliases: names that imports and assignments gave to modules and to what is in them, each with a path.
     """
 
     tokens: frozenset[str]
@@ -210,7 +211,7 @@ class _Names(NamedTuple):
 def traces_in(cells: Sequence[Cell]) -> tuple[Flag, ...]:
     """The traces in the code of a notebook, each with its cell and a reason that names what was found."""
     read = list(_read(cells))
-    known = _Aliases(alias for names, _ in read for alias in names.aliases)
+    known = _Aliases({alias for names, _ in read for alias in names.aliases})
     found: list[Flag] = []
     times: Counter[str] = Counter()
     for cell, (names, is_whole) in zip(cells, read, strict=True):
@@ -265,9 +266,9 @@ _remembered = lru_cache(maxsize=300)(_named)  # most cells of a class are the ha
 
 
 class _Aliases:
-    """The names that imports give to modules, each resolved once to the few facts that matter."""
+    """The names that a notebook gives to modules, each resolved to the few facts that matter."""
 
-    def __init__(self, aliases: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, aliases: Collection[tuple[str, str]]) -> None:
         self._own: dict[str, set[str]] = defaultdict(set)  # names of the table in the path itself
         self._last: dict[str, set[str]] = defaultdict(set)  # the last name of the path, if one of the table
         self._first: dict[str, set[str]] = defaultdict(set)  # the first, if a module that can be patched
@@ -282,6 +283,18 @@ class _Aliases:
                 self._first[name].add(first)
             if _is_class_of_torch(path):
                 self._classes.add(name)
+        for _ in range(_MAX_RENAMED):
+            for name, path in aliases:
+                self._rename(name, path)
+
+    def _rename(self, name: str, path: str) -> None:
+        """Let a name stand for what the first name of its path stands for, as in `A = T.autograd`."""
+        first, *names = path.split(".")
+        if first in self._first and _SETTINGS.isdisjoint(names):
+            self._first[name] |= self._first[first]
+        if not names:
+            self._own[name] |= self._own.get(first, set())
+            self._last[name] |= self._last.get(first, set())
 
     def tokens(self, rooted: Iterable[tuple[str, str]]) -> Iterator[str]:
         """The names of the table that these stand for."""
@@ -482,6 +495,17 @@ class _Search:
             self._tokens.update(_tokens_of(path))
             self._aliases.add((alias.asname or alias.name, path))
 
+    def assignment(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> None:
+        """Add names that are given to a path, as in `A = torch.autograd`."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = [*zip(target.elts, node.value.elts, strict=False)]
+            for named, value in pairs:
+                if isinstance(named, ast.Name) and isinstance(value, ast.Name | ast.Attribute):
+                    self._aliases.add((named.id, ".".join(_path_of(value))))
+
     def call(self, node: ast.Call) -> None:
         """Add an attribute that a function looks up by its name."""
         match node.func:
@@ -528,6 +552,9 @@ _READERS: dict[type[ast.AST], Callable[[_Search, Any], None]] = {
     ast.Attribute: _Search.attribute,
     ast.Import: _Search.imports,
     ast.ImportFrom: _Search.imports_from,
+    ast.Assign: _Search.assignment,
+    ast.AnnAssign: _Search.assignment,
+    ast.NamedExpr: _Search.assignment,
     ast.Call: _Search.call,
     ast.Expr: _Search.expression,
     ast.Compare: _Search.comparison,

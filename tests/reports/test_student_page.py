@@ -21,7 +21,9 @@ def test_a_page_has_all_assignments():
     """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
     given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
     standing = Standing("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
-    first = replace(with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4, "Found `ctypes`."),))
+    first = replace(
+        with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4, "Found `ctypes`."),)
+    )
     first = replace(first, superseded=("ada/old.ipynb",))
     second = replace(row("ada", stem="02_other"), late=Late(3, 0.0, "2026-11-20T21:00:00+00:00"))
     page = page_of(first, second, absent=[Absence("ada", "03_last", {"q1": 4.0})])
