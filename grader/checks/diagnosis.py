@@ -257,7 +257,7 @@ def meaning_of(error: Raised) -> str | None:
 
 
 def _fragment(error: Raised) -> str:
-    """The fragment by which an error's text is known, or a name for its cause; empty where it is not known."""
+    """The fragment by which an error's text is known, or a name for its cause; empty if it is unknown."""
     known = next((fragment for fragment in _DIAGNOSES if fragment in error.text), "")
     return known or ("no GPU" if _needs_gpu(error) else "")
 

@@ -395,13 +395,13 @@ def test_used_up_memory_is_told_without_torchs_words():
     ],
 )
 def test_an_answer_that_needs_a_gpu_is_told_that_there_is_none(kind, text):
-    """Whatever a CPU build of torch says when it is asked for a device, the message says what to do instead."""
+    """Whatever a CPU build of torch says when code asks for a device, the message says what to do instead."""
     types = {"NotImplementedError": ("NotImplementedError", "RuntimeError")}.get(kind, (kind,))
     raised = Raised(types, text, "cell 3, line 2", function="f", line='return x.to("cuda")')
     assert diagnose(raised) == (
-        f'In f (code cell 3): `return x.to("cuda")` stopped with {kind}. The grader has no GPU. Compute on the '
-        "device of the tensors you are given."
-    ).replace("In f", "in f", 1)
+        f'in f (code cell 3): `return x.to("cuda")` stopped with {kind}. The grader has no GPU. Compute on '
+        "the device of the tensors you are given."
+    )
 
 
 @pytest.mark.parametrize(
