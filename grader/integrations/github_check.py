@@ -174,7 +174,8 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
                 f"Move it back to {path}, so that every push checks it"
             ) from error
         raise GraderError(
-            f"there is no notebook {path}: push yours, or copy .handout/{path} here, as it was handed out"
+            f"there is no notebook {path} here: put yours here, and push it. Only if you have not begun, "
+            f"copy .handout/{path} here"
         ) from error
     notebook = open_notebook(found)
     if handed_out and handed_out.stem != notebook.stem:

@@ -316,7 +316,7 @@ def _bound_by(statement: ast.stmt) -> list[str]:
 
 def _leave_missing_device() -> None:
     """Unset a default device that this machine lacks: every new tensor would raise."""
-    default = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
     if default is not None:
         try:
             _empty(0, device=default.device)
