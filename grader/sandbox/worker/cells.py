@@ -161,12 +161,18 @@ class Notebook:
     def _run(self, code: types.CodeType, text: str, file: str) -> None:
         """Run the code of a text, and what may run below an error; raises that error."""
         self._flags |= code.co_flags & POSTPONED  # for all cells below, as in Jupyter
+        failed: Exception | None = None
         try:
             self._run_code(code)
         except Exception as error:
+            failed = error
+        if failed is not None:  # no error is being handled now, as far as the code below can see
             with suppress(Exception):
-                self._run_below(_end_of_failed(error, code), text, file)
-            raise
+                self._run_below(_end_of_failed(failed, code), text, file)
+            try:
+                raise failed
+            finally:
+                del failed  # a circle through this frame would keep what the cell made alive
 
     def _run_code(self, code: types.CodeType) -> None:
         if code.co_flags & inspect.CO_COROUTINE:
@@ -189,9 +195,8 @@ class Notebook:
             return
         kept = {name: self.names[name] for name in self._kept_names()}
         names = _parts(failed) if isinstance(failed, ast.Import | ast.ImportFrom) else []
-        skipped = [name for name in names if not self._runs(name, kept, file)][
-            1:
-        ]  # the first raised the error
+        missing = [name for name in names if not self._runs(name, kept, file)]
+        skipped = missing[1:]  # the first raised the error
         for statement in below:
             if _ends_cell(statement):
                 break
@@ -215,10 +220,11 @@ class Notebook:
         Args:
             kept: names that it must not replace, and their values.
         """
-        is_import = isinstance(
-            statement, ast.Import | ast.ImportFrom
-        )  # which mostly gives the same value again
-        if not _may_run(statement) or (not is_import and not kept.keys().isdisjoint(_bound_by(statement))):
+        if not _may_run(statement):
+            return False
+        # An import mostly gives the same value again.
+        is_import = isinstance(statement, ast.Import | ast.ImportFrom)
+        if not is_import and not kept.keys().isdisjoint(_bound_by(statement)):
             return False
         try:
             self._run_code(_compiled(ast.Module([statement], []), file, self._flags))
