@@ -25,6 +25,11 @@ _MOST_NAMED = 20  # notebooks that were left aside
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
 _EVERYTHING = Feedback()
+_ABOUT_FAILED_CELLS = (
+    "Some cells stopped with an error. That costs no points by itself. Below an error the grader still runs "
+    "the imports, definitions and assignments of literals of that cell, and skips its other statements. The "
+    "names that a skipped statement would have defined are missing."
+)
 
 
 @dataclass
@@ -120,7 +125,13 @@ def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
         for question in result.all_questions
     ]
     superseded = some(result.superseded, _MOST_NAMED) if result.assignment else []
-    return {"result": result, "sections": sections, "superseded": superseded, "shows": shows}
+    return {
+        "result": result,
+        "sections": sections,
+        "superseded": superseded,
+        "shows": shows,
+        "about_failed_cells": _ABOUT_FAILED_CELLS,
+    }
 
 
 def _gained(question: QuestionResult) -> str:
