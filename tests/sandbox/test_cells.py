@@ -231,10 +231,11 @@ def test_a_failed_cell_quotes_its_line(zygote, cells, told):
 def test_definitions_below_an_error_still_run(zygote, magic, above):
     """After a statement that raises, the imports, definitions and literals below it in its cell still run."""
     literals = "N, M = 2 * 3, -1.5\nlast: float = 0.5\nhalf = lambda x: x / 2"
-    below = f"import math\nfrom math import nothing, sqrt\n{literals}"
-    answer = "def f():\n    return math.floor(sqrt(N) + M + half(1) + last)\ng = f()"
+    literals += "\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
+    below = f"import math, torch\nfrom math import nothing, sqrt\n{literals}"
+    answer = "def f():\n    return math.floor(sqrt(N) + M + half(1) + last), device.type\ng = f()"
     seen = look(zygote, f"{magic}{above}\n{below}\n{answer}", f="student.f()", g="1")
-    assert (seen["f"], set(seen.raised), seen.status["g"]) == (1, {1}, "missing")
+    assert (seen["f"], set(seen.raised), seen.status["g"]) == ((1, "cpu"), {1}, "missing")
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def _parts(statement: ast.stmt) -> Sequence[ast.stmt]:
     return [type(statement)(**{**vars(statement), "names": [name]}) for name in statement.names]
 
 
-#: The nodes of an expression that is made of literals only, such as ``[1, -2.5, 3 * 4]``.
+#: The nodes of literals and of arithmetic with them, such as ``[1, -2.5, 3 * 4]``.
 _LITERAL = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp),
     *(ast.operator, ast.unaryop, ast.expr_context),
@@ -270,8 +270,20 @@ def _may_run(statement: ast.stmt) -> bool:
         return isinstance(statement, ast.Import | ast.ImportFrom | definitions)
     names = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
     return all(isinstance(node, names) for target in targets for node in ast.walk(target)) and (
-        isinstance(value, ast.Lambda) or all(isinstance(node, _LITERAL) for node in ast.walk(value))
+        isinstance(value, ast.Lambda) or _is_literal(value)
     )
+
+
+def _is_literal(value: ast.expr) -> bool:
+    """Whether an expression is made of literals, or chooses one, as ``"cuda" if has_gpu() else "cpu"``."""
+    match value:
+        case ast.IfExp(body=one, orelse=other):
+            return _is_literal(one) and _is_literal(other)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr="device"), args=[name], keywords=[]
+        ):
+            return _is_literal(name)
+    return all(isinstance(node, _LITERAL) for node in ast.walk(value))
 
 
 def _ends_cell(statement: ast.stmt) -> bool:
