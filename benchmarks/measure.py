@@ -72,7 +72,7 @@ def _watch(pid: int, end: float) -> int:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
         while not poll.poll(_POLL_SECONDS * 1000):
-            peak = _peak_memory(pid) or peak
+            peak = peak_memory(pid) or peak
             if time.perf_counter() > end:
                 raise MeasureError("a command took longer than allowed and was stopped")
     finally:
@@ -80,7 +80,7 @@ def _watch(pid: int, end: float) -> int:
     return peak
 
 
-def _peak_memory(pid: int) -> int:
+def peak_memory(pid: int) -> int:
     """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")

@@ -18,6 +18,7 @@ import breakdown
 import cage_cost
 import cold
 import doctor_cost
+import hostile_text
 import report
 import scale
 import throughput
@@ -83,6 +84,7 @@ def _sections(plan: Plan, folder: Path) -> Iterator[report.Section]:
     yield cold.section(cold.cold(folder, cold_rounds))
     yield scale.section(scale.scale(folder, plan.sizes, scale_rounds))
     yield cage_cost.section(*cage_cost.cage_cost(plan.cage_seconds))
+    yield hostile_text.section(hostile_text.hostile_text())
     yield doctor_cost.section(doctor_cost.doctor_cost(plan.stems), plan.stems)
 
 

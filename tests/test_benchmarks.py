@@ -12,6 +12,7 @@ with pytest.MonkeyPatch.context() as patch:
     import classroom
     import cold
     import doctor_cost
+    import hostile_text
     import measure
     import otter_run
     import report
@@ -51,6 +52,9 @@ SECTIONS = {
     "| 10.5 |": BROKEN_DOWN[0],
     "Probes that cost more than 10 ms: 1. `01_a`: distil": BROKEN_DOWN[1],
     "| everything tried |": doctor_cost.section({doctor_cost.WHOLE: cost(9.0)}, ["01_a"]),
+    "Above it: flags.": hostile_text.section(
+        {"flags": hostile_text.Worst(9, 2.5, 4), "files": hostile_text.Worst(9, 1.5, 4)}
+    ),
     "2.00 (2.00 to 2.00)": cage_cost.section("weak", {"idle": [((0.2, 0.1), (0.1, 0.1))] * 2}),
 }
 

@@ -120,15 +120,24 @@ _DIAGNOSES = {
     "unexpected keyword argument 'retain_variables'": (
         "retain_variables is called retain_graph, and is rarely the cure"
     ),
-    "not compiled with CUDA": (
-        "the grader has no GPU: compute on the device of the tensors you are given, x.device"
-    ),
-    "NVIDIA driver": "the grader has no GPU: compute on the device of the tensors you are given, x.device",
     "object is not callable": (
         "what is called here is no function. Was its name bound to a value (f = f(x), sum = 0), or is "
         "there a pair of parentheses too many?"
     ),
 }
+
+#: A word for a device, in a text of torch's.
+_DEVICE = re.compile(
+    r"(?<![a-z])(cuda|mps|xpu|xla|hpu|mtia|ipu|hip|vulkan|maia|nvidia|nvtx|accelerator)(?![a-z])",
+    re.IGNORECASE,
+)
+#: Texts of other errors that name devices: a name that no device has, and errors of a GPU that is there.
+_OTHER_DEVICE_ERRORS = ("at start of device string", "out of memory", "CUDA error")
+#: What stands in torch's texts for a class, or a count, that only a build for GPUs has.
+_WITHOUT_GPU = ("Tried to instantiate dummy base class", "allocated_bytes.all.current")
+#: What else than a RuntimeError torch raises, where it was built without a device.
+_OF_BUILD = ("not compiled with", "module 'torch._C' has no attribute", "No module named 'torch.")
+_NO_GPU = "The grader has no GPU. Compute on the device of the tensors you are given."
 
 _NO_GRAD = (
     "either no backward has reached that tensor, or it is not a leaf, or its .grad was cleared (zero_grad() "
@@ -154,13 +163,17 @@ def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
-    text = f"{printable(error.type)}: {beginning(error.text)}".removesuffix(": ")
+    needs_gpu = _needs_gpu(error)
+    said = "" if needs_gpu else beginning(error.text)  # torch names parts of its own then
+    text = f"{printable(error.type)}: {said}".removesuffix(": ")
     if error.line:
         event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
     elif error.where:
         event = f"your code stopped in code {error.where}, with {text}"
     else:
         event = f"what your code returned could not be used as the exercise says: {text}"
+    if needs_gpu:
+        return f"{event}. {_NO_GPU}"
     meaning = rebinding(error.rebound) if error.rebound else meaning_of(error)
     sentence = f"{event} — {meaning}" if meaning else event
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
@@ -235,6 +248,8 @@ def meaning_of(error: Raised) -> str | None:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:
         return _NO_NAME
+    if _needs_gpu(error):
+        return _NO_GPU
     match = _VERSIONS.search(error.text)
     versions = f" (saved at version {match[2]}, now at {match[1]})" if match else ""
     fragment = _fragment(error)
@@ -242,8 +257,21 @@ def meaning_of(error: Raised) -> str | None:
 
 
 def _fragment(error: Raised) -> str:
-    """The fragment by which an error's text is known; empty where it is not known."""
-    return next((fragment for fragment in _DIAGNOSES if fragment in error.text), "")
+    """The fragment by which an error's text is known, or a name for its cause; empty if it is unknown."""
+    known = next((fragment for fragment in _DIAGNOSES if fragment in error.text), "")
+    return known or ("no GPU" if _needs_gpu(error) else "")
+
+
+def _needs_gpu(error: Raised) -> bool:
+    """Whether torch raised an error because there is no such device as a line of the student's asks for."""
+    if error.rebound or any(fragment in error.text for fragment in (*_DIAGNOSES, *_OTHER_DEVICE_ERRORS)):
+        return False
+    if any(fragment in error.text for fragment in _WITHOUT_GPU):
+        return True
+    is_of_torch = not {"RuntimeError", "AssertionError"}.isdisjoint(error.types)
+    return (is_of_torch or any(fragment in error.text for fragment in _OF_BUILD)) and _DEVICE.search(
+        error.text
+    ) is not None
 
 
 def _meaning_of_none(error: Raised) -> str:

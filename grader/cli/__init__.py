@@ -1,6 +1,6 @@
-"""The command line, ``python -m grader`` or ``grader``; a module says whose commands are in it.
+"""The command line, ``python -m grader`` or ``grader``, with a module for each audience.
 
-Each command imports what it needs when it runs, so that ``--help`` and a student's commands start at once.
+Each command imports its modules when it runs, so that ``--help`` and the students' commands start quickly.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import click
 
 from grader.cli.author import build, doctor, new, try_probes
 from grader.cli.instructor import collect, explain, export, grade, release
-from grader.cli.student import check, handin, hint, reset, status, watch
+from grader.cli.student import check, hint, reset, status, submit, watch
 from grader.errors import GraderError
 from grader.version import __version__
 
 #: Audiences and their commands, in the order of `--help`: students come first.
 _SECTIONS = {
-    "While you work on a notebook": (check, watch, hint, status, reset, handin),
+    "For students": (check, watch, hint, status, reset, submit),
     "For instructors": (release, collect, grade, explain, export),
     "For authors": (new, try_probes, doctor, build),
 }
 
 
-_ALL = "grader.all"  # what the context knows where every command is to be listed
+_ALL = "grader.all"  # the key in the context that asks for every command
 
 
 def _is_in_a_course() -> bool:
-    """Whether this is the folder of a course, or below one; students never get its solutions/."""
+    """Whether the current folder is in a course, which has a solutions/ that students never get."""
     try:
         here = Path.cwd()
-    except OSError:  # it was deleted
+    except OSError:  # the folder was deleted
         return False
     return any((folder / "solutions").is_dir() for folder in (here, *here.parents))
 
@@ -48,16 +48,16 @@ def _help_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
 
 
 class _Commands(click.Group):
-    """Turns an error that a person can meet into a sentence and its exit status."""
+    """Prints an error that a user can cause as a sentence, and exits with its status."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by audience, outside of a course's folder those of students only."""
-        room = formatter.width - 6 - max(map(len, self.commands))
+        """List the commands by audience; outside a course, list the students' commands only."""
+        width = formatter.width - 6 - max(map(len, self.commands))
         shows_all = _ALL in ctx.meta or _is_in_a_course()
         for heading, commands in _SECTIONS.items() if shows_all else [*_SECTIONS.items()][:1]:
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(str(command.name), command.get_short_help_str(room)) for command in commands]
+                    [(str(command.name), command.get_short_help_str(width)) for command in commands]
                 )
         if not shows_all:
             formatter.write_paragraph()
@@ -104,10 +104,10 @@ def run() -> None:
     is_eager=True,
     expose_value=False,
     callback=_help_all,
-    help="Show the commands for instructors and authors, too.",
+    help="Show commands for instructors and authors, too.",
 )
 def main() -> None:
-    """The commands of the autograd course."""
+    """Check, submit and grade notebooks about PyTorch autograd."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII only shows names all the same
             stream.reconfigure(errors="backslashreplace")

@@ -18,22 +18,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("stem", metavar="NN_name")
-@click.option(
-    "--function", metavar="NAME", help="What students will complete; without it, the assignment's name."
-)
+@click.option("--function", metavar="NAME", help="Function to complete. Default: named after the assignment.")
 @click.option(
     "--question",
     "questions",
     multiple=True,
     metavar="NAME:PARAMETERS",
-    help="A question: its function, and what that takes, as in step:model,opt,x (may be repeated); `Meter:`"
-    " is a class.",
+    help="Add a question, such as step:model,opt,x; `Meter:` is a class (repeatable).",
 )
 def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
-    """Begin an assignment: its master, hidden checks and known answers; what you have to write says TODO.
+    """Create an assignment, or add questions to one.
 
-    Where the assignment is there already, each --question adds one to its files. The course is the one at or
-    above the current folder. Nothing that is there is changed.
+    Writes the notebook source, hidden checks and known answers, with TODO wherever you must fill something
+    in. If NN_name exists, each --question adds a question to its files. Existing text is never changed.
+    Uses the course in the current folder, or in the nearest folder above it.
     """
     from grader.course.author_file import todos_in
     from grader.course.new import course_folder, is_begun, write_new
@@ -70,19 +68,19 @@ docs/authoring.md tells it as a story, with an example."""
     "answers",
     multiple=True,
     metavar="NAME",
-    help="A known answer to look at beside the reference, or `stub` (may be repeated).",
+    help="Compare with a known answer, or with `stub` (repeatable).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides the inputs that probes draw.")
-@click.option("--case", type=click.IntRange(0), help="Of a contract: show the facts of this case.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for random inputs.", metavar="N")
+@click.option("--case", type=click.IntRange(0), help="Show the observations of one case.", metavar="N")
 def try_probes(
     stem: str, probes: tuple[str, ...], answers: tuple[str, ...], seed: int, case: int | None
 ) -> None:
-    """Show the facts of some probes, the reference's beside those of known answers.
+    """Show what probes observe for the reference and other answers.
 
-    As in: try 06_views glu --answer stub. It works as soon as the question and the probe are written,
-    whatever else says TODO. Of a contract it shows the cases, and which of them each answer fails; with
-    --case the facts of one. What a probe prints is shown, too. Of a picture it shows the sentence below it
-    and the named tensors.
+    Example: try 06_views glu --answer stub. Other parts of the assignment may still say TODO.
+
+    For a contract, lists the cases and which of them each answer fails; --case shows the observations of one
+    case. For a picture, shows its caption and named tensors. Also shows what a probe prints.
     """
     from grader.course.course import Course
     from grader.doctor.try_probes import probe_lines, run_probes
@@ -97,29 +95,30 @@ def try_probes(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also print which check catches which wrong answer, and why.",
+    help="Show which check catches which wrong answer, and why.",
 )
-@click.option("--cage", is_flag=True, help="Only tell what confines students' code on this machine.")
+@click.option("--sandbox", is_flag=True, help="Only attack the sandbox, and show what it stops.")
 @click.option(
     "--accept",
     is_flag=True,
-    help="Write what becomes of wrong answers into tests/answers/*.outcomes.toml.",
+    help="Accept how wrong answers fail: write tests/answers/*.outcomes.toml.",
 )
 @assignment_option
-@click.option("--mutants", is_flag=True, help="Only look for mistakes in the references that no check finds.")
-@click.option("--question", metavar="q1", help="Only this question.")
+@click.option("--mutants", is_flag=True, help="Only look for mistakes in references that no check catches.")
+@click.option("--question", metavar="q1", help="Select one question.")
 @click.option(
     "--seeds",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="How many seeds have to give the same verdicts; inputs are drawn anew with each.",
+    metavar="N",
+    help="Require the same verdicts with N seeds.",
 )
-@click.option("--force", is_flag=True, help="Forget what was found before, and try everything again.")
+@click.option("--force", is_flag=True, help="Ignore cached results.")
 @jobs_option
 def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     verbose: bool,
-    cage: bool,
+    sandbox: bool,
     accept: bool,
     assignments: tuple[str, ...],
     mutants: bool,
@@ -128,18 +127,19 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
     force: bool,
     jobs: int,
 ) -> None:
-    """Prove that the course agrees with itself.
+    """Check that the course is consistent.
 
-    What was found before is remembered in .doctor/, which may be deleted: only what has changed since is
-    tried again.
+    Runs every reference, starter code, public check and known answer, and reports contradictions. Results
+    are cached in .doctor/, which you may delete, so the next run tests only what has changed.
 
-    With --cage, show instead that students' code is confined. With --mutants, look instead for mistakes in
-    the references that no check finds.
-
-    Exit status: 0 when there is nothing to complain about; 1 when there is; 3 when students' code cannot be
-    confined here.
-    """
-    if cage:
+    \b
+    Exit status:
+      0  no complaints
+      1  complaints
+      2  usage error
+      3  the sandbox is not available here
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
+    if sandbox:
         from grader.sandbox.self_test import run_self_test
 
         examined = run_self_test()
@@ -208,9 +208,9 @@ def _selected(course: Course, assignments: Sequence[str], question: str | None) 
 
 @click.command()
 def build() -> None:
-    """Write the students' notebooks and their public checks from solutions/.
+    """Write the students' notebooks from solutions/.
 
-    An assignment that still says TODO is left out: what was written of it before stays as it is.
+    Ignores assignments that still say TODO, and leaves notebooks built from them earlier unchanged.
     """
     from grader.course.build import build as write
     from grader.course.course import Course

@@ -24,30 +24,36 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 # As many as there are processors that this process may use.
 _JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(1), default=_JOBS, show_default="processors", help="Workers at a time."
+    "--jobs",
+    type=click.IntRange(1),
+    default=_JOBS,
+    show_default="processors",
+    help="Run N workers in parallel.",
+    metavar="N",
 )
 assignment_option = click.option(
     "--assignment",
     "assignments",
     multiple=True,
     metavar="STEM",
-    help="Only this assignment (may be repeated).",
+    help="Select one assignment (repeatable).",
 )
 
 
 @click.command()
-@click.option("--out", type=_PATH, required=True, help="The folder: empty, or an earlier release.")
+@click.option("--out", type=_PATH, required=True, help="Folder to write: empty, or an earlier release.")
 @assignment_option
-@click.option("--overwrite", is_flag=True, help="Also replace files that somebody changed since.")
+@click.option("--overwrite", is_flag=True, help="Replace files that somebody changed, too.")
 @click.option("--classroom50", is_flag=True, help="Write autograders for Classroom 50 instead.")
 def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom50: bool) -> None:
-    """Write the student repository: notebooks, public checks, instructions, instant feedback.
+    """Write the repository that students get.
 
-    Nothing of solutions/ and of the hidden checks gets into it. Releasing again brings the folder up to
-    date; files that no release wrote, and files that somebody changed, stay as they are.
+    It contains the notebooks, public checks, instructions and a workflow for instant feedback on GitHub, and
+    nothing from solutions/ or the hidden checks. Releasing again updates the folder and keeps files that you
+    added or changed.
 
-    With --classroom50, what runs the public checks there: a folder for each assignment in autograders/,
-    runtime.json with the version of Python, and slugs.json with the names the assignments have there.
+    --classroom50 writes an autograder for each assignment, which runs the public checks, into autograders/,
+    plus runtime.json (the Python version) and slugs.json (the assignments' names there).
     """
     from grader.course.course import Course
     from grader.integrations.release import release as write
@@ -64,27 +70,29 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
 
 @click.command()
 @click.argument("source", type=_PATH)
-@click.option("--out", type=_PATH, required=True, help="The folder to lay them out in.")
+@click.option("--out", type=_PATH, required=True, help="Folder to write, with a sub-folder for each student.")
 @click.option(
     "--prefix",
     "prefixes",
     multiple=True,
     metavar="TEXT",
-    help="What clones' names begin with, before the student's (may be repeated; empty: nothing).",
+    help="Strip TEXT from the start of clones' names (repeatable).",
 )
 @click.option(
     "--unread",
     type=_PATH,
     metavar="FILE",
-    help="A file with the names of repositories that could not be cloned this time, or none. What came from"
-    " them before stays and is marked, and so is what the others do not hold any more.",
+    help="Read the names of repositories that could not be cloned.",
 )
 def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | None) -> None:
-    """Lay out the notebooks of SOURCE for `grade`: one folder for each student.
+    """Sort cloned or downloaded notebooks into a folder per student.
 
-    SOURCE is a folder of cloned repositories or of students' folders, or the zip (or the folder unpacked
-    from it) that Canvas, Moodle or Gradescope hands out. Collecting again, or from another source, adds to
-    the folder. No link is followed, nothing but notebooks is copied, and nothing is run.
+    SOURCE is a folder of cloned repositories or of students' folders, or the zip (or unpacked folder) that
+    you downloaded from Canvas, Moodle or Gradescope. Collecting again, or from another source, adds to the
+    folder. Copies notebooks only, follows no links and runs nothing.
+
+    --prefix '' strips nothing. With --unread, notebooks of earlier collections stay and are marked if their
+    repository is listed in FILE, or if their repository no longer contains them. FILE may be empty.
     """
     from grader.course.course import Course
     from grader.integrations.collect import collect as lay_out
@@ -127,30 +135,26 @@ def _echo(lines: Sequence[str]) -> None:
 
 
 def _limit(name: str, text: str, usual: float) -> Callable[[_Command], _Command]:
-    help_text = f"{text}  [default: as course.toml says, else {usual:g}]"
-    return click.option(name, type=click.FloatRange(min=0.1), help=help_text)
+    help_text = f"{text}  [default: from course.toml, otherwise {usual:g}]"
+    return click.option(name, type=click.FloatRange(min=0.1), metavar="N", help=help_text)
 
 
 @click.command()
 @click.argument("submissions", type=_PATH)
-@click.option("--out", type=_PATH, default=Path("results"), show_default=True, help="Where results go.")
+@click.option("--out", type=_PATH, default=Path("results"), show_default=True, help="Folder for the results.")
 @assignment_option
-@click.option(
-    "--student", "students", multiple=True, metavar="NAME", help="Only this student (may be repeated)."
-)
+@click.option("--student", "students", multiple=True, metavar="NAME", help="Select one student (repeatable).")
 @jobs_option
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Have the machines of a Dask cluster run the notebooks, as in tcp://host:8786.",
+    help="Run notebooks on a Dask cluster, such as tcp://host:8786.",
 )
-@click.option("--force", is_flag=True, help="Grade again what is already graded, with a new seed.")
-@click.option(
-    "--no-sandbox", is_flag=True, help="Run students' code without protection; every result will say so."
-)
-@_limit("--cell-seconds", "The longest a cell may take.", TimeLimits.cell)
-@_limit("--question-seconds", "The same for a question.", TimeLimits.question)
-@_limit("--notebook-seconds", "The same for a notebook.", TimeLimits.notebook)
+@click.option("--force", is_flag=True, help="Regrade current results too, with a new secret seed.")
+@click.option("--no-sandbox", is_flag=True, help="Run students' code without the sandbox; results say so.")
+@_limit("--cell-seconds", "Time limit for each cell, in seconds.", TimeLimits.cell)
+@_limit("--question-seconds", "Time limit for each question, in seconds.", TimeLimits.question)
+@_limit("--notebook-seconds", "Time limit for each notebook, in seconds.", TimeLimits.notebook)
 def grade(  # noqa: PLR0913, PLR0917 - one for each option
     submissions: Path,
     out: Path,
@@ -164,12 +168,17 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     question_seconds: float | None,
     notebook_seconds: float | None,
 ) -> None:
-    """Grade every notebook below SUBMISSIONS, whose sub-folders name the students.
+    """Grade every notebook in SUBMISSIONS, one sub-folder per student.
 
-    Exit status: 0 when every submission has a result, whatever the scores; 2 when this command, a
-    folder or the course has to be mended; 3 when students' code cannot be confined; 1 when grading
-    itself failed.
-    """
+    The same command again grades only new and changed notebooks.
+
+    \b
+    Exit status:
+      0  every submission has a result
+      1  grading failed
+      2  usage error, or a folder or the course must be fixed
+      3  the sandbox is not available here
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.sandbox.zygote import ZygoteProcess
 
     # Into a new folder all is observed anew: torch is imported for that while the rest is read.
@@ -222,28 +231,29 @@ def tell_left_out(course: Course) -> None:
     type=_PATH,
     default=Path("results"),
     show_default=True,
-    help="Where `grade` has put its results.",
+    help="Folder with the results of `grade`.",
 )
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Show more than what failed, of all questions: facts, code, checks, probes, the seed.",
+    help="Show every question with its code, checks, observations and seed.",
 )
 @click.option(
     "--smallest",
     is_flag=True,
-    help="Run the notebook again, and show the smallest case of a contract that fails (with all else).",
+    help="Rerun the notebook, and show the smallest case that fails.",
 )
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     student: str, stem: str, question: str | None, results: Path, everything: bool, smallest: bool
 ) -> None:
-    """Explain the result of STUDENT for the assignment STEM, or for one QUESTION of it, as for an appeal.
+    """Explain a student's result, for example in an appeal.
 
-    Shows what failed, and which line of the student's a diagnosis quotes. With QUESTION or --all also the
-    student's own code, and what was seen of it beside what was expected; that is judged again. It runs
-    nobody's code, unless you ask for the smallest case that fails. For your eyes only: it tells expected
-    values, hidden checks and the seed.
+    Example: explain ada 01_leaves q2. Shows what failed, and the student's line that each diagnosis quotes.
+    QUESTION or --all adds the student's code and the observations beside the expected ones, and judges them
+    again. Only --smallest runs the student's code.
+
+    Don't forward the output: it contains expected values, hidden checks and the seed.
     """
     from rich.console import Console
     from rich.text import Text
@@ -275,39 +285,48 @@ def _known_format(context: click.Context, parameter: click.Parameter, form: str)
 @click.command()
 @click.argument("form", metavar="FORMAT", callback=_known_format)
 @click.argument("stem", required=False)
-@click.option("--out", type=_PATH, required=True, help="Where the files go.")
+@click.option("--out", type=_PATH, required=True, help="Folder for the files.")
 @click.option(
-    "--results", type=_PATH, default=Path("results"), show_default=True, help="The --out of `grade`."
+    "--results",
+    type=_PATH,
+    default=Path("results"),
+    show_default=True,
+    help="Folder with the results of `grade`.",
 )
 @click.option(
     "--gradebook",
     type=_PATH,
-    help="canvas, moodle: the gradebook that you exported there, as CSV; classroom50: the scores.json.",
+    help="Gradebook to fill: a CSV from Canvas or Moodle, or scores.json.",
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="[STEM=]HEADING",
-    help="canvas: the heading, title or number of the column to fill; classroom50: the assignment's slug"
-    " (may be repeated).",
+    help="Canvas column to fill, or Classroom 50 slug (repeatable).",
 )
 def export(  # noqa: PLR0913, PLR0917 - one for each option
     form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, columns: tuple[str, ...]
 ) -> None:
-    """Write results in another system's FORMAT, of one assignment STEM or of all.
+    """Write results in the format of another system.
+
+    Example: export canvas 01_leaves --gradebook grades.csv --out lms. Exports every assignment unless you
+    name one (STEM).
 
     \b
-    canvas       the gradebook you exported there, its columns filled (--gradebook FILE)
-    classroom50  the scores.json of a classroom, each result in it as an override (--gradebook FILE);
-                 without it, a result.json for each student and assignment
-    feedback     the feedback pages of each repository that was collected as a clone
-    github       outputs of actions, notices and a step's summary, for each student and assignment
-    gradescope   an autograder zip for each assignment, and a results.json for each student
-    junit        an XML file for each assignment
-    moodle       a CSV file for each assignment, of the users in --gradebook FILE; or, where that is
-                 a grading worksheet, the same filled in
-    wide         a CSV file with a row for each student and a column for each assignment
+    FORMAT is one of:
+      canvas       your exported gradebook with filled columns (needs --gradebook)
+      classroom50  your scores.json with results as overrides (with --gradebook),
+                   otherwise a result.json per student and assignment
+      feedback     feedback pages for each cloned repository
+      github       outputs, notices and summaries for GitHub Actions
+      gradescope   an autograder zip per assignment, a results.json per student
+      junit        a JUnit XML file per assignment
+      moodle       a CSV per assignment for the users in your gradebook, or your
+                   grading worksheet, filled in (needs --gradebook)
+      wide         one CSV: a row per student, a column per assignment
+
+    --column takes a heading, title or number; with STEM= in front, it applies to that assignment.
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.course.course import Course
     from grader.integrations.export import Export

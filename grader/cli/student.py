@@ -1,4 +1,4 @@
-"""The commands for work on a notebook: check, watch, hint, status, reset, handin."""
+"""The commands for students: check, watch, hint, status, reset, submit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _seconds = click.option(
     type=click.FloatRange(min=0.1),
     default=TimeLimits.cell,
     show_default=True,
-    help="The longest a cell, or a test, may take.",
+    help="Time limit for each cell and each check.",
+    metavar="N",
 )
 
 
@@ -32,15 +33,18 @@ _seconds = click.option(
 @click.argument("question", required=False)
 @_seconds
 @click.option("-v", "--verbose", is_flag=True, help="Show what the notebook prints.")
-@click.option(
-    "--github", is_flag=True, help="In a workflow: report the points; without NOTEBOOK, of all notebooks."
-)
+@click.option("--github", is_flag=True, help="Report points to GitHub Actions; NOTEBOOK defaults to all.")
 def check(path: str | None, question: str | None, seconds: float, verbose: bool, github: bool) -> None:
-    """Run a notebook's public checks, or one question's.
+    """Run the public checks of a notebook, or of one question.
 
-    As in: check 01_leaves q2. All cells of NOTEBOOK run first, in a fresh Python. Exit status: 0 when
-    everything passes, 1 when something does not, 2 when this command or the notebook has to be mended.
-    """
+    Example: check 01_leaves q2. All cells of NOTEBOOK run first, in a fresh Python process.
+
+    \b
+    Exit status:
+      0  every check passes
+      1  a check fails
+      2  usage error, or the notebook cannot be read
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
     if github:
         from grader.integrations.github_check import check_for_github
 
@@ -70,10 +74,10 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 @_question
 @click.argument("number", type=click.IntRange(min=1), default=1)
 def hint(path: str, question: str | None, number: int) -> None:
-    """Give a hint to a question; a higher number says more.
+    """Show a hint for a question; higher numbers reveal more.
 
-    As in: hint 01_leaves q2 3. The first hint to a QUESTION of NOTEBOOK says what is asked, the last ones
-    what the public check looks at.
+    Example: hint 01_leaves q2 3. The first hint says what the question asks, the last ones say what the
+    public check tests.
     """
     from grader.student.display import console, print_hint
     from grader.student.hints import find_hint
@@ -93,11 +97,11 @@ def hint(path: str, question: str | None, number: int) -> None:
 @_folder
 @_seconds
 def watch(folder: Path, seconds: float) -> None:
-    """Check each notebook as you save it, until you press q.
+    """Check a notebook whenever you save it; press q to quit.
 
-    Looks after all notebooks in FOLDER (here, unless you say), which may also be a single notebook, and
-    begins with the one that was saved last. It shows one question at a time; keys show the next, a hint, a
-    list, or the autograd graph of what your function did.
+    FOLDER may be a folder (default: the current one) or a single notebook. Shows one question at a time,
+    starting with the notebook that you saved last. Keys show the next question, a hint, a list of all
+    questions, or the autograd graph that your function recorded.
     """
     from grader.student.watch import watch_folder
 
@@ -108,10 +112,10 @@ def watch(folder: Path, seconds: float) -> None:
 @_folder
 @_seconds
 def status(folder: Path, seconds: float) -> None:
-    """Show how every question of your notebooks stands.
+    """Show your progress on every question.
 
-    Runs the public checks of all notebooks in FOLDER (here, unless you say), which may also be a single
-    notebook. The points are those of the public checks; the graded ones look more closely.
+    Runs the public checks of all notebooks in FOLDER, which may be a folder (default: the current one) or a
+    single notebook. Points are those of the public checks; the hidden checks test more.
     """
     from grader.student.folder import show_status
 
@@ -121,12 +125,12 @@ def status(folder: Path, seconds: float) -> None:
 @click.command()
 @_notebook
 @_question
-@click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
+@click.option("-y", "--yes", is_flag=True, help="Skip the confirmation.")
 def reset(path: str, question: str | None, yes: bool) -> None:
-    """Put one question back as it was handed out.
+    """Restore the starter code of one question.
 
-    Only the cell of NOTEBOOK with the function that QUESTION asks for changes. Your version is kept in a
-    file beside the notebook.
+    Changes only the cell of NOTEBOOK that defines the function of QUESTION. Saves your version in a file
+    beside the notebook.
     """
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.reset import carry_out, plan
@@ -154,14 +158,19 @@ def reset(path: str, question: str | None, yes: bool) -> None:
 @click.command()
 @click.argument("places", metavar="[NOTEBOOK]...", nargs=-1)
 @_seconds
-def handin(places: tuple[str, ...], seconds: float) -> None:
-    """See whether notebooks are ready, and which file to upload.
+def submit(places: tuple[str, ...], seconds: float) -> None:
+    """Show whether notebooks are ready, and which file to upload.
 
-    NOTEBOOK may also be a folder; without it all notebooks here that you have begun. Nothing is sent
-    anywhere. Exit status: 0 when all are ready, 1 when something should be looked at first, 2 when this
-    command has to be mended.
-    """
-    from grader.student.handin import show_readiness
+    Sends nothing: you upload the file, or push it. NOTEBOOK may be a folder; the default is every notebook
+    in the current folder that you have started.
+
+    \b
+    Exit status:
+      0  every notebook is ready
+      1  a notebook has a problem, or none is started
+      2  usage error, such as a name that does not exist
+    """  # noqa: D301 - click reads the backspace as "do not rewrap"
+    from grader.student.submit import show_readiness
 
     if not show_readiness(places, seconds):
         raise SystemExit(1)

@@ -88,7 +88,7 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
         rule = _EACH_CHECK if question.is_end_task else credit
         cell = evidence.defined_in.get(question.function)
         questions.append(replace(_question(question, status, checks, verdicts, rule), cell=cell))
-    flags = flags_of([*submission.traces, *evidence.traces], evidence.patched)
+    flags = flags_of(submission.traces, evidence.traces, evidence.patched)
     return _result(submission, None, questions, flags, provenance, evidence)
 
 

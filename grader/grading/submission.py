@@ -14,14 +14,13 @@ from pathlib import Path
 
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
-from grader.notebooks.files import FoundNotebook, NotebookError, find_notebooks, read_file
+from grader.notebooks.files import FoundNotebook, NotebookError, NotebookFile, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook
 from grader.notebooks.recognition import NO_STARTER_CODE, has_answers, recognise
 from grader.people.record import UNKNOWN, HandIn, Record
 from grader.people.roster import NOBODY, Roster
 from grader.people.students import students_of_folders
-from grader.results.model import Ignored
-from grader.sandbox.decoding import Notice
+from grader.results.model import Flag, Ignored
 from grader.text import distinct_file_name, file_name, some
 
 #: The student and the name of a submission.
@@ -62,7 +61,7 @@ class Submission:
     copy: str | None = None
     error: str | None = None
     preload: frozenset[str] = frozenset()
-    traces: tuple[Notice, ...] = ()
+    traces: tuple[Flag, ...] = ()
     hand_in: HandIn = UNKNOWN
 
     @property
@@ -261,6 +260,19 @@ def _name_students(names: Iterable[str]) -> dict[str, str]:
     return safe
 
 
+_MAX_SEARCHED_BYTES = 4 * 1024**2
+
+
+def _code_of(file: NotebookFile) -> Iterable[str]:
+    """Texts that hold the code of a notebook: the file as it is, or its cells where that is large.
+
+    To read the JSON of each notebook again would cost more than a module that only an output names.
+    """
+    if len(file.content) <= _MAX_SEARCHED_BYTES:
+        return [file.content.decode("latin-1")]
+    return (cell.source for cell in parse_notebook(file).cells)
+
+
 def _read(
     item: FoundNotebook,
     student: str,
@@ -275,7 +287,7 @@ def _read(
             file = read_file(item.path)
             sha256 = file.sha256
             notebook = parse_notebook(file)
-            preload = modules_to_preload([file.content.decode("latin-1")])
+            preload = modules_to_preload(_code_of(file))
         except NotebookError as unreadable:
             error = str(unreadable)
     recognition = recognise(item.stem, notebook, functions)

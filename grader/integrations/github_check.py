@@ -36,13 +36,15 @@ from grader.student.notebook import (
     StudentNotebook,
     find_notebook,
     notebook_as_handed_out,
+    notebooks_below,
     notebooks_in,
     open_notebook,
 )
 from grader.student.process import RunnerPool
-from grader.text import markdown_text, terminal_line, terminal_text
+from grader.text import markdown_text, some, terminal_line, terminal_text
 
 _REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
+_MOST_PLACES = 3
 _PUBLIC = "This is a first answer. The points of your grade come from other checks, which look more closely."
 
 
@@ -166,8 +168,14 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
     try:
         found = find_notebook(path)
     except GraderError as error:
+        if handed_out and (moved := notebooks_below(Path(), handed_out.stem)):
+            raise GraderError(
+                f"there is no notebook {path} here: yours is {_places(moved, path)}. "
+                f"Move it back to {path}, so that every push checks it"
+            ) from error
         raise GraderError(
-            f"there is no notebook {path}: push yours, or copy .handout/{path} here, as it was handed out"
+            f"there is no notebook {path} here: put yours here, and push it. Only if you have not begun, "
+            f"copy .handout/{path} here"
         ) from error
     notebook = open_notebook(found)
     if handed_out and handed_out.stem != notebook.stem:
@@ -175,6 +183,12 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
             f"{notebook.name} holds the notebook of {notebook.stem}: put that of {handed_out.stem} back"
         )
     return notebook
+
+
+def _places(notebooks: Sequence[Path], name: str) -> str:
+    """Where notebooks are: ``in work/``, or the path where a notebook has another name than it should."""
+    places = [f"in {each.parent}/" if each.name == name else str(each) for each in notebooks]
+    return " or ".join(terminal_text(place) for place in some(places, _MOST_PLACES))
 
 
 def _as_handed_out(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grader.notebooks.reader import Cell
 
 MAX_DEFINITIONS = 20
+MAX_SEARCHED = (
+    1 << 18
+)  # characters of a notebook, the last ones; the largest notebooks of a course have 50,000
 _MAX_LINES = 200
+_MAX_COUNTED = 5_000  # lines of a definition
 _MAX_LINE = 300  # characters; a person writes shorter lines
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -36,6 +40,8 @@ def defines(source: str, name: str) -> bool:
 
     A cell that does not parse is searched for lines at the left margin that do.
     """
+    if name not in source and source.isascii():
+        return False
     tree = _parsed(source)
     if tree is not None:
         return name in bound_names(tree)
@@ -71,6 +77,11 @@ def without_magics(source: str) -> str:
     if margin := _MARGIN.match(source):
         source = re.sub(rf"(?m)^{margin[1]}", "", source)
     return _ASSIGNED_MAGIC.sub(" None", _MAGIC_LINE.sub(r"\1pass", source))
+
+
+def magics_in(source: str) -> list[str]:
+    """IPython's own lines of a cell, which `without_magics` takes out."""
+    return [line[0] for pattern in (_MAGIC_LINE, _ASSIGNED_MAGIC) for line in pattern.finditer(source)]
 
 
 def bound_names(tree: ast.Module) -> Iterator[str]:
@@ -113,19 +124,36 @@ class Definition:
     lines: tuple[str, ...]  # as far as the indentation tells; what is very long is cut
 
 
-def find_definitions(cells: Sequence[Cell], name: str) -> tuple[list[Definition], int]:
-    """The last definitions of a name in the text, in order, and how many there are in all.
+class Definitions(NamedTuple):
+    """What looks like definitions of a name in the text of a notebook.
+
+    Attributes:
+        last: the last of them, in order.
+        number: how many were found.
+        is_complete: whether the whole notebook was searched, and not only the end of it.
+    """
+
+    last: Sequence[Definition]
+    number: int
+    is_complete: bool
+
+
+def find_definitions(cells: Sequence[Cell], name: str) -> Definitions:
+    """Find the definitions of a name in the last `MAX_SEARCHED` characters of a notebook.
 
     Only running the notebook could tell which of them counts.
     """
-    count, last = 0, deque[tuple[int, list[str], int]](maxlen=MAX_DEFINITIONS)
-    for cell in cells:
-        lines = cell.source.split("\n") if name in cell.source else []
-        for index, line in enumerate(lines):
-            if _line_defines(line, name):
-                count += 1
-                last.append((cell.number, lines, index))
-    return [Definition(cell, tuple(_block(lines, index))) for cell, lines, index in last], count
+    found: list[tuple[int, str, int]] = []  # the last first: cell, its text, line
+    count, left = 0, MAX_SEARCHED
+    for cell in reversed(cells):
+        text = cell.source[-left:] if left else ""
+        left -= len(text)
+        lines = text.split("\n") if name in text else []
+        defining = [index for index, line in enumerate(lines) if _line_defines(line, name)]
+        count += len(defining)
+        found += [(cell.number, text, index) for index in reversed(defining)][: MAX_DEFINITIONS - len(found)]
+    last = [Definition(cell, tuple(_block(text.split("\n"), index))) for cell, text, index in reversed(found)]
+    return Definitions(last, count, sum(len(cell.source) for cell in cells) <= MAX_SEARCHED)
 
 
 def _line_defines(line: str, name: str) -> bool:
@@ -150,10 +178,10 @@ def _block(lines: Sequence[str], first: int) -> list[str]:
     """The lines of a definition: its decorators, and what is indented below it."""
     indent = len(lines[first]) - len(lines[first].lstrip())
     start = first
-    while start > 0 and lines[start - 1].strip().startswith("@"):
+    while start > max(0, first - _MAX_LINES) and lines[start - 1].strip().startswith("@"):
         start -= 1
     end = first + 1
-    while end < len(lines) and _belongs(lines[end], indent):
+    while end < min(len(lines), first + _MAX_COUNTED) and _belongs(lines[end], indent):
         end += 1
     while not lines[end - 1].strip():
         end -= 1

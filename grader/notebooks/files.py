@@ -132,8 +132,9 @@ def copy_in_environment(folder: str, *, is_students: bool) -> str | None:
 def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """Every notebook below the folder, in the order of their paths.
 
-    Folders that cannot be listed, and students' folders that hold other files only, are among them. Folders
-    beside those of students that a tool made (their names begin with a dot or two underscores) are not.
+    Folders that cannot be listed, and students' folders that hold other files only or are links, are among
+    them. Folders beside those of students that a tool made (their names begin with a dot or two underscores)
+    are not.
 
     Args:
         skipped: the name of a folder in it that is no student's.
@@ -143,13 +144,12 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
     """
     notebooks: list[FoundNotebook] = []
     others: dict[str, tuple[int, str]] = {}  # by student: how many other files, and the first of them
-    for path, relative, problem, copy in _walk(folder, skipped):
+    for path, relative, unlisted, copy in _walk(folder, skipped):
         student, slash, inner = relative.partition("/")
-        if problem:
-            notebooks.append(FoundNotebook(path, relative, 0, problem, copy))
-        elif is_notebook(path.name):
-            why = copy or copy_named(path.name)
-            notebooks.append(FoundNotebook(path, relative, _modified(path), None, why))
+        problem = unlisted or _problem_of_link(path, relative)
+        if problem or is_notebook(path.name):
+            why = copy if problem else copy or copy_named(path.name)
+            notebooks.append(FoundNotebook(path, relative, 0 if problem else _modified(path), problem, why))
         elif slash and copy is None and not path.name.startswith("."):
             count, first = others.get(student, (0, inner))
             others[student] = count + 1, min(first, inner)
@@ -165,6 +165,17 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
             )
             notebooks.append(FoundNotebook(folder / student, student, 0, problem))
     return sorted(notebooks, key=lambda notebook: notebook.raw_relative)
+
+
+def _problem_of_link(path: Path, relative: str) -> str | None:
+    """Why a student's folder is not read that is a link to one, or to nothing; None for anything else."""
+    is_students = "/" not in relative and not (is_notebook(relative) or relative.startswith(NO_STUDENTS))
+    if not is_students or not path.is_symlink() or path.is_file():
+        return None
+    return (
+        f"{printable(relative)} is a link, and links are not followed:"
+        " put the folder itself in its place and grade again."
+    )
 
 
 def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None, str | None]]:

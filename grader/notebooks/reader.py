@@ -3,8 +3,13 @@
 Nothing in a notebook is validated, parsed as Python, run or believed. Real notebooks (Colab's, VS Code's, old
 tools') break the schema in many ways, and hostile ones are made to exhaust the reader. So the cells come from
 the JSON itself, by the two shapes that formats 3 and 4 give them, and everything that could grow has a cap.
+
+msgspec skips outputs without making objects of them, so a file of the permitted size costs little more than
+its bytes. It refuses some files that Jupyter accepts, such as those with NaN in an output. Python's own
+reader, which makes an object of every value, reads these up to `MAX_LOOSE_BYTES`.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,22 +17,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.notebooks.files import CLEAR_OUTPUTS, Kind, NotebookError, NotebookFile, read_file
+import msgspec
+from msgspec import Raw, Struct
+
+from grader.notebooks.files import CLEAR_OUTPUTS, NotebookError, NotebookFile, read_file
 from grader.text import utf8_text
 
-MAX_OTHER_ENCODING_BYTES = 16 * 1024**2  # broken UTF-16 takes a hundred times as long to decode as UTF-8
-MAX_CODE_CELLS = 5_000
+MAX_OTHER_ENCODING_BYTES = 4 * 1024**2  # broken UTF-16 takes a hundred times as long to decode as UTF-8
+MAX_LOOSE_BYTES = 16 * 1024**2
+MAX_CELLS, MAX_CODE_CELLS = 50_000, 5_000
 MAX_CELL_BYTES = 1024**2
 MAX_SOURCE_BYTES = 16 * 1024**2
-# A JSON value of two bytes takes up to a hundred in memory: without this cap a file of the permitted size
-# would take the machine down. Fifty megabytes of ordinary outputs stay below it.
-MAX_JSON_MARKS = 8_000_000
-MAX_MARKS = 30_000_000  # with those inside texts, which take seconds to tell apart
+# Python's reader takes up to a hundred bytes for a value of two bytes.
+MAX_VALUES = 2_000_000
+MAX_OBJECTS = 1_000_000  # of which msgspec makes cells
+MAX_STRINGS = 1_000_000  # that are told from other values, where there are more marks than that
+MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file; `\\u0041` is an A
+_TOO_MANY_VALUES = "millions of values beside its code"
 
 _SAVE_AGAIN = (
     "It may have been cut off on its way: look whether it opens in Jupyter, save it and submit it again."
 )
-_CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
+_NULL = Raw(b"null")
+_CONFLICT = re.compile(rb"^<{7} ", re.MULTILINE)
 # Files of other kinds under a notebook's name: how the text begins, what it is, what to do.
 _OTHER_FILES = (
     (re.compile("PK\x03\x04"), "a ZIP archive", "Unpack it and submit the notebook."),
@@ -39,8 +51,9 @@ _OTHER_FILES = (
     (re.compile(r"%PDF-"), "a PDF", "Submit the notebook it was made from."),
 )
 _LFS_POINTER = re.compile(r"version https://(?:git-lfs|hawser)\.github\.com/spec/")
-# The closing quote is optional: a search for one that is missing would start again at every escaped quote.
-_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_MARKS = bytes(set(range(256)) - set(b'[{,:"'))
+# The closing quote is optional: a search for one that is missing would start again at every quote.
+_JSON_STRING = re.compile(rb'"[^"]*+"?')
 
 
 @dataclass(frozen=True)
@@ -104,61 +117,156 @@ def notebook_in(document: Any, file: NotebookFile) -> Notebook:
     return Notebook(file.sha256, cells_of(sources), claimed)
 
 
+class _RawCell(Struct):
+    """The parts of a cell that are read, as they are in the file."""
+
+    cell_type: Raw = _NULL
+    id: Raw = _NULL
+    source: Raw = _NULL
+    input: Raw = _NULL
+
+
+class _RawSheet(Struct):
+    cells: list[_RawCell] | None = None
+
+
+class _RawMetadata(Struct):
+    otter: Raw = _NULL
+
+
+class _RawDocument(Struct):
+    cells: list[_RawCell] | None = None
+    worksheets: list[_RawSheet] | None = None
+    metadata: Raw = _NULL
+
+
 def json_of(file: NotebookFile) -> Any:
-    """The JSON value of a file, with bounded effort.
+    """The JSON value of a file as far as it is read, with bounded effort: no outputs.
 
     Raises:
         NotebookError: it holds another kind of text, or exceeds a cap.
     """
-    name, encoding = file.name, json.detect_encoding(file.content)
-    if not encoding.startswith("utf-8") and len(file.content) > MAX_OTHER_ENCODING_BYTES:
-        raise NotebookError(f"{name} is {encoding} and large.", "Save it as UTF-8 and submit it again.")
-    text = file.content.decode(encoding, "replace")
-    if not text or text.isspace():
+    name, content = file.name, file.content
+    encoding = json.detect_encoding(content)
+    if not encoding.startswith("utf-8"):
+        if len(content) > MAX_OTHER_ENCODING_BYTES:
+            raise NotebookError(f"{name} is {encoding} and large.", "Save it as UTF-8 and submit it again.")
+        content = content.decode(encoding, "replace").encode()
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if not content or content.isspace():
         raise NotebookError(
             f"{name} is empty.", "Submit the notebook you worked in, after saving it.", "empty"
         )
-    if _has_too_many_values(text):
-        raise NotebookError(f"{name} holds millions of values beside its code.", CLEAR_OUTPUTS, "too large")
-    kind: Kind = "damaged"
+    if _is_above(MAX_OBJECTS, content, b"{"):
+        raise NotebookError(f"{name} holds {_TOO_MANY_VALUES}.", CLEAR_OUTPUTS, "too large")
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        _require_no_other_file(text, name)
-        conflict = _CONFLICT.search(text)
-        reason = f"its text is not JSON (line {error.lineno})"
-        if conflict:
-            line = text.count("\n", 0, conflict.start()) + 1
-            kind, reason = "merge conflict", f"Git left the markers of a merge conflict in it (line {line})"
-    except (RecursionError, MemoryError):
-        reason = "its JSON is nested too deeply or too large"
-    except ValueError:
-        reason = "its JSON holds a number of thousands of digits"
-    raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, kind)
+        return _without_outputs(msgspec.json.decode(content, type=_RawDocument), name)
+    except (msgspec.DecodeError, RecursionError):
+        return _loose_json(content, name)
 
 
-def _require_no_other_file(text: str, name: str) -> None:
-    """Refuse a file that is of another kind, or only stands for the notebook.
+def _without_outputs(document: _RawDocument, name: str) -> dict[str, Any]:
+    """The document that Python's reader makes of a file, with those parts that are read."""
+    cells = _Cells(name)
+    values: dict[str, Any] = {}
+    if document.cells is not None:
+        values["cells"] = [*map(cells.read, document.cells)]
+    if document.worksheets is not None:
+        sheets = (sheet.cells for sheet in document.worksheets if sheet.cells is not None)
+        values["worksheets"] = [{"cells": [*map(cells.read, sheet)]} for sheet in sheets]
+    try:
+        otter = msgspec.json.decode(document.metadata, type=_RawMetadata).otter
+    except msgspec.DecodeError:
+        otter = _NULL
+    return {**values, "metadata": {"otter": _value(otter)}}
+
+
+class _Cells:
+    """Reads the cells of a notebook one after the other, up to the caps."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._cells = self._code_cells = self._code_bytes = 0
+
+    def read(self, cell: _RawCell) -> dict[str, Any]:
+        """A cell as Python's reader gives it; a large source that is no code is left out.
+
+        Raises:
+            NotebookError: a cap is exceeded.
+        """
+        kind = _value(cell.cell_type)
+        size = max(len(cell.source), len(cell.input))
+        self._cells += 1
+        if self._cells > MAX_CELLS:
+            raise _too_much(self._name, f"more than {MAX_CELLS} cells")
+        if kind == "code":
+            self._code_cells += 1
+            self._code_bytes += size
+            if self._code_cells > MAX_CODE_CELLS:
+                raise _too_much(self._name, _TOO_MANY_CODE_CELLS)
+            if size > MAX_ESCAPED_BYTES:
+                raise _too_much(self._name, _too_large(self._code_cells))
+            if self._code_bytes > MAX_SOURCE_BYTES + MAX_ESCAPED_BYTES:
+                raise _too_much(self._name, _TOO_MUCH_IN_ALL)
+        parts = {"cell_type": kind, "id": _value(cell.id)}
+        given = (("source", cell.source), ("input", cell.input))
+        return parts | {part: _value(raw) for part, raw in given if raw != _NULL}
+
+
+def _value(raw: Raw) -> Any:
+    """The value of a part of a file; None where it is malformed or large."""
+    if len(raw) > MAX_ESCAPED_BYTES:
+        return None
+    try:
+        return json.loads(bytes(raw).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _loose_json(content: bytes, name: str) -> Any:
+    """The JSON value of a file that msgspec refuses.
 
     Raises:
-        NotebookError: it is one.
+        NotebookError: it is no JSON or exceeds a cap; with the reason.
     """
-    if _LFS_POINTER.match(text):
+    beginning = content[:1024].decode("utf-8", "replace")
+    if _LFS_POINTER.match(beginning):
         raise NotebookError(
             f"{name} is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone, and collect"
             " again."
         )
-    for beginning, what, advice in _OTHER_FILES:
-        if beginning.match(text):
+    for pattern, what, advice in _OTHER_FILES:
+        if pattern.match(beginning):
             raise NotebookError(f"{name} is {what}, not a notebook.", advice)
+    if conflict := _CONFLICT.search(content):
+        line = content.count(b"\n", 0, conflict.start()) + 1
+        reason = f"Git left the markers of a merge conflict in it (line {line})"
+        raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, "merge conflict")
+    if len(content) > MAX_LOOSE_BYTES:
+        reason = f"its text is larger than {MAX_LOOSE_BYTES // 1024**2} MiB and not plain JSON"
+        raise NotebookError(f"{name} is not a notebook: {reason}.", CLEAR_OUTPUTS, "damaged")
+    if _is_above(MAX_VALUES, content, b"[{,:"):
+        raise NotebookError(f"{name} holds {_TOO_MANY_VALUES}.", CLEAR_OUTPUTS, "too large")
+    try:
+        return json.loads(content.decode("utf-8", "replace"))
+    except json.JSONDecodeError as error:
+        reason = f"its text is not JSON (line {error.lineno})"
+    except (RecursionError, MemoryError):
+        reason = "its JSON is nested too deeply or too large"
+    except ValueError:
+        reason = "its JSON holds a number of thousands of digits"
+    raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, "damaged")
 
 
-def _has_too_many_values(text: str) -> bool:
-    """Whether brackets, commas and colons announce more values than a notebook may have."""
-    marks = sum(map(text.count, "[{,:"))
-    if not MAX_JSON_MARKS < marks <= MAX_MARKS:
-        return marks > MAX_MARKS
-    return sum(map(_JSON_STRING.sub("", text).count, "[{,:")) > MAX_JSON_MARKS
+def _is_above(most: int, content: bytes, marks: bytes) -> bool:
+    """Whether more of these brackets, commas and colons than allowed are outside of strings."""
+    if sum(content.count(mark) for mark in marks) <= most:
+        return False
+    stripped = content.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NO_MARKS)
+    if stripped.count(b'"') > 2 * MAX_STRINGS:
+        return True
+    outside = _JSON_STRING.sub(b"", stripped)
+    return sum(outside.count(mark) for mark in marks) > most
 
 
 def _find_cells(document: Any, name: str) -> list[Any]:
@@ -185,16 +293,28 @@ def _read_sources(cells: list[Any], name: str) -> list[str]:
             size = len(source.encode())
         total += size
         if size > MAX_CELL_BYTES:
-            excess = f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {number}"
+            excess = _too_large(number)
         elif total > MAX_SOURCE_BYTES:
-            excess = f"more than {MAX_SOURCE_BYTES // 1024**2} MiB of code"
+            excess = _TOO_MUCH_IN_ALL
         elif number > MAX_CODE_CELLS:
-            excess = f"more than {MAX_CODE_CELLS} code cells"
+            excess = _TOO_MANY_CODE_CELLS
         else:
             sources.append(source)
             continue
-        raise NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
+        raise _too_much(name, excess)
     return sources
+
+
+_TOO_MANY_CODE_CELLS = f"more than {MAX_CODE_CELLS} code cells"
+_TOO_MUCH_IN_ALL = f"more than {MAX_SOURCE_BYTES // 1024**2} MiB of code"
+
+
+def _too_large(number: int) -> str:
+    return f"more than {MAX_CELL_BYTES // 1024**2} MiB of code in code cell {number}"
+
+
+def _too_much(name: str, excess: str) -> NotebookError:
+    return NotebookError(f"{name} has {excess}.", "Take out what the assignment did not ask for.")
 
 
 def _raw_sources(cells: list[Any]) -> Iterator[str]:

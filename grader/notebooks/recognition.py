@@ -16,6 +16,7 @@ from grader.notebooks.reader import Cell, Notebook, parse_notebook
 
 NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
 _DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
+MAX_SEARCHED = 4 * 1024**2  # characters of code that are searched for the functions of an assignment
 _MAX_STARTER_CELL = 1 << 16  # characters; a longer cell is not compared, because no starter code is so long
 _LAYOUT = frozenset({token.COMMENT, token.NL, token.ENCODING, token.ENDMARKER})
 _LINE_ENDS = frozenset({token.NEWLINE, token.INDENT, token.DEDENT})
@@ -107,8 +108,13 @@ def holds_answers(
 
 def _defined_in(cells: Iterable[Cell]) -> set[str]:
     """The names that are defined at the beginning of a line, which is searched for as text."""
-    matches = (match for cell in cells for match in _DEFINITION.finditer(cell.source))
-    return {name for match in matches for name in match.groups() if name}
+    defined: set[str] = set()
+    left = MAX_SEARCHED
+    for cell in cells:
+        matches = _DEFINITION.finditer(cell.source[:left])
+        defined.update(name for match in matches for name in match.groups() if name)
+        left = max(left - len(cell.source), 0)
+    return defined
 
 
 @lru_cache(maxsize=256)  # a class has the same starter code many times

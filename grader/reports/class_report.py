@@ -31,9 +31,9 @@ _MOST = 10  # further diagnoses of a check
 
 #: The names of what a question earned; the page has a variable ``--full`` ... for the colour of each.
 OUTCOMES: dict[Earned, str] = {
-    "full": "in full",
-    "part": "in part",
-    "nothing": "nothing",
+    "full": "all points",
+    "part": "some points",
+    "nothing": "no points",
     "unanswered": "not answered",
 }
 
@@ -53,10 +53,10 @@ def report_html(  # noqa: PLR0913 - what the page shows
     """The report as an HTML file that needs nothing else.
 
     Args:
-        students: all of the class, absent ones too.
-        protection: what confined students' code.
-        work: what several students handed in.
-        due: by assignment, when it is due and what it costs to be late, in a sentence.
+        students: the whole class, including students without a submission.
+        protection: the sandbox in force, or "none".
+        work: identical answers and notebooks of several students.
+        due: for each assignment a sentence about its deadline and penalty.
         unlisted: a sentence about each student who is not on the roster.
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
@@ -101,14 +101,14 @@ def _standing_out(
 def _figures(
     results: Sequence[Result], students: Sequence[Student], protection: str
 ) -> list[tuple[str, object]]:
-    """The head of the page: name and value."""
+    """The facts at the top of the page: name and value."""
     graded_at = max((result.provenance.graded_at or "" for result in results), default="")
     return [
         ("submissions", len(results)),
-        ("not handed in", sum(entry.result is None for student in students for entry in student.entries)),
+        ("missing", sum(entry.result is None for student in students for entry in student.entries)),
         ("in error", sum(result.status == "error" for result in results)),
         ("flagged", sum(bool(result.flags) for result in results)),
-        ("protection in force", protection),
+        ("sandbox", protection),
         ("last graded", graded_at.replace("T", " ").replace("Z", " UTC") or "never"),
     ]
 
@@ -175,7 +175,7 @@ def histogram(summary: AssignmentSummary) -> Histogram:
 
 
 def parts_of_bar(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
-    """Each question's id with the pieces of its bar: in full, in part, nothing, not answered."""
+    """Each question's id with the pieces of its bar, in the order of ``OUTCOMES``."""
     return [
         (
             question.id,

@@ -14,7 +14,7 @@ from grader.course.author_file import lines_of, names_defined
 from grader.course.contract import Contract
 from grader.course.rubric import Rubric
 from grader.errors import CourseError, GraderError
-from grader.notebooks.definitions import find_definitions
+from grader.notebooks.definitions import MAX_SEARCHED, find_definitions
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
 from grader.reports.facts import only_changes, side_by_side
@@ -177,7 +177,8 @@ def _origin(regrade: Regrade, own_code: _OwnCode) -> Iterator[Line]:
     yield entry("inputs", "of a seed that is not known" if regrade.seed is None else f"seed {regrade.seed}")
     for flag in result.flags:
         cell = f" in code cell {flag.cell}" if flag.cell else ""
-        yield entry("flag", f"{flag.what}{cell}; flags never touch the score")
+        why = f"{flag.why} " if flag.why else ""
+        yield entry("flag", f"{flag.what}{cell}. {why}Flags never change the score.")
     yield from (entry("cell", sentence) for sentence in result.about_cells)
     yield from (entry("note", remark) for remark in regrade.remarks)
     if regrade.differences:
@@ -352,7 +353,11 @@ def _definitions(code: _OwnCode, function: str) -> Iterator[Line]:
 
     if not code.cells:
         return
-    definitions, count = find_definitions(code.cells, function)
+    definitions, count, is_complete = find_definitions(code.cells, function)
+    if not is_complete:
+        yield entry(
+            "own code", f"only the last {MAX_SEARCHED} characters were searched: the notebook is long"
+        )
     if not definitions:
         yield entry("own code", f"no line of the notebook seems to define {function} ({code.status})")
     elif count == 1:

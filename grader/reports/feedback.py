@@ -22,6 +22,11 @@ from grader.scores import format_points
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
 _EVERYTHING = Feedback()
+_ABOUT_FAILED_CELLS = (
+    "Some cells stopped with an error. That costs no points by itself. Below an error the grader still runs "
+    "the imports, definitions and assignments of literals of that cell, and skips its other statements. The "
+    "names that a skipped statement would have defined are missing."
+)
 
 
 @dataclass
@@ -116,7 +121,12 @@ def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
         )
         for question in result.all_questions
     ]
-    return {"result": result, "sections": sections, "shows": shows}
+    return {
+        "result": result,
+        "sections": sections,
+        "shows": shows,
+        "about_failed_cells": _ABOUT_FAILED_CELLS,
+    }
 
 
 def _gained(question: QuestionResult) -> str:

@@ -16,6 +16,7 @@ MOST_LINES = 100  # of a cell that is shown in full
 #: and after a line that is spoken of.
 _BEFORE, _FUNCTION, _AROUND = 2, 60, 10
 _LONGEST_LINE = 200  # characters
+LONGEST_CELL = 1 << 16  # characters; of a longer cell the rest is not read
 _QUOTED = 200  # characters of its line that an error brings
 
 
@@ -86,22 +87,26 @@ def _excerpts(question: QuestionResult, sources: Mapping[int, str]) -> Iterator[
 
 
 def _rows(source: str, function: str, places: Sequence[Place]) -> Iterator[Row]:
-    lines = source.rstrip("\n").split("\n")
-    marked = {number for place in places if (number := _line_of(place, lines)) is not None}
+    read = source[:LONGEST_CELL]
+    lines = read.rstrip("\n").split("\n")
+    quotes = [line.strip()[:_QUOTED] for line in lines]
+    marked = {number for place in places if (number := _line_of(place, quotes)) is not None}
     above = 0
-    for number in _shown(lines, marked, line_of_definition(source, function)):
+    for number in _shown(lines, marked, line_of_definition(read, function)):
         yield from _left_out(number - above - 1)
         yield Row(number, _text(lines[number - 1]), number in marked)
         above = number
     yield from _left_out(len(lines) - above)
+    if len(source) > LONGEST_CELL:
+        yield Row(None, "… the rest of this long cell is not shown")
 
 
-def _line_of(place: Place, lines: Sequence[str]) -> int | None:
+def _line_of(place: Place, quotes: Sequence[str]) -> int | None:
     """The line of a place; None where no line of the cell is the one that was quoted.
 
     IPython removes empty lines at the beginning of a cell, so that what runs may be numbered otherwise.
     """
-    same = [n for n, line in enumerate(lines, start=1) if line.strip()[:_QUOTED] == place.text != ""]
+    same = [n for n, quote in enumerate(quotes, start=1) if quote == place.text != ""]
     return min(same, key=lambda number: abs(number - place.line), default=None)
 
 

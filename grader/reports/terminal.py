@@ -1,10 +1,11 @@
-"""What people see of a run: how far it is, on a terminal or in a log, and in the end the class.
+"""The output of a run: its progress, on a terminal or in a log, then the class and what to do next.
 
-The class is a row for each submission or, if it is large, a summary.
+The class has a row for each submission or, if it is large, a summary.
 """
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections import Counter
@@ -217,16 +218,16 @@ class _PaceColumn(ProgressColumn):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """What a run gave.
+    """The outcome of a run.
 
     Attributes:
-        results: of every submission that was found and has been graded, now or before.
-        fresh: how many results are of submissions that had none.
-        without_notebook: names of students' folders.
-        notes: what else the instructor should know, in sentences.
-        graded_again: how many other results are of notebooks that ran again.
-        judged_again: how many were judged again from what had been observed before.
-        unlisted: a sentence about each student who handed in and is not on the roster.
+        results: the current result of every submission, from this run or an earlier one.
+        fresh: how many submissions had no result before.
+        without_notebook: names of students' folders without a notebook.
+        notes: other sentences for the instructor.
+        graded_again: how many other notebooks ran again.
+        judged_again: how many other results were judged again from stored observations.
+        unlisted: a sentence about each student who submitted and is not on the roster.
     """
 
     results: list[Result]
@@ -242,39 +243,51 @@ class RunSummary:
 
 
 def print_class(run: RunSummary, out: Path) -> None:
-    """The class as a table, then where everything lies."""
+    """Print the class as a table, then what was graded, what to review, the files and what to do next."""
     console = Console(emoji=False)
     if len(run.results) + len(run.absent) > _MAX_ROWS:
         _print_summary(console, run)
     else:
         _print_rows(console, run)
+    console.print()
     errors = sum(result.status == "error" for result in run.results)
-    graded = len(run.results) - errors
-    console.print(
-        f"\n{graded} graded, {errors} in error, {_what_is_new(run)}. Protection: {run.protection}.",
-        highlight=False,
-        soft_wrap=True,
-    )
+    graded = f"{len(run.results) - errors} of {_submissions(len(run.results))}"
+    _print_line(console, "Graded", f"{graded}, {errors} in error" if errors else graded)
+    _print_line(console, "This run", _what_is_new(run))
+    if run.absent:
+        _print_line(console, "Missing", _submissions(len(run.absent)))
+    unprotected = "none; students' code ran with your permissions"
+    _print_line(console, "Sandbox", unprotected if run.protection == "none" else run.protection)
     _print_changes(console, run)
     if run.without_notebook:
         listed = ", ".join(some(map(_plain, run.without_notebook), _MAX_NAMED))
         console.print(f"[yellow]No notebook in:[/] {listed}", highlight=False)
     for sentence in some(run.unlisted, _MAX_NAMED):
         console.print(f"[yellow]{escape(terminal_text(sentence))}[/]", highlight=False)
-    for name, what in (
-        ("gradebook.csv", "the gradebook"),
-        ("report.html", "the class"),
-        ("feedback", "for each student"),
-    ):
-        console.print(f"  {out / name}  {what}", markup=False, highlight=False, soft_wrap=True)
+    to_review = sum(not case.is_resubmission for case in cases(run.results))
+    _print_line(console, "Needs review", _submissions(to_review) if to_review else "nothing")
+    for label, name in (("Report", "report.html"), ("Gradebook", "gradebook.csv"), ("Feedback", "feedback")):
+        _print_line(console, label, str(out / name))
+    review = 'see "Needs review" in the report, then ' if to_review else ""
+    _print_line(console, "Next", f"{review}export the scores: python -m grader export --help")
+    option = "" if out == Path("results") else f" --results {shlex.quote(str(out))}"
+    _print_line(console, "Details", f"python -m grader explain STUDENT ASSIGNMENT{option}")
     for note in run.notes:
         Console(emoji=False, stderr=True).print(
             terminal_text(note), markup=False, highlight=False, soft_wrap=True
         )
 
 
+def _print_line(console: Console, label: str, value: str) -> None:
+    console.print(f"{label}: {terminal_text(value)}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _submissions(number: int) -> str:
+    return f"{number} submission{'' if number == 1 else 's'}"
+
+
 def _what_is_new(run: RunSummary) -> str:
-    """How many results were written in this run, by why they were: only what is not zero."""
+    """The number of results that this run wrote for each reason, without zeros."""
     counts = {"new": run.fresh, "graded again": run.graded_again, "judged again": run.judged_again}
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "0 new"
 
@@ -287,13 +300,13 @@ def _print_rows(console: Console, run: RunSummary) -> None:
         table.add_row(_plain(result.student), _plain(result.what), score, status, _remark(result))
     for absence in run.absent:
         score = points_text(0, absence.max_score)
-        table.add_row(_plain(absence.student), absence.assignment, score, "[yellow]absent[/]", "")
+        table.add_row(_plain(absence.student), absence.assignment, score, "[yellow]missing[/]", "")
     console.print(table)
 
 
 def _print_summary(console: Console, run: RunSummary) -> None:
-    """Each assignment in a row, then the submissions that need a human."""
-    figures = ("submissions", "mean", "in error", "flagged", "absent")
+    """Print a row for each assignment, then the submissions that need review."""
+    figures = ("submissions", "mean", "in error", "flagged", "missing")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
     absent = Counter(absence.assignment for absence in run.absent)
     for summary in summarise(run.results):
@@ -303,7 +316,7 @@ def _print_summary(console: Console, run: RunSummary) -> None:
     console.print(table)
     to_review = cases(run.results)
     if to_review:
-        console.print("\nLook at these yourself:", highlight=False)
+        console.print("\nNeeds review:", highlight=False)
         named = _table("student", "assignment", remark="left")
         for case in to_review[:_MAX_NAMED]:
             reasons = escape(terminal_text(" ".join(case.reasons)))
@@ -336,16 +349,18 @@ def _table(*left: str, **columns: str) -> Table:
 
 
 def _remark(result: Result) -> str:
-    """What a human should know at a glance; the report says why to look at a submission."""
+    """What an instructor should know at a glance; the report says why a submission needs review."""
     if result.error:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
-    remarks += [f"{len(result.superseded)} superseded"] if result.superseded else []
+    if result.superseded:
+        versions = "version" if len(result.superseded) == 1 else "versions"
+        remarks.append(f"{len(result.superseded)} other {versions} superseded")
     remarks += [f"{len(result.ignored)} ignored"] if result.ignored else []
     case = case_of(result)
     if case and not case.is_resubmission and not result.flags:
-        remarks.append("look at it, see report.html")
+        remarks.append("needs review")
     return escape(terminal_text("; ".join(remarks)))
 
 

@@ -124,10 +124,15 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What was noticed, and in which code cell, from 1, or None."""
+    """What was noticed, and in which code cell, from 1, or None.
+
+    Attributes:
+        why: what was found, and why a person should look; empty in results of older graders.
+    """
 
     what: str
     cell: int | None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +392,21 @@ class Result:
         """A sentence for each cell that did not run to its end; for the first of very many."""
         sentences = [cell.sentence for cell in self.cells]
         return [*sentences, f"And {self.more_cells} more."] if self.more_cells else sentences
+
+    def about_cell_of(self, question: QuestionResult) -> str | None:
+        """A sentence about the failed cell that may be why a question lacks points; None where there is none.
+
+        For a missing function that is the cell that skipped its definition, otherwise the first that failed.
+        For an answer it is the cell it is from, if the grader skipped a statement there.
+        """
+        if question.status == "missing":
+            skipping = (c for c in self.cells if any(question.function in each.names for each in c.skipped))
+            cell = next(skipping, self.cells[0] if self.cells else None)
+        elif question.status == "answered" and not question.in_full:
+            cell = next((c for c in self.cells if c.cell == question.cell and c.skipped), None)
+        else:
+            cell = None
+        return cell.sentence if cell else None
 
     def to_json(self) -> dict[str, Any]:
         """The form that is stored."""

@@ -19,9 +19,10 @@ from grader.results.model import (
 )
 from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, FailedCell, about_stopped
 from grader.scores import total
-from grader.text import some
+from grader.text import capital, some
 
 _MOST_SHOWN = 5
+_MOST_EXPLAINED = 3  # kinds of flags; the student's page explains each
 _MOST_NAMED = 12  # flags, questions, cells or notebooks in a sentence
 _SAME_STUDENTS = 0.8  # the least Jaccard index of two sets of students whose diagnoses count as one mistake
 _FEWEST = 5  # submissions: of fewer nothing is said about a question
@@ -345,15 +346,18 @@ def _reasons(result: Result) -> list[str]:
 
 
 def _flags(flags: Sequence[Flag]) -> str:
-    """What was noticed, each kind with its cells."""
+    """What was noticed, each kind with its cells, and why the first of them are reasons to look."""
     cells: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
     for flag in flags:
+        reasons.setdefault(flag.what, flag.why)
         cells.setdefault(flag.what, []).extend([] if flag.cell is None else [str(flag.cell)])
     kinds = [
         f"{what} (code cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else what
         for what, numbers in cells.items()
     ]
-    return f"Flagged: {'; '.join(some(kinds, _MOST_NAMED))}."
+    explained = [f"{capital(what)}: {why}" for what, why in reasons.items() if why]
+    return " ".join([f"Flagged: {'; '.join(some(kinds, _MOST_NAMED))}.", *explained[:_MOST_EXPLAINED]])
 
 
 def _stopped(stopped: Sequence[FailedCell]) -> str:

@@ -1,4 +1,4 @@
-"""Each student of a class over all assignments, the weakest first."""
+"""Each student of a class over all assignments, lowest percentage first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Entry:
         """What to know at a glance: kinds of marks, which a page filters by, with their texts."""
         if self.result:
             return _marks(self.result)
-        return {"absent": "absent"} | ({self.unread.why: self.unread.text} if self.unread else {})
+        return {"missing": "missing"} | ({self.unread.why: self.unread.text} if self.unread else {})
 
 
 @dataclass(frozen=True)

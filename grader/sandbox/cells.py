@@ -167,9 +167,8 @@ class NotebookRun:
     def _loads(self, worker: WorkerProcess) -> bool:
         """Run the cells, and survey what they defined; False where another worker has to."""
         try:
-            if self._plan.handed_out:
-                handed_out = {"handed_out": self._plan.handed_out}
-                self.ask(worker, "begin", handed_out, self._limits.cell, partial(parse_exactly, None))
+            given = {"handed_out": self._plan.handed_out, "stubs": self._plan.stubs}
+            self.ask(worker, "begin", given, self._limits.cell, partial(parse_exactly, None))
             self._run_cells(worker)
             self._survey(worker)
         except AnotherWorkerError:
@@ -197,15 +196,15 @@ class NotebookRun:
         request = {"number": cell.number, "source": cell.source, "seconds": seconds}
         begun = worker.cpu_times()
         try:
-            raised = self.ask(worker, "cell", request, seconds + _GRACE_SECONDS, parse_cell)
+            ended = self.ask(worker, "cell", request, seconds + _GRACE_SECONDS, parse_cell)
         except FaultError as fault:
             if fault.failure is Failure.TIMEOUT:
                 self.note_lack_of_time(worker, begun)
             self._leave_out(cell, fault.failure)
             raise AnotherWorkerError from None
-        if raised is not None:
-            self._failed[cell.number] = CellFailure(cell.number, raised, None)
-            if "CellTimeout" in raised.types:
+        if ended.raised is not None:
+            self._failed[cell.number] = CellFailure(cell.number, ended.raised, None, ended.skipped)
+            if "CellTimeout" in ended.raised.types:
                 self.note_lack_of_time(worker, begun)
                 self._slow.add(cell.number)  # remembered, not paid again
 

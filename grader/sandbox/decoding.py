@@ -258,13 +258,28 @@ def parse_answer(text: str) -> ProbeAnswer:
         return of_form(ProbeAnswer, parse(text))
 
 
-class _CellAnswer(Exact, frozen=True):
+class Skipped(Exact, frozen=True):
+    """A statement that did not run because its cell had raised, and the names it would have given."""
+
+    line: Annotated[int, Meta(ge=1, le=10_000_000)]
+    text: Annotated[str, Meta(max_length=100)]
+    names: Annotated[tuple[Annotated[str, Meta(max_length=60)], ...], Meta(max_length=10)]
+
+
+#: Of one cell.
+SkippedStatements = Annotated[tuple[Skipped, ...], Meta(max_length=40)]
+
+
+class CellAnswer(Exact, frozen=True):
+    """A worker's answer about a cell: what it raised, and the statements that it then skipped."""
+
     raised: Raised | None
+    skipped: SkippedStatements
 
 
-def parse_cell(text: str) -> Raised | None:
-    """A worker's answer about a cell: what it raised."""
-    return of_form(_CellAnswer, parse(text)).raised
+def parse_cell(text: str) -> CellAnswer:
+    """A worker's answer about a cell."""
+    return of_form(CellAnswer, parse(text))
 
 
 Status = Literal["answered", "untouched", "missing"]  # of a function
@@ -295,7 +310,15 @@ def parse_exactly(expected: str | int | None, text: str) -> None:
 #: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
 Notice = tuple[str, int | None]
 NOTICED = {
-    *("code objects", "ctypes", "frames", "gc", "imports at run time", "leaving the process"),
+    *(
+        "another interpreter",
+        "code objects",
+        "ctypes",
+        "frames",
+        "gc",
+        "imports at run time",
+        "leaving the process",
+    ),
     *("past the instance", "patched", "raw descriptors", "settrace"),
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each

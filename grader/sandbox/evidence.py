@@ -17,6 +17,8 @@ from grader.sandbox.decoding import (
     TRACES,
     MalformedError,
     Notice,
+    Skipped,
+    SkippedStatements,
     Status,
     Words,
     of_form,
@@ -24,7 +26,7 @@ from grader.sandbox.decoding import (
     parse_answer,
 )
 from grader.sandbox.facts import Exact, Raised, ReturnedNone, with_most_noise, with_noise
-from grader.text import quoted, utf8_text
+from grader.text import quoted, some, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
@@ -191,16 +193,38 @@ class _Fault(Exact, frozen=True):
 
 
 class CellFailure(Exact, frozen=True):
-    """A cell that failed: what it raised, or why it was left out."""
+    """A cell that failed: what it raised and then skipped, or why it was left out."""
 
     cell: int  # its number
     raised: Raised | None
     fault: str | None
+    skipped: SkippedStatements = ()  # older evidence has none
 
 
 _MAX_TEXT = 200  # of what a student chose
+_MOST_SKIPPED = 6  # statements that a sentence names
 
 RAISED: Final = "raised"
+
+
+@dataclass(frozen=True)
+class SkippedStatement:
+    """A statement that did not run because its cell had raised.
+
+    Attributes:
+        line: where it begins.
+        text: its first line, written by a student, cut.
+        names: those it would have given a value.
+    """
+
+    line: int
+    text: str
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, observed: Skipped) -> SkippedStatement:
+        """The statement as it is reported."""
+        return cls(observed.line, utf8_text(" ".join(observed.text.split())), observed.names)
 
 
 @dataclass(frozen=True)
@@ -212,11 +236,13 @@ class FailedCell:
         ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
             process, or the notebook's time ran out before it).
         text: the error and its line, written by a student, or why the cell was left out.
+        skipped: the statements below the error that did not run; results of older graders have none.
     """
 
     cell: int
     ended: Literal["raised", "stopped", "left out"]
     text: str = ""
+    skipped: tuple[SkippedStatement, ...] = ()
 
     @classmethod
     def of(cls, observed: CellFailure) -> FailedCell:
@@ -235,14 +261,21 @@ class FailedCell:
             )
             function = f" in {error.function}" if error.function else ""
             message += f", at {quoted(error.line)}{function}{elsewhere}"
-        return cls(observed.cell, RAISED, utf8_text(message))
+        skipped = tuple(SkippedStatement.of(statement) for statement in observed.skipped)
+        return cls(observed.cell, RAISED, utf8_text(message), skipped)
 
     @property
     def sentence(self) -> str:
         """What a student reads."""
         if self.ended == RAISED:
-            return f"Code cell {self.cell} stopped with {self.text}."
+            return f"Code cell {self.cell} stopped with {self.text}.{self._about_skipped}"
         return about_stopped([self.cell], self.text)
+
+    @property
+    def _about_skipped(self) -> str:
+        """A sentence about the statements that did not run, with a blank before it."""
+        told = [f"{quoted(each.text)} (line {each.line})" for each in self.skipped]
+        return f" The grader skipped {', '.join(some(told, _MOST_SKIPPED))}." if told else ""
 
 
 def about_stopped(cells: Iterable[object], text: str) -> str:

@@ -1,4 +1,4 @@
-"""What ``doctor --cage`` prints: the layers of the cage, and the outcome of every attack on it."""
+"""What ``doctor --sandbox`` prints: the layers of the sandbox, and the outcome of every attack on it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FILES = {
     ),
     "sealed seccomp": (
         "missing in this kernel or container, so the filter refuses to open or look up any file: a notebook "
-        "can import what was loaded before the cage closed (torch, numpy, much of the standard library, and "
-        "what grader/grading/executor.py lists where a notebook of the class asks for it) and nothing else"
+        "can import what was loaded before the sandbox closed (torch, numpy, much of the standard library, "
+        "and what grader/grading/executor.py lists if a notebook of the class asks for it) and nothing else"
     ),
 }
 _USERS = {
@@ -57,7 +57,7 @@ class SelfTestReport:
             *_line("protection", "none" if self.refusal else self.hello["protection"]),
         ]
         parts = [machine, *self._layers(), *self._preflight()]
-        verdict = f"grader: {self.refusal}." if self.refusal else "The cage holds."
+        verdict = f"grader: {self.refusal}." if self.refusal else "The sandbox holds."
         parts.append(textwrap.wrap(verdict, _WIDTH, break_on_hyphens=False))
         return "\n\n".join("\n".join(part) for part in parts)
 

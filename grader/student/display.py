@@ -148,7 +148,8 @@ def _when_done(report: NotebookReport) -> str:
     """What to do with a notebook of which all questions pass."""
     if report.cells:
         return f"All questions pass. {_about_failed_cell(report)}"
-    return f"Well done! See whether the notebook is ready: {COMMAND} handin {report.notebook.argument}"
+    command = f"{COMMAND} submit {report.notebook.argument}"
+    return f"Well done! Check whether the notebook is ready to submit: {command}"
 
 
 def _about_failed_cell(report: NotebookReport) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from grader.course.assignment import heading_of
@@ -28,12 +29,14 @@ _HANDED_OUT = (".handout", "assignments")
 #: Those that a released package brings along: with them a notebook works wherever it lies.
 _BROUGHT = Path(__file__).resolve().parents[1] / "handout"
 _LONGEST_NAME = 40
+_MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # that are looked at for a notebook that was moved
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
 #: What may bring a student's work back, by the kind of a NotebookError.
 _REPAIRS = {
-    "merge conflict": "Take one of the two versions, `git checkout --ours {file}` or `git checkout --theirs"
-    " {file}`, then `git add {file}`.",
+    "merge conflict": "Take one of the two versions. Before the merge is committed, `git checkout --ours"
+    " {file}` or `git checkout --theirs {file}` does that. Afterwards `git log --oneline -- {file}` lists the"
+    " earlier versions, and `git checkout COMMIT -- {file}` takes one. Then `git add {file}`, `git commit`.",
     "empty": _SAVE_AGAIN,
     "damaged": f"{_SAVE_AGAIN} `git log {{file}}` names older ones.",
     "unreadable": "See to it that you may read it, then run this again.",
@@ -248,6 +251,21 @@ def notebooks_in(folder: Path) -> dict[Path, str]:
     return {path: stem for stem, _, path in known}
 
 
+def notebooks_below(folder: Path, stem: str) -> list[Path]:
+    """The notebooks of an assignment in a folder and below, without hidden folders and virtual environments.
+
+    Of very many folders or notebooks, only the first are looked at.
+    """
+    found = []
+    for above, folders, names in islice(os.walk(folder), _MOST_FOLDERS):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(above) / name for name in sorted(names) if is_notebook(name)]
+    return [path for path in found[:_MOST_NOTEBOOKS] if assignment_of(path) == stem]
+
+
 def _example(folder: Path) -> str:
     """A notebook of a folder, or a made-up name."""
     names = sorted(path.name for path in folder.glob(NOTEBOOKS))
@@ -262,7 +280,7 @@ def argument_of(path: Path) -> str:
 
 
 def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
-    """Why a notebook cannot be read, and what its student does: the error's own advice is for handing in."""
+    """Why a notebook cannot be read, and what its student does: the error's own advice is for submissions."""
     repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
     restart = "get the notebook anew from where the course is handed out."
     if handed_out is not None:

@@ -16,8 +16,10 @@ from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes
 from grader.sandbox.worker.errors import rebound
 from grader.sandbox.worker.names import answer_status
 from grader.student.public_tests import LastCall, OtterTest, failure_of, tests_in
+from grader.text import quoted, some
 
 _GRACE = 2.0  # seconds for a cell to heed its alarm
+_MOST_SKIPPED = 3  # statements that the failure of a cell names
 
 
 def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchdog: IO[str]) -> None:
@@ -30,7 +32,9 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     lazy_imports.install()
     notebook = Notebook()
     install_fakes(notebook)
-    notebook.begin(request["handed_out"])
+    notebook.begin(
+        request["handed_out"], {q["function"]: q["stub"] for q in request["questions"] if q["stub"]}
+    )
     for number, source in request["cells"]:
         write({"cell": number})
         faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=watchdog)
@@ -40,7 +44,11 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
             late = f"took longer than {seconds:g} s, and was stopped"
             write({"cell": number, "failure": {**_failure(error, "", notebook), "text": late}})
         elif error is not None:
-            write({"cell": number, "failure": _failure(error, f"<cell {number}>", notebook)})
+            failure = _failure(error, f"<cell {number}>", notebook)
+            if notebook.skipped:
+                skipped = some([quoted(statement.text) for statement in notebook.skipped], _MOST_SKIPPED)
+                failure["text"] += f"\nskipped below it: {', '.join(skipped)}"
+            write({"cell": number, "failure": failure})
     notebook.bindings.put_back()
     for question in request["questions"]:
         _check_question(question, request, notebook, write, watchdog)

@@ -1,4 +1,4 @@
-// Sorts and filters the table of students. Without it the page shows the same rows, the weakest first.
+// Sorts and filters the table of students. Without it the page shows the same rows, lowest percentage first.
 const table = document.getElementById("students");
 const body = table.tBodies[0];
 const names = new Intl.Collator(undefined, { numeric: true });

@@ -363,3 +363,58 @@ def test_used_up_memory_is_told_without_torchs_words():
     """Whatever the allocator says, the student reads that the memory was used up."""
     told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
     assert told == "your code used up the memory a notebook may have; does something grow without end?"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("AssertionError", "Torch not compiled with CUDA enabled"),
+        ("AssertionError", "Torch not compiled with XPU enabled"),
+        ("RuntimeError", "PyTorch is not linked with support for mps devices"),
+        (
+            "NotImplementedError",
+            "Could not run 'aten::empty.memory_format' with arguments from the 'MPS' backend. This could be",
+        ),
+        ("AttributeError", "module 'torch._C' has no attribute '_cuda_setDevice'"),
+        ("RuntimeError", "Cannot execute emptyCache() without MPS backend."),
+        ("RuntimeError", "torch.cuda.Stream requires CUDA support"),
+        ("RuntimeError", "Tried to instantiate dummy base class Event"),
+        (
+            "RuntimeError",
+            "Cannot get CUDA generator without ATen_cuda library. PyTorch splits its backend into",
+        ),
+        ("RuntimeError", "Cannot access accelerator device when none is available."),
+        (
+            "RuntimeError",
+            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and",
+        ),
+        ("RuntimeError", "NVTX functions not installed. Are you sure you have a CUDA build?"),
+        ("TypeError", "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled."),
+        ("ModuleNotFoundError", "No module named 'torch.hpu'"),
+        ("KeyError", "'allocated_bytes.all.current'"),
+    ],
+)
+def test_an_answer_that_needs_a_gpu_is_told_that_there_is_none(kind, text):
+    """Whatever a CPU build of torch says when code asks for a device, the message says what to do instead."""
+    types = {"NotImplementedError": ("NotImplementedError", "RuntimeError")}.get(kind, (kind,))
+    raised = Raised(types, text, "cell 3, line 2", function="f", line='return x.to("cuda")')
+    assert diagnose(raised) == (
+        f'in f (code cell 3): `return x.to("cuda")` stopped with {kind}. The grader has no GPU. Compute on '
+        "the device of the tensors you are given."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("RuntimeError", "Expected one of cpu, cuda, ipu, xpu device type at start of device string: gpu"),
+        ("AttributeError", "module 'torch.cuda' has no attribute 'is_here'"),
+        ("NameError", "name 'cuda' is not defined"),
+        ("KeyError", "'cuda'"),
+        ("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    ],
+)
+def test_other_errors_on_a_line_with_a_device_name_no_gpu(kind, text):
+    """A typing error or a wrong shape is not put down to the grader's machine."""
+    raised = Raised((kind,), text, "cell 3, line 2", function="f", line='return (x @ x).to("cuda")')
+    assert "no GPU" not in diagnose(raised)

@@ -139,7 +139,7 @@ def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_
     evidence = klass.files("evidence", "reference")
     close_the_lab()
     klass.settings("[score]\npartial_credit = 1\n[points.01_tiny]\nq2 = 10\n")
-    assert "in error, 1 judged again." in klass.grade()
+    assert "This run: 1 judged again\n" in klass.grade()
     result = klass.result("ben")
     assert (result["score"], result["max_score"]) == (7.5, 12)
     assert [check["max_points"] for check in result["questions"][1]["checks"]] == [7.5, 2.5]
@@ -190,7 +190,7 @@ def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
     klass.grade("--notebook-seconds", "55")
     limits = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["limits"]
     assert limits == {"cell": 7, "question": 20, "notebook": 55}
-    assert "as course.toml says" in " ".join(klass.run("grade", "--help").stdout.split())
+    assert "from course.toml" in " ".join(klass.run("grade", "--help").stdout.split())
 
 
 @pytest.mark.parametrize(

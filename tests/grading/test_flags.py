@@ -1,18 +1,23 @@
 """Flags: traces of the known ways to deceive are named, ordinary code is not, and searching is cheap."""
 
-import time
-
 import pytest
 from observing import look
 
 from grader.grading import flags
-from grader.grading.executor import modules_to_preload
 from grader.grading.flags import flags_of, traces_in
 from grader.notebooks.reader import Cell
-from grader.results.model import Flag
 from grader.sandbox.cells import united
+from grader.sandbox.decoding import NOTICED, TRACES
 from grader.sandbox.plan import TimeLimits
+from grader.sandbox.worker import audit
 from grader.sandbox.zygote import Zygote
+
+
+def kinds_in(*sources):
+    """The kind and the cell of each trace in these cells."""
+    cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return [(flag.what, flag.cell) for flag in traces_in(cells)]
+
 
 NAMED = {
     "import ctypes": "ctypes",
@@ -32,7 +37,27 @@ NAMED = {
     "sys.modules['torch']": "imports at run time",
     "from sys import modules as m": "imports at run time",
     "__import__('os')": "imports at run time",
-    "import builtins": "builtins",
+    "vars(builtins)": "builtins",
+    "import builtins as b\nb.__dict__": "builtins",
+    "from importlib import import_module as load\nload(name)": "imports at run time",
+    "import_module(name)": "imports at run time",
+    "importlib.import_module('01_leaves')": "imports at run time",
+    "timeit.timeit('y = 1; f.__globals__')": "frames",
+    "get_ipython().run_cell_magic('time', '', 'x = 1\\nimport ctypes')": "ctypes",
+    "get_ipython().run_cell_magic('time', '', '%time import ctypes\\nx = 1')": "ctypes",
+    "f(g(['a b', {1: 'x = os.write(11, b)'}]))": "raw descriptors",
+    "'The loss is {0.__globals__} now'.format(f)": "frames",
+    "f'the loss {x} of  f.__globals__'": "frames",
+    "exec('exec(\\'exec(\"y = 1; f.__globals__\")\\')')": "frames",
+    "def f(x: 'List [ g.__globals__ ]') -> 'a b': pass": "frames",
+    "code = 'y = 1; f.__globals__'": "frames",
+    "%timeit -n 1 f.__globals__": "frames",
+    "x = !echo {f.__globals__}": "frames",
+    "%%script thing\nthe body, f.__globals__": "frames",
+    "y = '''\n%time'''\nos.write(11, b'')": "raw descriptors",
+    "getattr(x, '_' + name)": "names put together",
+    "getattr(x, f'wr{end}')": "names put together",
+    "getattr(x, '%s__' % name)": "names put together",
     "torch._C._autograd._unsafe_set_version_counter": "version counter",
     "class M(TorchFunctionMode): pass": "modes of torch",
     "def __torch_function__(*_): pass": "modes of torch",
@@ -43,12 +68,18 @@ NAMED = {
     "for name in names: setattr(torch, name, f)": "patched",
     "import torch as t\nt.Tensor.backward = f": "patched",
     "from torch import nn as layers\nlayers.Linear.reset = f": "patched",
+    "A = torch.autograd\nA.grad = f": "patched",
+    "T = torch\nA, b = T.autograd, 1\nsetattr(A, 'grad', f)": "patched",
+    "import torch as t\n(A := t.autograd).grad\nA.grad = f": "patched",
     "warnings.catch_warnings = Quiet": "patched",
+    "o = os\no.write(11, b'')": "raw descriptors",
+    "import _signal": "signals",
     "np.random.seed = f": "patched",
     "type(cell).forward(cell, x, h)": "past the instance",
     "cell.__class__.forward(cell, x, h)": "past the instance",
     "nn.RNNCell.forward(cell, x, h)": "past the instance",
     "kind.__mro__[1]": "past the instance",
+    "torch" + ".functional.torch" * 60 + ".Tensor.backward = f": "patched",
     "import threading": "threads",
     "from _thread import start_new_thread": "threads",
     "import signal": "signals",
@@ -62,9 +93,6 @@ NAMED = {
     "%matplotlib inline\nimport os as o\no.write(11, b'')": "raw descriptors",
     "  import os as o\n  o.write(11, b'')": "raw descriptors",
     "this cell does not parse, os.write(11, b'')": "raw descriptors",
-    "-" * 99_999 + "os.write(11, b'')": "raw descriptors",
-    "x" + ".x" * 9_999 + "\nos.write(11, b'')": "raw descriptors",
-    "x = 1\n" * 99_999 + "os.write(11, b'')": "raw descriptors",
 }
 ORDINARY = [
     "w.grad = None",
@@ -77,6 +105,22 @@ ORDINARY = [
     "x: torch.Tensor = None",
     "def f(x:torch.Tensor = None, *, y: np.ndarray = zeros): pass",
     "IN_COLAB = 'google.colab' in sys.modules",
+    "'google.colab' not in sys.modules.keys()",
+    "__import__('IPython').display.clear_output()",
+    "from importlib import import_module\nimport_module('matplotlib.pyplot')",
+    "import builtins\nbuiltins.print('x was shadowed', builtins.sum)",
+    "from builtins import print",
+    "getattr(torch, f'float{bits}')",
+    "getattr(nn.init, 'xavier_%s_' % kind)(w)",
+    "torch._dynamo.config.suppress_errors = True",
+    "os.environ['CUDA_VISIBLE_DEVICES'] = ''; torch.cuda.set_device(0)",
+    "locale.setlocale(locale.LC_ALL, ''); warnings.filterwarnings('ignore')",
+    "from numpy.lib.stride_tricks import sliding_window_view",
+    "%matplotlib inline\n!pip install torch",
+    "%%time\nloss.backward()",
+    "%%capture output\nloss.backward()",
+    "def f(x):\n    '''Return f.__globals__ of it.'''",
+    "print('Do not use __globals__ here.', 'or threading'); raise ValueError('no such os')",
     "from os import path",
     "eval(model, loader)",
     "import importlib\nimportlib.reload(module)",
@@ -106,13 +150,13 @@ ORDINARY = [
 @pytest.mark.parametrize(("source", "what"), NAMED.items())
 def test_a_trace_is_flagged_with_its_cell(source, what):
     """A human is told what, and in which cell."""
-    assert traces_in([Cell(1, "x = 1"), Cell(2, source)]) == ((what, 2),)
+    assert kinds_in("x = 1", source) == [(what, 2)]
 
 
 def test_an_alias_of_one_cell_is_known_in_the_others():
     """A module can be imported in one cell, under another name, and used in the next."""
-    cells = [Cell(1, "import os as o"), Cell(2, "o.write(11, b'')"), Cell(3, "file.write(text)")]
-    assert traces_in(cells) == (("raw descriptors", 2),)
+    found = kinds_in("import os as o", "o.write(11, b'')", "file.write(text)")
+    assert found == [("raw descriptors", 2)]
 
 
 @pytest.mark.parametrize("source", ORDINARY)
@@ -123,8 +167,32 @@ def test_ordinary_code_is_not_flagged(source):
 
 def test_what_the_worker_saw_replaced_is_flagged():
     """A patch that no pattern found is flagged all the same, and a forged list of them stays short."""
-    assert flags_of([], ["torch.equal"]) == [Flag("torch.equal was replaced", None)]
-    assert len(flags_of([], ["x" * 500] * 1000)) == 5
+    assert [flag.what for flag in flags_of([], [], ["torch.equal"])] == ["torch.equal was replaced"]
+    assert len(flags_of([], [], ["x" * 500] * 1000)) == 5
+
+
+def test_a_flag_says_what_was_found_and_why_it_matters():
+    """An instructor reads the name that was found, and which innocent code has it, too."""
+    (flag,) = traces_in([Cell(1, "import threading")])
+    assert flag.why.startswith("Found `import threading`.")
+    assert "timer" in flag.why
+
+
+def test_a_notice_of_the_worker_adds_no_second_flag():
+    """What the text shows and the worker notices in the same cell is one flag, which names what was found."""
+    found = traces_in([Cell(1, "import ctypes")])
+    assert flags_of(found, [("ctypes", 1), ("frames", 2)]) == [*found, *flags_of([], [("frames", 2)])]
+
+
+def test_each_word_of_the_worker_is_known_outside():
+    """What a worker notices arrives as what it is, and not as something that others wrote."""
+    assert {*audit._EVENTS.values(), *audit._ATTRIBUTES.values()} <= NOTICED
+
+
+def test_each_word_for_a_trace_has_a_reason():
+    """Also the kinds that only a worker notices are explained."""
+    assert flags._KINDS.keys() >= TRACES
+    assert all(flag.why for flag in flags_of([], [(what, 1) for what in TRACES], ["torch.equal"]))
 
 
 def test_a_flood_of_traces_hides_none_and_fills_no_memory():
@@ -132,42 +200,52 @@ def test_a_flood_of_traces_hides_none_and_fills_no_memory():
     cells = [Cell(number, "import gc; gc.callbacks") for number in range(1, 5_000)]
     flags = flags_of(traces_in([*cells, Cell(5_000, "import ctypes")]))
     assert len(flags) < 50
-    assert (flags[0], flags[-1]) == (Flag("gc", 1), Flag("ctypes", 5_000))
+    assert [(flag.what, flag.cell) for flag in (flags[0], flags[-1])] == [("gc", 1), ("ctypes", 5_000)]
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        pytest.param("x=1\n", marks=pytest.mark.long),
-        pytest.param("'a'+", marks=pytest.mark.long),
-        "a=a.read;",
-        "x.f_back;",
-        "torch.",
-        "torch",
-        "F.",
-        "\n",
-        " ",
-        "from ",
-        "import\t",
-        "a.",
-        "os.",
-        "setattr(",
-        "__",
-        "type(",
-        "type(a",
-    ],
-)
-def test_reading_a_strangers_text_takes_linear_time(piece):
-    """What is made to confuse a pattern or a parser is read in well under the seconds of what starts again.
+TOO_LONG = flags.TOO_LONG
 
-    A mebibyte is searched; of shorter cells syntax trees are made.
-    """
-    texts = ["# " + piece * ((1 << 20) // len(piece)), *("\n" * n + piece * 4_000 + "1" for n in range(9))]
-    cells = [Cell(number, text) for number, text in enumerate(texts, 1)]
-    begun = time.process_time()
-    traces_in(cells)
-    modules_to_preload(texts)
-    assert time.process_time() - begun < 5
+
+@pytest.mark.parametrize("padding", ["#", "x = 1\n", "\ufdfa", "(", "'"])
+def test_a_cell_too_long_to_parse_is_flagged_and_its_words_are_searched(padding):
+    """Padding hides no name: beyond the cap of a cell its text is searched, and its length is a flag."""
+    cell = padding * flags.MAX_PARSED_CELL + "\nos.write(11, b'')"
+    assert kinds_in("x = 1", cell, "import ctypes") == [("raw descriptors", 2), (TOO_LONG, 2), ("ctypes", 3)]
+
+
+def test_cells_beyond_what_is_parsed_of_a_notebook_are_flagged():
+    """A notebook cannot spend the grader's time by many cells; those beyond the cap are searched as text."""
+    filler = "x = 1\n" * (flags.MAX_PARSED_CELL // 6)
+    fitting = flags.MAX_PARSED // len(filler)
+    found = kinds_in(*[filler] * fitting, filler + "os.write(11, b'')")
+    assert found == [("raw descriptors", fitting + 1), (TOO_LONG, fitting + 1)]
+
+
+def test_text_beyond_what_is_searched_of_a_notebook_is_not_read_but_flagged():
+    """Of a mebibyte each word is searched; what follows costs nothing, and has a flag that says so."""
+    filler = " ".join(["word"] * (flags.MAX_SEARCHED // 5))
+    cells = [
+        filler,
+        "x" * flags.MAX_PARSED_CELL + " os.write",
+        *["y" * flags.MAX_PARSED_CELL + " gc.garbage"] * 99,
+    ]
+    found = kinds_in(*cells)
+    assert {what for what, _ in found} == {TOO_LONG}
+    assert len(found) == 20
+
+
+def test_however_many_modules_a_name_stands_for_each_is_known():
+    """A flood of imports under the same name hides none of them."""
+    flood = "".join(f"import m{number} as o\n" for number in range(1_000))
+    assert kinds_in(flood + "import os as o", "o.write(11, b'')") == [("raw descriptors", 2)]
+
+
+def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
+    """However deep a text is nested, its names are found, and the cost does not multiply."""
+    text = "x = 1; f.__globals__"
+    for _ in range(9):
+        text = f"exec({text!r}); y = 2"
+    assert kinds_in(text) == [("frames", 1)]
 
 
 @pytest.mark.parametrize(
@@ -337,8 +415,8 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
 
 
 def test_every_kind_of_trace_is_tried():
-    """No kind of the table is without a cell that earns it."""
-    assert set(NAMED.values()) == set(flags._TRACES)
+    """No kind that is searched for is without a cell that earns it."""
+    assert set(NAMED.values()) == {what for what, kind in flags._KINDS.items() if kind.names}
 
 
 def test_a_flood_of_one_kind_leaves_the_other_kinds():

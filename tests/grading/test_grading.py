@@ -72,7 +72,7 @@ def test_only_what_is_new_or_changed_is_graded_again(klass):
     before = klass.result("ada")
     klass.hand_in("ben", RIGHT)
     klass.hand_in("cem", HALF)
-    assert "in error, 1 new, 1 graded again." in klass.grade()
+    assert "This run: 1 new, 1 graded again\n" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "6", "cem": "2"}
     assert klass.result("ada") == before
 
@@ -82,7 +82,7 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
     klass.grade()
     evidence = evidence_times(klass)
     klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
-    assert "in error, 2 judged again." in klass.grade()
+    assert "This run: 2 judged again\n" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "4"}
     assert evidence_times(klass) == evidence
 
@@ -133,21 +133,21 @@ def test_force_grades_again_with_other_inputs(klass):
     """--force forgets the seed, and everything is graded again, which is not new."""
     klass.grade()
     seed = klass.run_record()["seed"]
-    assert "in error, 2 graded again." in klass.grade("--force")
+    assert "This run: 2 graded again\n" in klass.grade("--force")
     assert klass.run_record()["seed"] != seed
 
 
 def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
     """--student grades one student; the gradebook still holds all that were graded before."""
     klass.grade()
-    assert "in error, 1 graded again." in klass.grade("--student", "ada", "--force")
+    assert "This run: 1 graded again\n" in klass.grade("--student", "ada", "--force")
     assert klass.scores() == {"ada": "6", "ben": "2"}
 
 
 def test_absent_students_of_the_roster_get_a_row(klass):
     """roster.csv names three students; the one who handed in nothing is absent, with nothing."""
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n=zoe\n", encoding="utf-8")
-    assert "absent" in klass.grade()
+    assert "missing" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "2", "'=zoe": "0"}
 
 
@@ -165,7 +165,7 @@ def test_an_unreadable_notebook_may_be_of_any_assignment(klass):
     klass.grade()
     (klass.submissions / "zed").mkdir()
     (klass.submissions / "zed" / "homework.ipynb").write_text("{", encoding="utf-8")
-    assert "1 in error, 1 new" in klass.grade("--assignment", "01_tiny")
+    assert "1 in error\nThis run: 1 new\n" in klass.grade("--assignment", "01_tiny")
     assert "homework.ipynb is not a notebook" in klass.result("zed", "homework")["error"]
 
 

@@ -93,7 +93,7 @@ def test_what_is_skipped(folder, tmp_path):
     folder.add("__MACOSX/ada/01_leaves.ipynb")
     folder.add("ada/._01_leaves.ipynb", "Mac OS X")
     Folder(tmp_path / "elsewhere").add("01_leaves.ipynb")
-    (folder.path / "link").symlink_to(tmp_path / "elsewhere")
+    (folder.path / "ada" / "link").symlink_to(tmp_path / "elsewhere")
     (folder.path / "ada" / "loop").symlink_to(folder.path)
     folder.add(".Trash-1000/files/01_leaves.ipynb")
     assert folder.assignments() == {"ada/01_leaves.ipynb": "01_leaves"}
@@ -160,6 +160,25 @@ def test_work_in_the_folder_of_an_environment_is_work(folder):
     folder.add("ada/week 1/01_leaves.ipynb")
     folder.add("ada/04_detach.ipynb")
     assert [found.copy for found in folder.find()] == [None, None]
+
+
+def test_a_students_folder_that_is_a_link_is_an_error(folder, tmp_path):
+    """The student has a row that says what to do, also if the link leads nowhere."""
+    folder.add("ada/01_leaves.ipynb", text())
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "01_leaves.ipynb").write_text(text())
+    (tmp_path / "roster.csv").write_text("student\n")
+    (folder.path / "ben").symlink_to(tmp_path / "elsewhere")
+    (folder.path / "eve").symlink_to(tmp_path / "nowhere")
+    (folder.path / "roster.csv").symlink_to(tmp_path / "roster.csv")
+    found = {submission.student: submission for submission in folder.find()}
+    assert {student: submission.sha256 is None for student, submission in found.items()} == {
+        "ada": False,
+        "ben": True,
+        "eve": True,
+    }
+    for student in ("ben", "eve"):
+        assert "is a link, and links are not followed: put the folder itself" in found[student].error
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
@@ -347,7 +366,8 @@ def test_what_one_reading_tells(folder):
     (found,) = folder.find()
     assert (found.preload, found.traces) == ({"pandas"}, ())
     again, cells = found.read()
-    assert (again.traces, cells[0].source) == ((("ctypes", 1),), "import pandas, ctypes\nimport ctypes")
+    assert [(flag.what, flag.cell) for flag in again.traces] == [("ctypes", 1)]
+    assert cells[0].source == "import pandas, ctypes\nimport ctypes"
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):

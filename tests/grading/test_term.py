@@ -434,7 +434,7 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     assert "Not in the repository any more; the results stay: cleo, 01_tiny." in printed
     assert "Absent, because a repository could not be read: dora." in printed
     report = (klass.out / "report.html").read_text(encoding="utf-8")
-    assert re.search(r"absent</span> <span class=.mark unread.>unread since \d{4}-\d\d-\d\d</span>", report)
+    assert re.search(r"missing</span> <span class=.mark unread.>unread since \d{4}-\d\d-\d\d</span>", report)
     for name, told in (("ada", "could not be read since"), ("cleo", "does not hold this notebook any more")):
         assert told in (klass.out / "feedback" / name / "01_tiny.md").read_text(encoding="utf-8")
     _, third = collected_night(klass, tmp_path, [], ada=RIGHT, ben=RIGHT, cleo=HALF, dora=RIGHT, eve=HALF)

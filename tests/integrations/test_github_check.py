@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from html import unescape
 
 import pytest
@@ -163,6 +162,75 @@ def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
     assert step.summary.read_text(encoding="utf-8").count("markers of a merge conflict") == 1
 
 
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        (["work/01_small.ipynb"], "yours is in work/. Move it back to 01_small.ipynb"),
+        (["a/b/mine.ipynb"], "yours is a/b/mine.ipynb. Move"),
+        (["mine.ipynb", "mine (1).ipynb"], "yours is mine (1).ipynb or mine.ipynb. Move"),
+        ([".trash/01_small.ipynb", "env/lib/01_small.ipynb"], "copy .handout/01_small.ipynb here"),
+    ],
+)
+def test_a_notebook_that_was_moved_is_named_with_its_place(step, places, told):
+    """To copy the notebook as handed out beside it would replace the work by starter code."""
+    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    (step.repository / "env").mkdir()
+    (step.repository / "env" / "pyvenv.cfg").touch()
+    for place in places:
+        (step.repository / place).parent.mkdir(parents=True, exist_ok=True)
+        write(step.repository / place, worked(**ANSWERS))
+    done = step.run()
+    assert done.exit_code == 1
+    assert told in step.results()["q1_01_small"]["tests"][0]["message"]
+    assert ("copy .handout" in done.output) == ("copy .handout" in told)
+
+
+def git(*arguments):
+    who = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    done = subprocess.run(
+        ["git", *arguments], env=os.environ | who, check=False, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_the_advice_for_a_merge_conflict_works(step, is_committed):
+    """Its commands bring a version of the notebook back, whether or not the conflict is committed."""
+    name = "01_small.ipynb"
+    write(step.repository / ".handout" / name, handed_out())
+    git("init", "--quiet", "--initial-branch", "main")
+    for branch, answer in (("main", ""), ("theirs", "x = 1"), ("ours", ANSWERS["q1"])):
+        git("checkout", "--quiet", "-B", branch, *(["main"] if answer else []))
+        write(step.repository / name, worked(q1=answer) if answer else handed_out())
+        git("add", "--all")
+        git("commit", "--quiet", "--message", "work")
+    assert git("merge", "theirs")[0] == 1
+    if is_committed:
+        git("add", "--all")
+        git("commit", "--quiet", "--message", "merged")
+    step.run()
+    message = step.results()["q1_01_small"]["tests"][0]["message"]
+    commands = [command.split() for command in re.findall(r"`git ([^`]+)`", message)]
+    ours, theirs, log, take, add, commit = commands
+    if is_committed:
+        commits = [line.split()[0] for line in git(*log)[1].splitlines()]
+        before = [
+            commit for commit in commits[1:] if git(*(commit if c == "COMMIT" else c for c in take))[0] == 0
+        ]
+        assert len(before) == 3
+    else:
+        assert git(*theirs)[0] == git(*ours)[0] == 0
+        assert ANSWERS["q1"].splitlines()[0] in (step.repository / name).read_text(encoding="utf-8")
+    assert git(*add)[0] == 0
+    assert git(*commit, "--message", "taken")[0] == 0
+    json.loads((step.repository / name).read_text(encoding="utf-8"))
+
+
 def test_a_notebook_in_the_place_of_another_earns_nothing_there(step):
     """Its questions are not counted twice, and those of the other are errors."""
     write_work(step.repository, [ANSWERS["q1"]])
@@ -201,17 +269,6 @@ def test_a_named_question_is_the_output_result(step):
     assert done.exit_code == 1
     assert "::notice" not in done.output
     assert not step.summary.exists()
-
-
-def test_the_last_step_of_an_older_workflow_reports_all(step):
-    """`python -m grader.exports.reporter` is what workflows called that had a step for each question."""
-    write_work(step.repository, [ANSWERS["q1"]])
-    command = [sys.executable, "-m", "grader.exports.reporter"]
-    environment = os.environ | {"RUNNERS": "q1_01_small", "Q1_01_SMALL_RESULTS": "x"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert "::notice title=Autograding complete::Points 4/" in done.stdout
-    assert step.summary.is_file()
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ def test_one_step_checks_every_notebook(workflow):
     """It names no question, so a question that is added needs no other workflow; its status is the job's."""
     steps = workflow["jobs"]["feedback"]["steps"]
     (check,) = [step for step in steps if "grader check" in step.get("run", "")]
-    assert ".venv/bin/python -m grader check --github ||" in check["run"]
+    assert ".venv/bin/python -P -m grader check --github ||" in check["run"]
     assert "continue-on-error" not in check
 
 
@@ -318,6 +318,35 @@ def run_workflow(repository, site):
     printed, status = run_steps(workflow, "feedback", repository, environment, {})
     assert status in (0, 1), printed
     return status, summary.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("one_wheel")
+@pytest.mark.parametrize(
+    "name", ["grader.py", "grader/__init__.py", "grader/__main__.py", "json.py", "pip.py"]
+)
+def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked, tmp_path):
+    """A module in the student's repository that is called as one of ours, or of Python's, changes nothing."""
+    release(built(tmp_path / "course"), tmp_path / "out")
+    shadow = tmp_path / "out" / name
+    shadow.parent.mkdir(exist_ok=True)
+    shadow.write_text("raise SystemExit(0)\n", encoding="utf-8")
+    status, summary = run_workflow(tmp_path / "out", unpacked)
+    assert (status, "0 of 2 questions pass" in summary) == (0, True)
+
+
+def test_a_check_without_a_report_is_red(workflow, tmp_path):
+    """Where the command ends well and reports nothing, nothing was checked, and the run says so."""
+    steps = workflow["jobs"]["feedback"]["steps"]
+    steps[:] = [step for step in steps if step.get("name") == "All questions"]
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/bin/true")
+    files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    for path in files.values():
+        Path(path).touch()
+    printed, status = run_steps(workflow, "feedback", tmp_path, {"PATH": os.environ["PATH"], **files}, {})
+    assert status == 1
+    assert "::error::The checks ended without a report" in printed["All questions"]
 
 
 @pytest.mark.long

@@ -1,13 +1,13 @@
 """The example of a nightly workflow: its steps are run here, over repositories made up for the purpose."""
 
 import csv
-import importlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64decode
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,8 +15,6 @@ from threading import Thread
 import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 from workflow import read_workflow, run_steps
-
-from grader.people.roster import read_roster
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "docs" / "examples" / "grade.yml"
@@ -164,7 +162,7 @@ def test_two_nights(hub, workflow):
     assert {path.split("/")[0] for path in kept} == {"results", "roster.csv", "submissions"}
     summary = (runner / "summary.md").read_text(encoding="utf-8").splitlines()
     assert summary[1 : summary.index("## Graded")] == ["* autograd-dora"]
-    assert any(line.startswith("    2 graded, 0 in error") for line in summary)
+    assert any(line == "    Graded: 2 of 2 submissions" for line in summary)
     _each_got_their_own(hub)
     _nothing_was_followed(runner)
     assert not (hub.folder / "smudged").exists()
@@ -175,7 +173,7 @@ def test_two_nights(hub, workflow):
     hub.git("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{BRANCH}", folder=clone)
     _, printed, status = hub.night(workflow)
     assert status == 0, printed
-    assert ", 1 graded again." in printed["Grade"], printed["Grade"]
+    assert "This run: 1 graded again\n" in printed["Grade"], printed["Grade"]
     assert hub.head("my-course/autograd-ada", BRANCH) == first["ada"]
     pages = hub.files("my-course/autograd-ben", BRANCH)
     assert set(pages) == {"01_tiny.html", "01_tiny.md", "README.md"}
@@ -385,8 +383,6 @@ def test_feedback_that_cannot_be_sent_costs_its_student_alone(hub, workflow):
     names = ["ada", "ben", "cleo", "dora", "eve"]
     (hub.folder / "repositories").write_text("".join(f"autograd-{name}\n" for name in names))
     (hub.folder / "not-cloned").write_text("autograd-eve\n")
-    (hub.folder / ".venv/bin").mkdir(parents=True)
-    (hub.folder / ".venv/bin/python").symlink_to("/bin/true")  # the pages lie there already
     pages = {"ada": ".x.md", "ben": "-::x.md", "cleo": ".git", "dora": "01_tiny.md", "eve": "01_tiny.md"}
     for student, name in pages.items():
         (hub.folder / "pages" / f"autograd-{student}").mkdir(parents=True)
@@ -412,6 +408,116 @@ def test_a_prefix_of_no_repository_is_told(hub, workflow):
     assert status == 0
     assert "::warning::no repository that begins with autograde- could be cloned" in printed
     assert printed.count("::warning::") == 1
+
+
+def _without_end(hub):
+    """Let `timeout` write its limit down and end as for a command that hangs; returns the limits."""
+    (hub.folder / "bin").mkdir()
+    stub = hub.folder / "bin" / "timeout"
+    stub.write_text('#!/bin/sh\necho "$*" >> "$HOME/limits"\nexit 124\n', encoding="utf-8")
+    stub.chmod(0o755)
+    hub.environment["PATH"] = f"{stub.parent}{os.pathsep}{hub.environment['PATH']}"
+    return hub.folder / "home" / "limits"
+
+
+@pytest.mark.parametrize(
+    ("step", "minutes", "told"),
+    [
+        (CLONE, "CLONE_MINUTES", "::error::no repository could be cloned"),
+        ("Give feedback", "SEND_MINUTES", "::warning::the feedback for a-s149 could not be sent"),
+    ],
+)
+def test_a_class_whose_repositories_all_hang_takes_no_longer_than_is_allowed(
+    hub, workflow, step, minutes, told
+):
+    """150 students with a repository for each of three prefixes: each is tried, in the time of the step."""
+    names = [f"{prefix}-{student}" for prefix in "abc" for student in CLASS]
+    (hub.folder / "repositories").write_text("".join(f"{name}\n" for name in names))
+    if step == "Give feedback":
+        (hub.folder / "not-cloned").touch()
+        for name in names:
+            (hub.folder / "pages" / name).mkdir(parents=True)
+    limits = _without_end(hub)
+    printed, status = _run_alone(workflow, step, hub)
+    assert status == 1
+    assert told in printed
+    seconds = [int(line.split()[2]) for line in limits.read_text(encoding="utf-8").splitlines()]
+    assert len(seconds) == len(names)
+    job = workflow["jobs"]["grade"]
+    assert min(seconds) >= 20
+    assert sum(seconds) <= 60 * int(job["env"][minutes]) * int(job["env"]["AT_A_TIME"])
+
+
+def test_there_is_time_left_to_set_up_and_to_keep_the_results(workflow):
+    """The steps that wait for others, or for students' code, use at most nine tenths of the job's time."""
+    job = workflow["jobs"]["grade"]
+    used = sum(int(text) for name, text in job["env"].items() if name.endswith("_MINUTES"))
+    assert used <= 0.9 * job["timeout-minutes"]
+
+
+def test_grading_that_takes_too_long_keeps_what_is_graded(hub, workflow):
+    """It is stopped with a warning, so that the next step keeps the results."""
+    limits = _without_end(hub)
+    printed, status = _run_alone(workflow, "Grade", hub)
+    assert status == 0
+    assert "::warning::grading was stopped after 75 minutes" in printed
+    assert "75m make grade" in limits.read_text(encoding="utf-8")
+
+
+def test_the_token_of_an_app_needs_no_action_that_receives_its_key(tmp_path):
+    """The script signs by itself, asks for the least permission, and shows neither the key nor the token."""
+    key = subprocess.run(["openssl", "genrsa", "2048"], capture_output=True, text=True, check=True).stdout
+    public = subprocess.run(
+        ["openssl", "rsa", "-pubout"], input=key, capture_output=True, text=True, check=True
+    ).stdout
+    asked = []
+
+    class Api(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers["Authorization"], None))
+            self.answer({"id": 7})
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append((self.path, self.headers["Authorization"], json.loads(body)))
+            self.answer({"token": "ghs_secret"})
+
+        def answer(self, value):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(value).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Api) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "ORGANISATION": "my-course",
+            "APP_CLIENT_ID": "Iv1.abc",
+            "APP_PRIVATE_KEY": key,
+            "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+        }
+        script = WORKFLOW.parent / "app-token.sh"
+        ran = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)
+        server.shutdown()
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "token=ghs_secret\n"
+    assert ran.stdout == "::add-mask::ghs_secret\n"
+    (got, first, _), (posted, second, body) = asked
+    assert (got, posted) == ("/orgs/my-course/installation", "/app/installations/7/access_tokens")
+    assert first == second
+    assert body == {"permissions": {"contents": "write"}}
+    signed, _, signature = first.removeprefix("Bearer ").rpartition(".")
+    claims = json.loads(urlsafe_b64decode(signed.partition(".")[2] + "=="))
+    assert claims["iss"] == "Iv1.abc"
+    assert 0 < claims["exp"] - claims["iat"] <= 600
+    (tmp_path / "public").write_text(public, encoding="utf-8")
+    (tmp_path / "signature").write_bytes(urlsafe_b64decode(signature + "=="))
+    verify = ["openssl", "dgst", "-sha256", "-verify", "public", "-signature", "signature"]
+    subprocess.run(verify, cwd=tmp_path, input=signed.encode(), check=True, capture_output=True)
 
 
 def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
@@ -461,6 +567,11 @@ def test_it_may_do_no_more_than_it_has_to(workflow):
     assert not any("secrets." in value or "github.token" in value for value in job["env"].values())
     seeing = [step["name"] for step in job["steps"] if "secrets." in str(step.get("env"))]
     assert seeing == [CLONE, "Give feedback"]
+    for step in job["steps"]:
+        if "TOKEN" in step.get("env", {}):
+            assert not re.search(r"python|make", step["run"]), (
+                f"{step['name']} runs more than git with a token"
+            )
     assert all("${{" not in step.get("run", "") for step in job["steps"])
 
 
@@ -506,8 +617,3 @@ def test_the_page_names_what_the_workflow_uses(workflow):
         "grade.yml",
     ):
         assert word in page
-
-
-def test_the_roster_has_its_old_name_too():
-    """A workflow that was copied from an earlier grader finds it there, and accounts beside it."""
-    assert importlib.import_module("grader.roster").read_roster is read_roster

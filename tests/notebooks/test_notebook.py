@@ -13,9 +13,9 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
-from grader.notebooks.definitions import defines
+from grader.notebooks.definitions import MAX_SEARCHED, defines, find_definitions
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
-from grader.notebooks.reader import Cell, Notebook, read_notebook
+from grader.notebooks.reader import Cell, Notebook, cells_of, read_notebook
 
 
 def code(source, **extra):
@@ -280,20 +280,58 @@ def test_outputs_do_not_matter(read_cells):
 
 
 def test_values_are_counted_outside_of_strings(read_cells, monkeypatch):
-    """A file that would fill the memory with small values is refused; brackets in a text are no values."""
-    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 100)
+    """A file that would fill the memory with small objects is refused; brackets in a text are none."""
+    monkeypatch.setattr(notebook, "MAX_OBJECTS", 100)
     assert read_cells(code("x", outputs='[,{:"\\' * 100)) == ["x"]
-    for bomb in ([[]] * 101, [{}] * 101, {str(i): 0 for i in range(101)}):
-        with pytest.raises(NotebookError, match="millions of values"):
-            read_cells(code("x", outputs=bomb))
+    with pytest.raises(NotebookError, match="millions of values"):
+        read_cells(code("x", outputs=[{}] * 101))
+
+
+@pytest.mark.parametrize("bomb", [[[]] * 101, {str(i): 0 for i in range(101)}, [1] * 101])
+def test_values_that_are_no_plain_json_are_counted(read_cells, monkeypatch, bomb):
+    """Outputs with NaN are read by Python's own reader, which makes an object of each value."""
+    nan = float("nan")
+    assert read_cells(code("x", outputs=[nan, '[,{:"\\' * 100])) == ["x"]
+    monkeypatch.setattr(notebook, "MAX_VALUES", 100)
+    with pytest.raises(NotebookError, match="millions of values"):
+        read_cells(code("x", outputs=[nan, bomb]))
+
+
+def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
+    """Python's own reader takes small files only, and the error says what to do."""
+    monkeypatch.setattr(notebook, "MAX_LOOSE_BYTES", 1 << 20)
+    large = "x" * (1 << 20)
+    assert read_cells(code("x", outputs=[large])) == ["x"]
+    with pytest.raises(NotebookError, match=r"not plain JSON.*Clear all its outputs"):
+        read_cells(code("x", outputs=[large, float("nan")]))
+
+
+@pytest.mark.parametrize(
+    ("cap", "cell"), [("MAX_CELLS", {"cell_type": "raw"}), ("MAX_CODE_CELLS", code("x"))]
+)
+def test_a_flood_of_cells_is_refused(read_cells, monkeypatch, cap, cell):
+    """Neither cells of code nor others can be too many."""
+    monkeypatch.setattr(notebook, cap, 3)
+    read_cells(*[cell] * 3)
+    with pytest.raises(NotebookError, match="more than"):
+        read_cells(*[cell] * 4)
+
+
+def test_a_source_of_escapes_counts_as_what_it_says(read_cells, monkeypatch):
+    """A source may be six times as long in the file; what is longer is refused before it is read."""
+    text = "\u00e9" * 500_000
+    assert read_cells(code(text)) == [text]
+    monkeypatch.setattr(notebook, "MAX_ESCAPED_BYTES", 1_000)
+    with pytest.raises(NotebookError, match="of code in code cell 1"):
+        read_cells(code("x" * 1_001))
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
 def test_counting_takes_linear_time(read, monkeypatch, text):
     """No arrangement of quotes and backslashes makes the count slow."""
-    monkeypatch.setattr(notebook, "MAX_JSON_MARKS", 10)
+    monkeypatch.setattr(notebook, "MAX_OBJECTS", 10)
     with time_limit(10), pytest.raises(NotebookError):
-        read("[" * 11 + text)
+        read("{" * 11 + text)
 
 
 @pytest.mark.parametrize(
@@ -394,3 +432,29 @@ def test_any_file_is_a_notebook_or_an_error(path, content):
         assert not {"\0", "\r"} & set(cell.source)
         assert json.dumps(cell.source, ensure_ascii=False).encode()
     assert (found.assignment or "").encode() is not None
+
+
+def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch):
+    """Only so many characters decide which assignment a notebook answers."""
+    cells = cells_of(["def f(): ...", "x = 1\n" * 100, "def g(): ..."])
+    asked = {"01_a": ["f"], "02_b": ["g", "x"]}
+    monkeypatch.setattr(notebook, "MAX_SEARCHED", 100)
+    assert notebook.recognise("untitled", Notebook("", cells, None), {"01_a": ["f"], "02_b": ["g"]}) == "01_a"
+    assert notebook.recognise("untitled", Notebook("", cells[1:], None), asked) == "02_b"
+    assert notebook.recognise("untitled", Notebook("", cells[1:], None), {"02_b": ["g"]}) is None
+
+
+def test_definitions_are_searched_in_the_end_of_a_long_notebook():
+    """Only so many characters are searched, the last ones, and the caller knows that."""
+    cells = cells_of(["def f(): return 1", "#" * MAX_SEARCHED, "def f(): return 2"])
+    found, number, is_complete = find_definitions(cells, "f")
+    assert ([definition.cell for definition in found], number, is_complete) == ([3], 1, False)
+    assert find_definitions(cells[2:], "f").is_complete
+
+
+def test_a_definition_of_endless_lines_is_cut():
+    """Neither decorators without end above a definition nor lines below it are all looked at."""
+    cells = cells_of(["@f\n" * 20_000 + "def f():\n" + "    x = 1\n" * 20_000])
+    (found,), *_ = find_definitions(cells, "f")
+    assert len(found.lines) == 201
+    assert int(found.lines[-1].split()[1]) < 6_000

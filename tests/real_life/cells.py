@@ -176,6 +176,24 @@ def files_and_gpus_in_the_cell_of_the_answer(draft):
     draft.edit("def total_loss(", "torch.ones(1).cuda()\n\ndef total_loss(")
 
 
+@case(
+    cells=(
+        "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'",
+        "RuntimeError: PyTorch is not linked with support for mps devices",
+        "Error: unsupported locale setting",
+        "KeyError: 'DATA_DIR'",
+    )
+)
+def devices_and_settings_of_another_machine(draft):
+    """A GPU, a locale and a variable that are not here, used above imports and answers: the answers count."""
+    draft.find("from torch import nn")["source"] = (
+        "import torch\ntorch.cuda.set_device(0)\nfrom torch import nn\nimport torch.nn.functional as F"
+    )
+    draft.edit("def make_weight(", "torch.ones(1).to('mps')\n\ndef make_weight(")
+    draft.edit("def all_grads(", "import locale\nlocale.setlocale(locale.LC_ALL, 'xx_XX')\n\ndef all_grads(")
+    draft.edit("def total_loss(", "import os\nfolder = os.environ['DATA_DIR']\n\ndef total_loss(")
+
+
 @case(cells=("RuntimeError: old tries below", "AssertionError"))
 def stopped_on_purpose(draft):
     """The student raises an error so that old tries below it do not run: they do not."""

@@ -17,7 +17,7 @@ from grader.graphs.svg import LEGEND_MARKDOWN
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.reports.own_code import Excerpt, Row
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.sandbox.evidence import FailedCell, Failure, no_facts
+from grader.sandbox.evidence import FailedCell, Failure, SkippedStatement, no_facts
 from grader.sandbox.facts import Raised
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
@@ -375,6 +375,32 @@ def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
         assert "Code cell 4" not in told
     assert [a["href"] for a in Page(page).all("a")] == ["#q3", "#cells"]
     assert [d["id"] for d in Page(page).all("div", "cells")] == ["cells"]
+
+
+def skipping(number, name):
+    """A cell that stopped, and then skipped a statement that would have given a name."""
+    text = f"{name} = made()"
+    return FailedCell(number, "raised", f"E{number}", (SkippedStatement(7, text, (name,)),))
+
+
+def test_the_cell_that_skipped_a_missing_function_is_named():
+    """Of several cells that stopped, the question names the one that would have defined its function."""
+    cells = [failed_cell(1), skipping(4, "other"), skipping(5, NOT_ANSWERED.function)]
+    for told in both(result(NOT_ANSWERED, cells=cells)):
+        about = told.partition("q3 ·")[2]
+        assert "Code cell 5 stopped with E5. The grader skipped" in about
+        assert "= made()" in about and "(line 7)" in about
+        assert "Code cell 4" not in about
+
+
+def test_a_failed_answer_names_what_its_own_cell_skipped():
+    """A skipped statement beside an answer may be why the answer fails; of a right answer nothing is said."""
+    cells = (skipping(4, "device"), failed_cell(5))
+    for asked, is_told in ((replace(FAILED, cell=4), True), (replace(PASSED, cell=4), False)):
+        for told in both(result(asked, cells=cells)):
+            assert ("device = made()" in told.partition(f"{asked.id} ·")[2]) == is_told
+    for told in both(result(replace(FAILED, cell=5), cells=cells)):
+        assert "stopped with" not in told.partition("q2 ·")[2]
 
 
 def test_an_untouched_function_does_not_blame_a_cell():

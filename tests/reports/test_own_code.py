@@ -8,7 +8,7 @@ from test_feedback import HOSTILE, Page, both, check, fences, question, result
 
 from grader.checks.finding import Place
 from grader.notebooks.reader import cells_of
-from grader.reports.own_code import MOST_LINES, Excerpt, Row, own_code
+from grader.reports.own_code import LONGEST_CELL, MOST_LINES, Excerpt, Row, own_code
 
 DEFINITION = "def make_weight():\n    return helped()"
 LONG = [f"x{number} = {number}" for number in range(1, 1001)]
@@ -48,6 +48,14 @@ def test_the_cell_and_the_lines_spoken_of(cells, places, cell, found):
     excerpts = code_of(cells, *places, cell=cell)
     assert marked(excerpts) == found
     assert [excerpt.cell for excerpt in excerpts] == [*found]
+
+
+def test_the_rest_of_a_very_long_cell_is_not_read():
+    """A cell of a mebibyte costs as much as one of 64 KiB, and the student is told."""
+    (excerpt,) = code_of([f"{DEFINITION}\n{'x = 1' + chr(10)}" * (LONGEST_CELL // 10)])
+    assert excerpt.rows[-1] == Row(None, "… the rest of this long cell is not shown")
+    (excerpt,) = code_of([f"{'#' * LONGEST_CELL}\n{DEFINITION}"])
+    assert [row.number for row in excerpt.rows] == [1, None]
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
 def test_an_absent_student_has_nothing_of_what_there_is(shown):
     """As for other students the row says of how many points, on the terminal and in the report."""
     (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
-    assert line == ["zoe", "01_tiny", "0", "of", "31", "absent"]
+    assert line == ["zoe", "01_tiny", "0", "of", "31", "missing"]
     page = report_of([row("ada")], [ABSENT], "landlock")
     assert "<small>of 3</small>" in page
-    assert page.count('data-value="-1"> <span class="mark absent">absent</span></td>') == 1
+    assert page.count('data-value="-1"> <span class="mark missing">missing</span></td>') == 1
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
@@ -77,14 +77,14 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     ]
     rows = [*odd, *(row(f"s{number:03}", message="It is not.") for number in range(200))]
     text = shown(rows)
-    told = " ".join(text.partition("Look at these yourself:")[2].split())
+    told = " ".join(text.partition("Needs review:")[2].partition("Graded:")[0].split())
     for name in "unjudged", "endless", "slow", "several":
         assert f"{name} 01_tiny" in told
     assert "s000" not in told
     assert "and 5988 more" in told
     assert len(text.splitlines()) < 40
     small = shown(odd[:3])
-    assert small.count("look at it, see report.html") == 3
+    assert small.count("needs review") == 3
     _, _, named = report_of(odd, [], "none").partition('<h2 id="look">')
     assert all(f"<bdi>{result.student}</bdi>" in named for result in odd)
 
@@ -102,7 +102,8 @@ def test_a_large_class_is_summed_up(shown):
     assert "It is empty." in named[0]
     assert "Flagged: ctypes (code cell 1)." in named[-1]
     assert "... and 37 more, see report.html" in lines
-    assert "4040 graded, 17 in error, 1 new. Protection: landlock+seccomp." in lines
+    assert "Graded: 4040 of 4057 submissions, 17 in error" in lines
+    assert "Needs review: 57 submissions" in lines
 
 
 def test_a_notebook_of_no_assignment_is_named_in_a_large_class(shown):
@@ -118,6 +119,31 @@ def test_long_lists_of_names_are_cut(shown):
     text = shown([row("ada")], without=[f"n{number:04}" for number in range(1_000)])
     assert "and 980 more" in " ".join(text.split())
     assert len(text.splitlines()) < 20
+
+
+def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_path):
+    """They count what was graded, missing and needs review, and name the files and the next commands."""
+    several = replace(row("several"), superseded=("several/old.ipynb",))
+    rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
+    assert shown(rows, [ABSENT]).splitlines()[-10:] == [
+        "Graded: 3 of 4 submissions, 1 in error",
+        "This run: 1 new",
+        "Missing: 1 submission",
+        "Sandbox: landlock+seccomp",
+        "Needs review: 2 submissions",
+        f"Report: {tmp_path / 'report.html'}",
+        f"Gradebook: {tmp_path / 'gradebook.csv'}",
+        f"Feedback: {tmp_path / 'feedback'}",
+        'Next: see "Needs review" in the report, then export the scores: python -m grader export --help',
+        f"Details: python -m grader explain STUDENT ASSIGNMENT --results {tmp_path}",
+    ]
+
+
+def test_without_anything_to_review_the_next_step_is_the_export(shown):
+    """A class without errors and flags needs no review."""
+    lines = shown([row("ada")]).splitlines()
+    assert "Needs review: nothing" in lines
+    assert "Next: export the scores: python -m grader export --help" in lines
 
 
 def test_a_note_is_printed(shown):
@@ -196,7 +222,7 @@ def test_what_a_class_misunderstood_counts_students():
     assert (question.id, question.answered, told) == ("q1", 4, expected)
     page = report_of(rows, [], "landlock")
     assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
-    assert "(1 of them in other words)" in page
+    assert "(1 with other wording)" in page
 
 
 def two(*messages):
@@ -303,7 +329,7 @@ def test_resubmissions_are_folded():
     rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
     page = report_of(rows, [], "landlock")
     shown, _, folded = page.partition('<h2 id="look">')[2].partition("<summary>")
-    assert folded.startswith("3 students submitted several versions</summary>")
+    assert folded.startswith("3 students submitted several notebooks</summary>")
     assert [name in shown for name in ("<bdi>f<", "<bdi>both<", "<bdi>s0<", "<bdi>s2<")] == [
         True,
         True,
@@ -311,18 +337,18 @@ def test_resubmissions_are_folded():
         False,
     ]
     assert folded.count("<bdi>02_other</bdi>") == 1
-    assert '<a href="#look">Look at these yourself</a>: 2' in page
+    assert '<a href="#look">Needs review</a>: 2' in page
 
 
 def test_same_work_is_named_as_a_hint():
     """The section names the students and what is equal, with links, and says what a hint is worth."""
     work = [SameWork("01_tiny", ("q1", "q3"), ("a", "<b>")), SameWork("01_tiny", (), ("c", "d"))]
     page = report_of([row("a")], [], "landlock", work)
-    assert "a hint, not a proof" in page
+    assert "a hint, not proof" in page
     assert '01_tiny, q1, q3: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
     assert "<bdi>&lt;b&gt;</bdi>" in page
     assert "01_tiny, the same notebook file: " in page
-    assert "Same work" not in report_of([row("a")], [], "landlock")
+    assert "Identical work" not in report_of([row("a")], [], "landlock")
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
@@ -338,7 +364,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
         row("endless", message=[no_facts(Failure.KILLED), "No."]),
-        replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None), Flag("ctypes", 7))),
+        replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None, "Look."), Flag("ctypes", 7))),
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
     ]
@@ -347,7 +373,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
     assert [case.reasons for case in found] == [
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
-        ("Flagged: ctypes (code cells 4, 7); gc.",),
+        ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
         ("q1: The system ended the process of your code, most likely because it took too much memory.",),
         ("several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb.",),
     ]
@@ -498,10 +524,10 @@ def test_the_head_says_how_the_class_was_graded():
     page = report_of(rows, [ABSENT], "none")
     for name, value in {
         "submissions": 2,
-        "not handed in": 1,
+        "missing": 1,
         "in error": 0,
         "flagged": 1,
-        "protection in force": "none",
+        "sandbox": "none",
         "last graded": "2026-01-02 03:04:05 UTC",
     }.items():
         assert f"<dt>{name}</dt><dd>{value}</dd>" in page

@@ -21,7 +21,9 @@ def test_a_page_has_all_assignments():
     """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
     given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
     standing = Standing("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
-    first = replace(with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4),))
+    first = replace(
+        with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4, "Found `ctypes`."),)
+    )
     first = replace(first, superseded=("ada/old.ipynb",))
     second = replace(row("ada", stem="02_other"), late=Late(3, 0.0, "2026-11-20T21:00:00+00:00"))
     page = page_of(first, second, absent=[Absence("ada", "03_last", {"q1": 4.0})])
@@ -33,11 +35,11 @@ def test_a_page_has_all_assignments():
         "The system that it comes from has marked it as late, which costs 0.5 points.",
         "By hand 1.5 points taken from q1: Copied &lt;b&gt;.",
         "By hand 2 points added to the assignment: An appeal.",
-        "ctypes (code cell 4)",
+        "ctypes (code cell 4): Found <code>ctypes</code>.",
         "q1 0.5 of 3",
         '<a href="../feedback/ada/01_tiny.html">',
         "It was due on 2026-11-20 21:00:00 (UTC+0000) and is late by 3 min, which costs nothing.",
-        "<h2>03_last: absent, 0 of 4</h2>",
+        "<h2>03_last: missing, 0 of 4</h2>",
         '<section id="02_other">',
     ):
         assert text in page

@@ -180,7 +180,7 @@ def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypat
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     out = klass.grade()
-    assert "0 new" in out
+    assert "This run: 0 new" in out
     assert "1 result changed:" in out
 
 
@@ -230,7 +230,7 @@ def test_feedback_of_a_withdrawn_notebook_goes_and_comes_back_with_it(klass, opt
     assert pages(klass) == [*BOTH[:2], "ben/notes.md"]
     assert klass.result("ben")["score"] == 2
     withdrawn.rename(klass.submissions / "ben")
-    assert "in error, 1 judged again." in klass.grade()
+    assert "This run: 1 judged again\n" in klass.grade()
     after = klass.files("feedback/ben", "submissions/ben")
     assert after.keys() == before.keys()
     page = klass.out / "feedback" / "ben" / "01_tiny.md"

@@ -26,7 +26,7 @@ def test_what_is_absent_counts_nothing():
     assert (zoe.score, zoe.max_score, zoe.percent) == (0, 8, 0)
     assert (ada.score, ada.max_score, ada.percent) == (3, 8, 37.5)
     assert ben.percent == 75
-    assert [[*entry.marks] for entry in ada.entries] == [[], ["absent"], ["absent"]]
+    assert [[*entry.marks] for entry in ada.entries] == [[], ["missing"], ["missing"]]
     assert [entry.assignment for entry in ben.entries] == ["01_tiny", "02_other", "03_last"]
 
 

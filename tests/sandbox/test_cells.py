@@ -185,7 +185,7 @@ def test_a_failed_cell_quotes_its_line(zygote, cells, told):
     assert [FailedCell.of(cell).sentence for cell in evidence.cells] == [told]
 
 
-# What is not here
+# Below an error
 
 
 @pytest.mark.parametrize(
@@ -197,19 +197,45 @@ def test_a_failed_cell_quotes_its_line(zygote, cells, told):
         "from nowhere import (\n    one,\n    two as other,\n)\nother(3)\nresult = one + 1\nprint(result)",
         "from __future__ import annotations\nimport nowhere\ndef typed(x: NotThere): ...",
         "import asyncio, nowhere\nawait asyncio.sleep(0)",
+        "import asyncio\nawait asyncio.sleep(0)\nawait nowhere()",
         "if True:\n    import nowhere\nnowhere.init()",
+        "try:\n    import nowhere\nexcept ImportError:\n    nowhere = open('nowhere')",
         "import nowhere\n@nowhere.jit\ndef fast():\n    ...",
+        "1 / 0\ndef slow(n=nowhere):\n    ...\nclass Slow(nowhere):\n    ...\nclass Slower:\n    x = nowhere",
         "with open('data.csv') as file:\n    rows = file.read()\nprint(rows)",
+        "for n in range(3):\n    open('data.csv')",
         "name = input()\nprint(name)",
         "import torch\ntorch.ones(1).cuda()",
+        "import torch\ntorch.ones(1).to('mps')",
+        "import torch\ntorch.cuda.set_device(0)",
+        "import torch\ntorch.cuda.memory_summary()",
+        "import torch\ntorch.cuda.Event(enable_timing=True)",
+        "import torch\nwith torch.device('cuda'):\n    w = torch.ones(2)",
+        "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')",
+        "import torch\ntorch.set_default_device('cuda')\nw = torch.ones(2)",
         "import torch\ntorch.save({}, 'x.pt')",
+        "import torch\nstate = torch.load('x.pt')",
+        "import numpy as np\ndata = np.load('x.npy')",
+        "import locale\nlocale.setlocale(locale.LC_ALL, 'xx_XX.UTF-8')",
+        "import os\nhome = os.environ['NO_SUCH_VARIABLE']",
+        "undefined",
+        "def check():\n    assert 1 == 2\ncheck()",
+        "x = 1; x.y; 1 / 0",
+        "π = 'ß'; 1 / 0; print(π)",
+        "%time 1 / 0",
+        "exec('1 / 0')",
+        "breakpoint()",
     ],
 )
-def test_a_line_that_fails_because_of_where_it_runs(zygote, above):
-    """What needs a package, a file, a user or a GPU is lost; what stands below it in its cell counts."""
-    cell = f"{above}\nimport math\ndef f():\n    return math.floor(1.5)"
-    seen = look(zygote, cell, f="student.f()")
-    assert (seen["f"], set(seen.raised)) == (1, {1})
+@pytest.mark.parametrize("magic", ["", "%%time\n"])
+def test_definitions_below_an_error_still_run(zygote, magic, above):
+    """After a statement that raises, the imports, definitions and literals below it in its cell still run."""
+    literals = "N, M = 2 * 3, -1.5\nlast: float = 0.5\nhalf = lambda x: x / 2"
+    literals += "\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
+    below = f"import math, torch\nfrom math import nothing, sqrt\n{literals}"
+    answer = "def f():\n    return math.floor(sqrt(N) + M + half(1) + last), device.type\ng = f()"
+    seen = look(zygote, f"{magic}{above}\n{below}\n{answer}", f="student.f()", g="1")
+    assert (seen["f"], set(seen.raised), seen.status["g"]) == ((1, "cpu"), {1}, "missing")
 
 
 @pytest.mark.parametrize(
@@ -218,17 +244,128 @@ def test_a_line_that_fails_because_of_where_it_runs(zygote, above):
         "raise ImportError('not now')",
         "raise FileNotFoundError",
         "assert False",
-        "1 / 0",
-        "undefined",
-        "import nowhere\nundefined",
-        "import nowhere\nraise ValueError",
         "import sys\nsys.exit()",
+        "quit()",
+        "raise KeyboardInterrupt",
+        "while True: pass",
+        "import nowhere\nraise ValueError",
+        "import nowhere\nimport sys\nsys.exit()",
+        "import nowhere\nassert False, 'only drafts below'",
+        "import nowhere\nclass Slow:\n    while True: pass",
     ],
 )
-def test_a_line_that_would_fail_anywhere(zygote, above):
-    """What stands below it in its cell does not run, as in Jupyter."""
-    cells = ["def f():\n    return 'good'", f"{above}\ndef f():\n    return 'old try'"]
-    assert look(zygote, cells, f="student.f()")["f"] == "good"
+def test_nothing_runs_below_what_ends_a_cell(zygote, above):
+    """`raise`, `assert`, an exit and the time limit end a cell, as in Jupyter."""
+    assert look(zygote, f"{above}\ndef f():\n    return 1", f="student.f()").status == {"f": "missing"}
+
+
+OWN = "def f():\n    return 'good'\nnumber = 1\nimport math as m"
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "def f():\n    return 'draft'",
+        "class f: ...",
+        "f = None",
+        "f = lambda: 'draft'",
+        "f, other = 1, 2",
+        "import torch as f",
+        "from math import *\nfrom torch.nn import functional as f",
+        "def other(x=(f := 3)): ...",
+        "class other:\n    global f\n    f = 3",
+    ],
+)
+@pytest.mark.parametrize("cells", [[OWN + "\n{}"], [OWN, "{}"], ["%%time\n" + OWN, "%%time\n{}"]])
+def test_a_statement_below_an_error_replaces_no_name_of_a_students(zygote, cells, below):
+    """What a student's cell gave before, above the error or in another cell, stays."""
+    cells = [cell.format(f"import nowhere\n{below}\nnumber = 2\nimport random as m") for cell in cells]
+    cells.append("def g():\n    return f(), number, m.__name__")
+    assert look(zygote, cells, f="1", g="student.g()")["g"] == ("good", 1, "math")
+
+
+STARTER = "def f():\n    ..."
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["def g():\n    return 1\n" + STARTER, "1 / 0\ndef f():\n    return g()"],
+        [STARTER, "def g():\n    return 1", "1 / 0\ndef f():\n    return g()"],
+        [f"def g():\n    return 1\n{STARTER}\n1 / 0\ndef f():\n    return g()"],
+        [
+            "def g():\n    return 2\nN = 2",
+            STARTER,
+            "1 / 0\ndef f():\n    return g()\ndef g():\n    return N\nN = 1",
+        ],
+    ],
+)
+def test_a_statement_below_an_error_may_replace_starter_code(zygote, cells):
+    """An answer below an error counts where its name is still the starter code, or a demonstration's."""
+    handed_out = ["def g():\n    return 2\nN = 2"]
+    seen = look(zygote, cells, f="student.f()", handed_out=handed_out)
+    assert (seen.status, seen["f"]) == ({"f": "answered"}, 1)
+
+
+def failed(zygote, *cells):
+    """The failed cells, as they are reported."""
+    numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
+    return [FailedCell.of(cell) for cell in observe(zygote, numbered, ProbePlan({}, {}), QUICK).cells]
+
+
+def test_the_skipped_statements_of_a_cell_are_reported(zygote):
+    """Each with its line, its beginning and the names it would have given; later errors are among them."""
+    cell = (
+        "given = 1; import nowhere, elsewhere, math\n'a text'\nmodel = nowhere.net(\n    3)\n"
+        "for x in [1]:\n    def g(): ...\n@nowhere.jit\ndef h():\n    inner = 1\n"
+        "given = 3\nN = 3; print(N)\npass\nx.y = 2\n[z for z in 'ab']"
+    )
+    (seen,) = failed(zygote, cell)
+    assert [(each.line, each.text, set(each.names)) for each in seen.skipped] == [
+        (1, "import elsewhere", {"elsewhere"}),
+        (3, "model = nowhere.net(", {"model"}),
+        (5, "for x in [1]:", {"x", "g"}),
+        (8, "def h():", {"h"}),
+        (10, "given = 3", {"given"}),
+        (11, "print(N)", set()),
+        (13, "x.y = 2", set()),
+        (14, "[z for z in 'ab']", set()),
+    ]
+    assert seen.sentence == (
+        "Code cell 1 stopped with ModuleNotFoundError: No module named 'nowhere', at "
+        "`given = 1; import nowhere, elsewhere, math`. The grader skipped `import elsewhere` (line 1), "
+        "`model = nowhere.net(` (line 3), `for x in [1]:` (line 5), `def h():` (line 8), "
+        "`given = 3` (line 10), `print(N)` (line 11), and 2 more."
+    )
+
+
+def test_very_many_skipped_statements_are_bounded(zygote):
+    """However long a cell is, a bounded beginning of what it skipped is reported."""
+    names = " = ".join(f"name{number}" + "e" * 50 for number in range(99))
+    (seen,) = failed(zygote, "1 / 0\n" + f"{names} = print()\n" * 60)
+    assert len(seen.skipped) == 40
+    assert (len(seen.skipped[0].text), len(seen.skipped[0].names)) == (100, 10)
+
+
+def test_every_cell_reports_its_own_skipped_statements(zygote):
+    """A cell that runs through, or that stops by itself, has none of the cell before."""
+    seen = failed(zygote, "1 / 0\nprint(1)", "x = 1", "raise ValueError\nprint(2)", "x.y\nprint(3)")
+    assert [(cell.cell, [each.text for each in cell.skipped]) for cell in seen] == [
+        (1, ["print(1)"]),
+        (3, []),
+        (4, ["print(3)"]),
+    ]
+
+
+def test_a_default_device_that_is_not_here_lasts_for_its_cell_only(zygote):
+    """Below the cell that sets it, tensors are made on the CPU; a device that is here stays."""
+    cells = [
+        "import torch\ntorch.set_default_device('cuda')",
+        "w = torch.ones(2)\ntorch.set_default_device('meta')",
+        "v = torch.ones(2)\ntorch.set_default_device(None)",
+        "def f():\n    return str(w.device), str(v.device)",
+    ]
+    assert answer_of(zygote, *cells) == ("cpu", "meta")
 
 
 def test_the_first_error_of_a_cell_is_told(zygote):

@@ -243,7 +243,7 @@ def test_without_filters_on_request(place, usual):
     """Told --no-sandbox, the points are the same, and results, report, feedback and terminal say so."""
     seen = run(place, "unprotected", "--no-sandbox", change=UNFILTERED)
     must_equal(seen, usual, "none")
-    assert "Protection: none" in seen.said
+    assert "Sandbox: none" in seen.said
     for page in ("report.html", "feedback/ada/01_leaves.html", "feedback/lea/01_leaves.md"):
         assert "without a sandbox" in (seen.out / page).read_text(encoding="utf-8"), page
     assert json.loads((seen.out / "run.json").read_text(encoding="utf-8"))["protection"] == "none"

@@ -481,7 +481,9 @@ def test_a_forgery_by_the_last_probe_is_not_believed(zygote):
 
 def test_frames_written_before_a_probe_are_not_believed(zygote):
     """An answer that waits in the pipe before anything was asked is noticed."""
-    seen = look(zygote, [FORGE, DEFINES[0], "reply({'raised': None}); reply(WON)"], f="student.f()")
+    seen = look(
+        zygote, [FORGE, DEFINES[0], "reply({'raised': None, 'skipped': []}); reply(WON)"], f="student.f()"
+    )
     assert isinstance(seen["f"], NoFacts)
 
 

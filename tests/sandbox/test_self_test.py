@@ -1,4 +1,4 @@
-"""What `doctor --cage` says about this machine's cage, and about cages of other machines."""
+"""What `doctor --sandbox` prints about the sandbox of this machine, and of other machines."""
 
 from contextlib import nullcontext
 
@@ -24,11 +24,11 @@ def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **cage):
 
 @pytest.fixture
 def doctor(monkeypatch):
-    """Runs `doctor --cage` with something else in the zygote's place."""
+    """Runs `doctor --sandbox` with something else in the zygote's place."""
 
     def run(start):
         monkeypatch.setattr(cage_report, "Zygote", start)
-        return CliRunner().invoke(main, ["doctor", "--cage"])
+        return CliRunner().invoke(main, ["doctor", "--sandbox"])
 
     return run
 
@@ -37,7 +37,7 @@ def test_this_machines_cage_holds(zygote, doctor):
     """Every attack is named and stopped, everything that must work does, and no line is too long."""
     done = doctor(lambda: nullcontext(zygote))
     assert done.exit_code == 0, done.output
-    assert "The cage holds." in done.output
+    assert "The sandbox holds." in done.output
     assert f"protection     {zygote.protection.name}" in done.output
     assert done.output.count(": stopped") == len(zygote.protection.hello["findings"]["attacks"]) >= 25
     assert done.output.count(": works") == len(zygote.protection.hello["findings"]["controls"]) >= 2

@@ -263,6 +263,17 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, war
     assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
 
 
+def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runners):
+    """The definition runs and replaces the starter code; the statements that were skipped are named."""
+    path = write_work(tmp_path, ["1 / 0\nprint(2)\n" + ANSWERS["q1"] + "\nx = print(3)", "1 / 0\ndouble = 3"])
+    found = look(path, ["q1"])
+    assert found.questions[0].status == "passes"
+    assert {cell: failure.text.splitlines()[1:] for cell, failure in found.cells} == {
+        1: ["skipped below it: `print(2)`, `x = print(3)`"],
+        2: ["skipped below it: `double = 3`"],
+    }
+
+
 def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
@@ -277,7 +288,7 @@ def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     [
         ("{", "its text is not JSON (line 1). If it is open in Jupyter, save it there once more. `git log "),
         ("", "01_small.ipynb is empty. If it is open in Jupyter"),
-        ("{\n<<<<<<< HEAD\n", "conflict in it (line 2). Take one of the two versions, `git checkout --ours "),
+        ("{\n<<<<<<< HEAD\n", "conflict in it (line 2). Take one of the two versions. Before the merge "),
         ("%PDF-", "01_small.ipynb is a PDF, not a notebook. "),
     ],
 )
@@ -323,7 +334,7 @@ def test_the_help_shows_the_commands_of_whoever_reads_it(place, option, shows_al
     monkeypatch.chdir(tmp_path / "course" / place)
     output = run(option).output
     listed = re.findall(r"(?m)^  ([a-z]+)  ", output)
-    students = ["check", "watch", "hint", "status", "reset", "handin"]
+    students = ["check", "watch", "hint", "status", "reset", "submit"]
     assert sorted(listed) == sorted(main.commands if shows_all else students)
     assert listed[: len(students)] == students
     assert ("For instructors and authors: python -m grader --help-all" in output) == (not shows_all)

@@ -79,7 +79,7 @@ def test_the_totals_count_each_assignment_once():
         (
             ("passes", "passes"),
             1,
-            "Well done! See whether the notebook is ready: python -m grader handin 01_a",
+            "Well done! Check whether the notebook is ready to submit: python -m grader submit 01_a",
         ),
     ],
 )

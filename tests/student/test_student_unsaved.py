@@ -54,9 +54,9 @@ def test_nothing_is_noted_where_no_file_is_open(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["check", "status", "handin"])
+@pytest.mark.parametrize("command", ["check", "status", "submit"])
 def test_the_commands_say_it(command, path):
-    """`check`, `status` and `handin` say that the notebook has to be saved."""
+    """`check`, `status` and `submit` say that the notebook must be saved first."""
     write(path.parent / ".handout" / f"{STEM}.ipynb", handed_out())
     note_check(path, "q1", "x = 1", SAVED + 1.0)
     done = CliRunner().invoke(main, [command, str(path)])

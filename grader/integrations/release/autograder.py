@@ -82,7 +82,8 @@ def _prepared_python(bundle: Mapping[str, Any], folder: Path, end: float) -> str
     venv.create(folder / "venv", symlinks=True, with_pip=True)
     python = str(folder / "venv" / "bin" / "python")
     *attempts, last = bundle["install"]
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # -P: no file in the student's checkout runs because it is called like a module.
+    pip = [python, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     for arguments in attempts:
         _run([*pip, *arguments], end)
     _run([*pip, *last, str(_HERE / bundle["wheel"])], end).check_returncode()
@@ -120,7 +121,7 @@ def _check(python: str, bundle: Mapping[str, Any], folder: Path, end: float) -> 
         shutil.copyfile(notebook, place / notebook)
     environment = {**os.environ, "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
     try:
-        _run([python, "-m", "grader", "check", notebook, "--github"], end, place, environment)
+        _run([python, "-P", "-m", "grader", "check", notebook, "--github"], end, place, environment)
     except subprocess.TimeoutExpired:
         sys.stdout.write("::warning::The public checks took too long and were stopped.\n")
     lines = outputs.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -26,7 +26,7 @@ _README = """\
 # autograd-grader
 
 The commands of an autograd course in notebooks. For students: `python -m grader check NOTEBOOK`, `hint`,
-`status`, `watch`, `handin` and `reset`. Solutions and graded checks are not in this package.
+`status`, `watch`, `submit` and `reset`. Solutions and graded checks are not in this package.
 """
 _BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 _EPOCH = "1577836800"  # 2020-01-01; an archive cannot hold times before 1980

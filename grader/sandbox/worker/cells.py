@@ -2,8 +2,13 @@
 
 IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a student's text, so it
 runs here, under a time limit. Cell magics such as ``%%time`` run their body, or a right answer in a timed
-cell would not exist. A cell that raises costs itself. A line that fails because a package, a file, a keyboard
-or a GPU is missing costs that line: it says nothing about a student.
+cell would not exist.
+
+There is one exception to "what Jupyter computes counts". After a top-level statement that raises, the
+imports, definitions and assignments of literals below it in its cell still run. So a package, a file, a
+locale or a GPU that this machine lacks costs only the statements that need it. What still runs may replace
+starter code, but no name that a student's cell gave before. ``raise``, ``assert``, an exit and a time limit
+end the cell.
 """
 
 from __future__ import annotations
@@ -20,23 +25,26 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import IPython
+import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import notice
-from .errors import error_text, remember_source
-from .names import POSTPONED, Bindings, Sources, text_of
+from .errors import printable, remember_source
+from .names import POSTPONED, Bindings, Sources, answer_status, text_of
 from .opaque import opaque, sealed
 
 _alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
 _set_handler, _SIGALRM = signal.signal, signal.SIGALRM
 _exec, _compile = exec, compile
-# Errors of torch that have no class.
-_OF_THIS_PLACE = ("CUDA", "Permission denied", "Parent directory", "can't allocate memory")
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+_empty, _set_default_device = torch.empty, torch.set_default_device
+# Bounds of the report on skipped statements: statements, names of each, characters.
+_MOST_SKIPPED, _MOST_NAMES, _LONGEST_NAME, _LONGEST_TEXT = 40, 10, 60, 100
 
 
 # What IPython's transformer may change; it takes as long as an ordinary cell takes to run.
@@ -87,6 +95,14 @@ class CellTimeout(BaseException):
     """The cell took longer than a cell may."""
 
 
+class Skipped(NamedTuple):
+    """A statement that did not run because its cell had raised, and the names it would have given."""
+
+    line: int
+    text: str
+    names: tuple[str, ...]
+
+
 class Notebook:
     """The names a notebook's cells define, and how to run a cell among them."""
 
@@ -95,8 +111,9 @@ class Notebook:
         self.bindings = Bindings(self.names)
         self.sources: Sources = {}
         self.cell = "cell"  # that runs, as a student knows it
+        self.skipped: list[Skipped] = []  # in the cell that ran last
         self._flags = _FLAGS
-        self._missing: set[str] = set()  # names that could not be defined, because of where this runs
+        self._stubs: Mapping[str, str] = {}
 
     def live_in(self, names: dict[str, Any]) -> None:
         """Before the first cell: make this the dictionary of the notebook's names."""
@@ -109,13 +126,15 @@ class Notebook:
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
 
-    def begin(self, handed_out: Collection[str]) -> None:
-        """Before the first cell: the sources of the cells that were handed out besides stubs."""
+    def begin(self, handed_out: Collection[str], stubs: Mapping[str, str]) -> None:
+        """Before the first cell: take the sources of the cells as handed out, and the stubs by name."""
         compile_course(source for source in handed_out if source not in _course)
         self.bindings.begin(_course[source].does for source in handed_out if source in _course)
+        self._stubs = stubs
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run a cell; returns what it raised, or None. When time is up, it raises CellTimeout in the cell."""
+        self.skipped = []
         _set_handler(_SIGALRM, _raise_timeout)
         _alarm(_ITIMER_REAL, seconds)
         self.cell = f"cell {number}"
@@ -125,6 +144,7 @@ class Notebook:
             return error
         finally:
             _alarm(_ITIMER_REAL, 0)
+            _leave_missing_device()
         return None
 
     def execute(self, source: str, file: str) -> None:
@@ -138,58 +158,188 @@ class Notebook:
         does = text_of(code) if known is None else known.does
         self.bindings.run(code, does, lambda: self._run(code, text, file))
 
-    def _run(self, code: types.CodeType, piece: str | ast.Module, file: str) -> None:
-        """Run a piece of a cell; raises the first error of what it could not run."""
+    def _run(self, code: types.CodeType, text: str, file: str) -> None:
+        """Run the code of a text, and what may run below an error; raises that error."""
         self._flags |= code.co_flags & POSTPONED  # for all cells below, as in Jupyter
+        failed: Exception | None = None
         try:
-            if code.co_flags & inspect.CO_COROUTINE:
-                _drive(types.FunctionType(code, self.names)())
-            else:
-                _exec(code, self.names)
+            self._run_code(code)
         except Exception as error:
+            failed = error
+        if failed is not None:  # no error is being handled now, as far as the code below can see
             with suppress(Exception):
-                body = ast.parse(piece).body if isinstance(piece, str) else piece.body
-                below = ast.Module(self._below(body, code, error), [])
-                self._run(_compiled(below, file, self._flags), below, file)
-            raise
+                self._run_below(_end_of_failed(failed, code), text, file)
+            try:
+                raise failed
+            finally:
+                del failed  # a circle through this frame would keep what the cell made alive
 
-    def _below(self, body: list[ast.stmt], code: types.CodeType, error: Exception) -> list[ast.stmt]:
-        """The statements to run below the failed statement: none, unless it failed because of where it runs.
+    def _run_code(self, code: types.CodeType) -> None:
+        if code.co_flags & inspect.CO_COROUTINE:
+            _drive(types.FunctionType(code, self.names)())
+        else:
+            _exec(code, self.names)
 
-        Then it costs itself and what it would have defined. An import of several names is tried name by name.
+    def _run_below(self, end: tuple[int, int], text: str, file: str) -> None:
+        """Run what may run below the statement that raised, and note what does not.
+
+        Args:
+            end: the line and column at which the code that raised ends.
         """
-        if not _is_of_this_place(error) and not (
-            isinstance(error, NameError) and error.name in self._missing
-        ):
-            return []
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code is not code:
-            trace = trace.tb_next
-        line = trace.tb_lineno if trace is not None else 0
-        index = next(n for n, statement in enumerate(body) if line <= (statement.end_lineno or 0))
+        body = ast.parse(text).body
+        index = next(
+            n for n, each in enumerate(body) if end <= (each.end_lineno or 0, each.end_col_offset or 0)
+        )
         failed, below = body[index], body[index + 1 :]
-        if isinstance(failed, ast.Raise):
-            return []
-        if isinstance(failed, ast.Import | ast.ImportFrom) and len(failed.names) > 1:
-            return [*(type(failed)(**{**vars(failed), "names": [name]}) for name in failed.names), *below]
-        self._missing.update(_bound_by(failed))
-        return below
+        if isinstance(failed, ast.Raise | ast.Assert):
+            return
+        kept = {name: self.names[name] for name in self._kept_names()}
+        names = _parts(failed) if isinstance(failed, ast.Import | ast.ImportFrom) else []
+        missing = [name for name in names if not self._runs(name, kept, file)]
+        skipped = missing[1:]  # the first raised the error
+        for statement in below:
+            if _ends_cell(statement):
+                break
+            skipped += [part for part in _parts(statement) if not self._runs(part, kept, file)]
+        said = [part for part in skipped if not _does_nothing(part)]
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self.skipped += [_skipped(part, lines) for part in said[: _MOST_SKIPPED - len(self.skipped)]]
+
+    def _kept_names(self) -> list[str]:
+        """The names that students' cells gave so far, except for starter code."""
+        stubs = self._stubs
+        return [
+            name
+            for name in self.bindings.own_names()
+            if name not in stubs or answer_status(stubs[name], name, self.names, self.sources) != "untouched"
+        ]
+
+    def _runs(self, statement: ast.stmt, kept: Mapping[str, Any], file: str) -> bool:
+        """Run a statement if it may run below an error; returns whether all that it says is done.
+
+        Args:
+            kept: names that it must not replace, and their values.
+        """
+        if not _may_run(statement):
+            return False
+        # An import mostly gives the same value again.
+        is_import = isinstance(statement, ast.Import | ast.ImportFrom)
+        if not is_import and not kept.keys().isdisjoint(_bound_by(statement)):
+            return False
+        try:
+            self._run_code(_compiled(ast.Module([statement], []), file, self._flags))
+        except Exception:
+            return False
+        finally:
+            is_done = all(name in self.names and self.names[name] is value for name, value in kept.items())
+            self.names.update(kept)
+        return is_done
 
 
-def _is_of_this_place(error: Exception) -> bool:
-    """Whether an error may say nothing about the student: a package, a file, a GPU, memory is not here."""
-    text = error_text(error)  # which runs nothing of the student's
-    is_of_kind = isinstance(error, ImportError | OSError | EOFError | MemoryError)
-    return is_of_kind or any(part in text for part in _OF_THIS_PLACE)
+def _end_of_failed(error: Exception, code: types.CodeType) -> tuple[int, int]:
+    """The line and column at which the code that raised ends, in the frame of a cell."""
+    trace = _traceback_of(error)
+    while trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    _, line, _, column = list(code.co_positions())[trace.tb_lasti // 2]
+    return (line, column) if line is not None and column is not None else (trace.tb_lineno, 0)
 
 
-def _bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement would have given a value."""
-    for node in ast.walk(statement):
+def _parts(statement: ast.stmt) -> Sequence[ast.stmt]:
+    """A statement, but an import of several names as an import of each."""
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return [statement]
+    return [type(statement)(**{**vars(statement), "names": [name]}) for name in statement.names]
+
+
+#: The nodes of literals and of arithmetic with them, such as ``[1, -2.5, 3 * 4]``.
+_LITERAL = (
+    *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp),
+    *(ast.operator, ast.unaryop, ast.expr_context),
+)
+
+
+def _may_run(statement: ast.stmt) -> bool:
+    """Whether a statement may run below an error: an import, a definition or an assignment of literals."""
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets, value = [statement.target], statement.value
+    else:
+        definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return isinstance(statement, ast.Import | ast.ImportFrom | definitions)
+    names = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
+    return all(isinstance(node, names) for target in targets for node in ast.walk(target)) and (
+        isinstance(value, ast.Lambda) or _is_literal(value)
+    )
+
+
+def _is_literal(value: ast.expr) -> bool:
+    """Whether an expression is made of literals, or chooses one, as ``"cuda" if has_gpu() else "cpu"``."""
+    match value:
+        case ast.IfExp(body=one, orelse=other):
+            return _is_literal(one) and _is_literal(other)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr="device"), args=[name], keywords=[]
+        ):
+            return _is_literal(name)
+    return all(isinstance(node, _LITERAL) for node in ast.walk(value))
+
+
+def _ends_cell(statement: ast.stmt) -> bool:
+    """Whether a statement ends its cell wherever it runs."""
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    called = (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and statement.value.func
+    )
+    return isinstance(statement, ast.Raise) or (
+        isinstance(called, ast.expr) and ast.unparse(called) in ("exit", "quit", "sys.exit", "os._exit")
+    )
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_text or isinstance(statement, ast.Pass)
+
+
+def _skipped(statement: ast.stmt, lines: Sequence[str]) -> Skipped:
+    if isinstance(statement, ast.Import | ast.ImportFrom):  # perhaps of one name of several
+        said = ast.unparse(statement)
+    else:
+        end = statement.end_col_offset if statement.end_lineno == statement.lineno else None
+        line = lines[statement.lineno - 1].encode()  # offsets count bytes
+        said = line[statement.col_offset : end].decode(errors="replace")
+    names = tuple(printable(name) for name in _bound_by(statement) if len(name) <= _LONGEST_NAME)
+    return Skipped(statement.lineno, printable(said[:_LONGEST_TEXT]), names[:_MOST_NAMES])
+
+
+def _bound_by(statement: ast.stmt) -> list[str]:
+    """The names to which a statement gives a value, without those inside of functions and classes."""
+    names: list[str] = []
+    nodes: list[ast.AST] = [statement]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+            continue
         if isinstance(node, ast.alias):
-            yield node.asname or node.name.partition(".")[0]
+            names.append(node.asname or node.name.partition(".")[0])
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+            names.append(node.id)
+        if not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            nodes.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def _leave_missing_device() -> None:
+    """Unset a default device that this machine lacks: every new tensor would raise."""
+    default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+    if default is not None:
+        try:
+            _empty(0, device=default.device)
+        except Exception:
+            _set_default_device(None)
 
 
 @opaque

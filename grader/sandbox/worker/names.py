@@ -48,6 +48,7 @@ class Bindings:
         self._taken: dict[str, Any] = {}  # of these, the values that cells as handed out took away
         self._history: dict[str, list[Binding]] = {}
         self._is_following = False
+        self._before: dict[str, int] = {}  # ids of values before the cell that runs, if it is a student's
 
     def begin(self, handed_out: Iterable[str]) -> None:
         """Before the first cell: the cells that were handed out, as ``text_of`` gives them."""
@@ -65,6 +66,7 @@ class Bindings:
         kept = {} if is_own else {name: self._names[name] for name in self._own & self._names.keys()}
         # The ids: a value is not kept alive, for a student's cell may watch it die.
         before = {name: identity(value) for name, value in self._names.items()}
+        self._before = before if is_own else {}
         ran_through, self._is_following = False, True
         try:  # and no context manager: contextlib writes into what a student raises
             run()
@@ -90,6 +92,11 @@ class Bindings:
             self._own.add(name)
             if before.get(name) != identity(self._names[name]):
                 self._taken.pop(name, None)
+
+    def own_names(self) -> set[str]:
+        """The names that students' cells gave so far, the cell that runs included."""
+        given = _changed(self._before, self._names) if self._before else set()
+        return (self._own | given) & self._names.keys()
 
     def of(self, name: str) -> list[Binding]:
         """The cells that gave a name its values, each as often as it ran."""

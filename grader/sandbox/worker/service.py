@@ -158,7 +158,8 @@ class Service:
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
-        return {"raised": None if error is None else self._described(error)}
+        skipped = [statement._asdict() for statement in self._notebook.skipped]
+        return {"raised": None if error is None else self._described(error), "skipped": skipped}
 
     def _described(self, error: BaseException) -> dict[str, Any]:
         """An error, with the name behind it that a cell took from another."""

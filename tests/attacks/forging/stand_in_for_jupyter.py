@@ -1,6 +1,5 @@
 # Tries: to switch the listener of audit events off, found behind the stand-ins for Jupyter, and to take frames.
 # Stopped by: captured
-# Without it: stand-ins are opaque before the layer is taken away, and show no globals.
 # Question: 03_truncated_bptt q2
 # Flags: frames
 # %%

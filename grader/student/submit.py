@@ -1,4 +1,4 @@
-"""`handin`: whether notebooks are ready to be handed in, and which files to upload. Nothing is sent."""
+"""`submit`: say whether notebooks are ready to be submitted, and which files to upload. Nothing is sent."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from grader.text import terminal_line, terminal_text
 
 
 class Remark(NamedTuple):
-    """Something that was looked at; a note is neither right nor wrong."""
+    """One line about a notebook; the status `unchecked` marks advice, which is neither right nor wrong."""
 
     status: Status
     text: str
 
 
 def show_readiness(places: Sequence[str], seconds: float) -> bool:
-    """Check notebooks and say what should be looked at first, then which files to upload.
+    """Check notebooks, print what to fix first and which files to upload, and return whether all are ready.
 
-    A place is a notebook or a folder; of a folder, by default this one, the notebooks are looked at that are
-    begun. A cell, or a test, may take so many seconds. Whether all are ready.
+    Args:
+        places: notebooks or folders, by default the current folder. In a folder, notebooks that the student
+            has not started are ignored.
+        seconds: the time limit of a cell, and of a test.
     """
     folders = [Path(place) for place in places if Path(place).is_dir()] or [Path()] * (not places)
     named = {path: assignment_of(path) or path.stem for path in _named(places)}
@@ -48,9 +50,9 @@ def show_readiness(places: Sequence[str], seconds: float) -> bool:
     ready = [_show(to, path, report, _rivals(path, stems)) for path, report in begun.items()]
     if unbegun:
         names = ", ".join(terminal_text(path.stem) for path in unbegun)
-        to.print(f"Not started, so left out: {names}.")
+        to.print(f"Not started, so ignored: {names}.")
     if not begun:
-        to.print(f"There is nothing to hand in yet. Begin with: {COMMAND} check {argument_of(unbegun[0])}")
+        to.print(f"There is nothing to submit yet. Start with: {COMMAND} check {argument_of(unbegun[0])}")
     return bool(ready) and all(ready)
 
 
@@ -77,7 +79,7 @@ def _rivals(path: Path, stems: Mapping[Path, str]) -> list[str]:
 
 
 def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals: Sequence[str]) -> bool:
-    """Print what was found of a notebook, and what to upload; whether it is ready."""
+    """Print the remarks about a notebook and the file to upload, and return whether it is ready."""
     to.print(Text(terminal_text(path.name), "bold"))
     if isinstance(report, GraderError):
         to.print(Text("  "), mark(to, "fails"), Text(f" {terminal_line(str(report))}"), sep="")
@@ -89,9 +91,9 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
     print_cells(to, report)
     is_ready = not any(remark.status == "fails" for remark in remarks)
     if is_ready:
-        to.print("  Ready. Save it in Jupyter if you have not, then upload this file, or commit and push it:")
+        to.print("  Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:")
     else:
-        to.print("  Not ready yet. You can hand it in all the same; this is the file:")
+        to.print("  Not ready yet. You can still submit it; this is the file:")
     status = path.stat()
     saved = datetime.fromtimestamp(status.st_mtime).astimezone()
     size = f"{max(1, round(status.st_size / 1000))} KB"
@@ -101,12 +103,12 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
 
 
 def remarks_of(report: NotebookReport) -> Iterator[Remark]:
-    """What a check says about handing in: cells, questions that are left, public checks."""
+    """Yield remarks about the cells, the questions without an answer, and the public checks."""
     if unsaved := unsaved_line(report.notebook):
         yield Remark("fails", unsaved)
     if report.cells:
         yield Remark(
-            "fails", "Not all cells run: mend or delete those named below, because Jupyter stops there."
+            "fails", "Some cells fail: fix or delete the cells listed below, because Jupyter stops there."
         )
     else:
         yield Remark("passes", "All cells run from top to bottom in a fresh Python.")
@@ -114,29 +116,32 @@ def remarks_of(report: NotebookReport) -> Iterator[Remark]:
     left = [answer.question.id for answer in asked if answer.status in {"untouched", "missing"}]
     failed = [answer.question.id for answer in report.questions if answer.status == "fails"]
     if left:
-        yield Remark("fails", f"Not started, or not defined: {', '.join(left)}. They would earn nothing.")
+        yield Remark(
+            "fails", f"Not started, or not defined: {', '.join(left)}. These questions would earn 0 points."
+        )
     elif report.notebook.handed_out is not None:
-        yield Remark("passes", "No question is as it was handed out.")
+        yield Remark("passes", "No question is still starter code.")
     if failed:
         look = f"{COMMAND} check {report.notebook.argument} {failed[0]}"
-        yield Remark("fails", f"The public check does not pass: {', '.join(failed)}. Look: {look}")
+        yield Remark("fails", f"The public check fails: {', '.join(failed)}. To see why: {look}")
     elif len(left) < len(asked):
         yield Remark("passes", "The public checks pass." if not left else "The other public checks pass.")
 
 
 def _about_names(report: NotebookReport, rivals: Sequence[str]) -> Iterator[Remark]:
-    """The file's name, which grading does not need, and copies, which may be mixed up."""
+    """Yield remarks about the file's name and about copies of the notebook; none of them is a problem."""
     name = f"{report.notebook.stem}.ipynb"
     if report.notebook.document.path.name == name:
-        yield Remark("passes", "The file has the name it was handed out with.")
+        yield Remark("passes", "The file has its original name.")
     else:
         yield Remark(
             "unchecked",
-            f"It was handed out as {terminal_text(name)}. The grader knows it all the same, people may not.",
+            f"Its original name is {terminal_text(name)}. The grader still recognizes it, people might not.",
         )
     if rivals:
         others = ", ".join(map(terminal_text, rivals))
         yield Remark(
             "unchecked",
-            f"For the same assignment there is {others}. Where you hand in both, the last saved one counts.",
+            f"Another notebook here answers the same assignment: {others}. If you submit both, the one"
+            " saved last counts.",
         )

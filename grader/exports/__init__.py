@@ -1,1 +1,0 @@
-"""Old names that workflows of released repositories call."""

@@ -1,0 +1,194 @@
+"""Count the words that standard technical English replaces, in everything that people read.
+
+``tests/language.toml`` holds how often each word may still occur. The numbers only fall. After you
+removed some words, or merged branches that did, ``python tests/language.py`` writes the lower numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LIMITS = Path(__file__).with_suffix(".toml")
+
+#: Code, docs, notebook sources and templates; generated notebooks and students' answers are not our language.
+FILES = (
+    "*.md",
+    "docs/**/*.md",
+    "docs/**/*.yml",
+    "docs/*.py",
+    "grader/**/*.py",
+    "grader/**/*.pyi",
+    "grader/templates/**/*.*",
+    "solutions/*.py",
+    "tests/hidden/*.py",
+)
+
+_HEADER = """\
+# How often each word of tests/language.py may still occur. The numbers only fall: `python tests/language.py`
+# lowers them.
+"""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word or phrase of which the number of uses may only fall.
+
+    Attributes:
+        name: the word in the table of limits.
+        say: what to write instead.
+        pattern: a regular expression that ignores case and matches whole words. A space stands for any white
+            space, so a phrase is found across the lines of a text or comment.
+    """
+
+    name: str
+    say: str
+    pattern: str
+
+    def places(self, text: str) -> list[int]:
+        """The line of each use in a text, from 1."""
+        blanks = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:\#:?[ \t]*)?)"
+        pattern = self.pattern.replace(" ", blanks)
+        found = re.finditer(rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])", text, re.IGNORECASE)
+        return [text.count("\n", 0, match.start()) + 1 for match in found]
+
+
+def _value(word: str) -> str:
+    """The pattern of a word that does not count as a value or field of JSON, CSV or the command line."""
+    return rf"(?<![.\"'`_]){word}(?![\"'`_:=])"
+
+
+def _named(*words: str) -> str:
+    """The pattern of words that count only as names in code, alone or as part of a longer name."""
+    either = "|".join(words)
+    return rf"(?:{either})(?=[_\[(=]|\.[a-z_])|(?<=[_.])(?:{either})"
+
+
+WORDS = (
+    Word("ordinary", "typical", "ordinary"),
+    Word("unusual kind", "variation", "unusual kinds?|kinds? of (?:a )?factors?"),
+    Word("world", "setup", "worlds?"),
+    Word(
+        "turn",
+        "call sequence",
+        rf"(?:a|each|every|the|one|first|second|last|next|further|other) turns?|{_named('turns?')}",
+    ),
+    Word("kept", "side effects", rf"(?:assert_)?{_named('kept')}"),
+    Word("stays as it was", "unchanged", "(?:stay|stays|stayed|left) as (?:it|they) (?:is|are|was|were)"),
+    Word("moved", "perturbed", rf"{_named('moved')}|(?:numbers|results|facts?) moved?"),
+    Word("fact", "observation", r"(?<!in\s)facts?"),
+    Word("waiting loss", "a pending backward", "waiting loss(?:es)?|loss(?:es)? (?:that )?waits?"),
+    Word("too late", "not run", "too(?: |_)late"),
+    Word("weighed", "measured memory", "weigh(?:ed|s|ing)?"),
+    Word("told, tells", "message, reported", "told|tells"),
+    Word("plain data", "a tensor that doesn't require grad", "plain data"),
+    Word("computed tensor", "a non-leaf", "computed tensors?"),
+    Word("memory of its own", "its own storage", "memory of (?:its|their) own"),
+    Word("all digits", "full precision", "all digits"),
+    Word("memory of an optimizer", "optimizer state", "memory of (?:an|the) optimizers?"),
+    Word(
+        "has no history",
+        "is not connected to the graph",
+        "(?:has|had|have|having|is) (?:no|without a?) history",
+    ),
+    Word("cage", "sandbox", "cages?|(?:un)?caged"),
+    Word("protection", "sandbox", rf"{_value('protection')}|ProtectionErrors?|_protection"),
+    Word("border", "trust boundary", "(?<!-)borders?(?![-:=_])(?! style)"),
+    Word("house", "architecture, package", "houses?"),
+    Word("master", "notebook source", "masters?"),
+    Word("hand in", "submit", "hand(?:s|ed|ing)?(?: |-)in|hand_?in|handing"),
+    Word("handed out", "starter code", "hand(?:s|ed|ing)?(?: |_|-)out"),
+    Word("given code", "starter code", "given code"),
+    Word("stub", "starter code", r"(?-i:(?<!\#\s)(?<![\"'`])[Ss]tubs?(?![\"'`]))"),
+    Word("function below", "starter code", "functions? below"),
+    Word("untouched", "starter code", _value("untouched")),
+    Word("absent", "missing", f"{_value('absent')}|absences?"),
+    Word("left aside", "ignored", "(?:leave|leaves|left) aside"),
+    Word("end task", "bonus task", f"end tasks?|{_value('END_TASK')}"),
+    Word("accepted answer", "known-correct answer", "accepted answers?"),
+    Word("wrong answer", "known-wrong answer", "(?<!known-)wrong answers?"),
+    Word("equal mutant", "equivalent mutant", "equal mutants?|mutants? (?:that )?(?:is|are) equal"),
+    Word("mine, its", "seen, expected", r"mine|its(?=\[|\.[a-z])"),
+    Word("Terms", "judging rules", "(?-i:Terms)"),
+    Word("Standing", "lateness and adjustments", "(?-i:Standing)"),
+    Word("Night", "clone snapshot", "(?-i:Night)"),
+    Word("prefers", "rank", "prefers"),
+    Word("as_now", "up to date", "as_now"),
+    Word("measured", "with tolerances", _named("measured")),
+    Word("alone", "dedicated worker", _named("alone")),
+    # Syntax that readers of modern English stumble over.
+    Word("anew", "again", "anew"),
+    Word("mend", "fix", "mend(?:s|ed|ing)?"),
+    Word("whoever", "anyone who", "whoever"),
+    Word("is to be", "must", "(?:is|are) to be"),
+)
+
+
+def places() -> dict[str, dict[str, list[int]]]:
+    """The lines of each use, by word and by file below the root."""
+    found: dict[str, dict[str, list[int]]] = {word.name: defaultdict(list) for word in WORDS}
+    paths = {path for pattern in FILES for path in ROOT.glob(pattern) if path.is_file()}
+    for path in sorted(paths):
+        text = path.read_text(encoding="utf-8")
+        for word in WORDS:
+            if lines := word.places(text):
+                found[word.name][path.relative_to(ROOT).as_posix()] = lines
+    return found
+
+
+def counted(files: Mapping[str, Iterable[int]]) -> int:
+    """The number of uses in all files."""
+    return sum(len([*lines]) for lines in files.values())
+
+
+def limits() -> dict[str, int]:
+    """The committed number of uses of each word."""
+    return tomllib.loads(LIMITS.read_text(encoding="utf-8"))
+
+
+def complaint(word: Word, files: Mapping[str, Iterable[int]], limit: int) -> str | None:
+    """What to do if a word does not occur as often as its limit says; otherwise None.
+
+    Args:
+        files: the lines of each use, by file.
+        limit: the committed number.
+    """
+    number = counted(files)
+    if number > limit:
+        listed = "".join(f"\n  {file}: {', '.join(_lines(lines))}" for file, lines in files.items())
+        return (
+            f"{word.name!r} occurs {number} times, {number - limit} too many. Write {word.say!r} instead."
+            f" Lines:{listed}"
+        )
+    if number < limit:
+        return (
+            f"{word.name!r} occurs only {number} times: in tests/{LIMITS.name}, lower {limit} to {number}"
+            " (`python tests/language.py` lowers every number)"
+        )
+    return None
+
+
+def _lines(lines: Iterable[int]) -> list[str]:
+    return [f"{line} ({times}x)" if times > 1 else str(line) for line, times in Counter(lines).items()]
+
+
+def main() -> int:
+    """Lower the limits to what is there, and complain about words that occur more often than they may."""
+    found, before = places(), limits() if LIMITS.exists() else {}
+    lowered = {name: min(before.get(name, counted(files)), counted(files)) for name, files in found.items()}
+    LIMITS.write_text(
+        _HEADER + "".join(f'"{name}" = {number}\n' for name, number in lowered.items()), encoding="utf-8"
+    )
+    complaints = [*filter(None, (complaint(word, found[word.name], lowered[word.name]) for word in WORDS))]
+    sys.stderr.writelines(f"{line}\n" for line in complaints)
+    return int(bool(complaints))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
