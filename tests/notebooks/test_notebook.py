@@ -13,6 +13,7 @@ from patience import time_limit
 
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
+from grader.notebooks import recognition
 from grader.notebooks.definitions import MAX_SEARCHED, defines, find_definitions
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
 from grader.notebooks.reader import Cell, Notebook, cells_of, read_notebook
@@ -191,7 +192,7 @@ def test_characters_nobody_can_write(read):
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""
     with pytest.raises(
-        NotebookError, match=rf"^x\.ipynb .*{reason}.*[.:] .*([Ss]ubmit|collect again)"
+        NotebookError, match=rf"^x\.ipynb .*{reason}.*[,.:] .*([Ss]ubmit|collect again)"
     ) as caught:
         read(content)
     assert isinstance(caught.value, GraderError)
@@ -438,10 +439,14 @@ def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch)
     """Only so many characters decide which assignment a notebook answers."""
     cells = cells_of(["def f(): ...", "x = 1\n" * 100, "def g(): ..."])
     asked = {"01_a": ["f"], "02_b": ["g", "x"]}
-    monkeypatch.setattr(notebook, "MAX_SEARCHED", 100)
-    assert notebook.recognise("untitled", Notebook("", cells, None), {"01_a": ["f"], "02_b": ["g"]}) == "01_a"
-    assert notebook.recognise("untitled", Notebook("", cells[1:], None), asked) == "02_b"
-    assert notebook.recognise("untitled", Notebook("", cells[1:], None), {"02_b": ["g"]}) is None
+    monkeypatch.setattr(recognition, "MAX_SEARCHED", 100)
+    for found, functions, stem in (
+        (cells, {"01_a": ["f"], "02_b": ["g"]}, "01_a"),
+        (cells[1:], asked, "02_b"),
+        (cells[1:], {"02_b": ["g"]}, None),
+    ):
+        recognised = recognition.recognise("untitled", Notebook("", found, None), functions)
+        assert recognised.assignment == stem
 
 
 def test_definitions_are_searched_in_the_end_of_a_long_notebook():
