@@ -13,7 +13,7 @@ from grader.errors import GraderError
 
 _MAX_BYTES = 50 << 20
 _BOM = b"\xef\xbb\xbf"
-_DECIMAL_COMMA = re.compile(r"\d+,\d+")
+_COMMA, _POINT = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")  # numbers with decimals
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,15 @@ class Sheet:
         """A row's cell, stripped; empty where the row is shorter or there is no column."""
         return row[column].strip() if column is not None and column < len(row) else ""
 
-    def number(self, text: str) -> str:
-        """A number with the decimal sign of this file, which may be a comma."""
-        has_comma = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for row in self.rows for cell in row)
+    def number(self, text: str, columns: Sequence[int]) -> str:
+        """A number with the decimal sign that is usual in these columns.
+
+        Where no number in them has decimals, it is the comma if semicolons separate the cells, as they do
+        where the comma is the decimal sign.
+        """
+        cells = [self.value(row, column) for row in self.rows[1:] for column in columns]
+        commas, points = (sum(map(bool, map(sign.fullmatch, cells))) for sign in (_COMMA, _POINT))
+        has_comma = commas > points if commas or points else self.delimiter == ";"
         return text.replace(".", ",") if has_comma else text
 
     def filled(self, values: Mapping[tuple[int, int], str]) -> bytes:

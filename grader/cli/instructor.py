@@ -76,7 +76,7 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
     "prefixes",
     multiple=True,
     metavar="TEXT",
-    help="Strip TEXT from the start of clones' names (repeatable).",
+    help="Strip TEXT from the start of repositories' names (repeatable).",
 )
 @click.option(
     "--unread",
@@ -88,12 +88,14 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     """Sort cloned or downloaded notebooks into a folder per student.
 
     SOURCE is a folder of cloned repositories or of students' folders, or the zip (or unpacked folder) that
-    you downloaded from Canvas, Moodle or Gradescope. Collecting again, or from another source, adds to the
+    you downloaded from one of the systems below. Collecting again, or from another source, adds to the
     folder. Copies notebooks only, follows no links and runs nothing.
 
     --prefix '' strips nothing. With --unread, notebooks of earlier collections stay and are marked if their
     repository is listed in FILE, or if their repository no longer contains them. FILE may be empty.
     """
+    from zoneinfo import ZoneInfo
+
     from grader.course.course import Course
     from grader.integrations.collect import collect as lay_out
     from grader.notebooks.recognition import holds_answers
@@ -103,17 +105,21 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     course = Course.find()
     closing = closing_times(out, course.settings, course.stems)
     is_answered = partial(holds_answers, functions=course.functions, starter_code=course.starter_code)
-    collected = lay_out(source, out, prefixes or None, names, closing, is_answered)
+    zone = ZoneInfo(course.settings.time_zone or "UTC")
+    collected = lay_out(source, out, prefixes or None, names, closing, is_answered, zone)
     changes = collected.changes
     students = f"{collected.students} student{'' if collected.students == 1 else 's'}"
     click.echo(
         f"{out}: {students} from {source}. Notebooks: {len(changes.written)} new,"
         f" {len(changes.replaced)} replaced, {len(changes.unchanged)} unchanged,"
-        f" {len(changes.skipped)} skipped."
+        f" {len(changes.skipped)} ignored."
     )
     _echo(collected.notes)
     _echo([f"replaced by a newer one: {path}" for path in changes.replaced])
-    _echo([f"skipped: {path} {why}" for path, why in changes.skipped])
+    ignored = [f"ignored: {path} {why}" for path, why in (*changes.skipped, *collected.others)]
+    _echo(ignored)
+    if len(ignored) > _SHOWN:
+        click.echo(f"{out / 'ignored.csv'} lists all that was ignored.")
     _echo([f"no notebook: {name}" for name in collected.empty])
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from grader.errors import GraderError
+from grader.people.directory import Directory, Person, folded
 from grader.people.files import find_file
 from grader.sheets import Sheet, read_sheet
-from grader.text import alike, did_you_mean, file_name, plain_words, some, terminal_text
+from grader.text import alike, did_you_mean, file_name, some, terminal_text
 
 ROSTER = "roster.csv"
 
@@ -20,8 +20,8 @@ ROSTER = "roster.csv"
 _HEADINGS: Mapping[str, Collection[str]] = {
     "student": ("student", "students"),
     "name": ("name", "full name"),
-    "given": ("first name", "given name"),
-    "family": ("last name", "surname", "family name"),
+    "given": ("first name", "firstname", "given name"),
+    "family": ("last name", "lastname", "surname", "family name"),
     "identifier": ("identifier",),
     "login": ("login", "username", "user", "sis login id"),
     "email": ("email", "e-mail", "email address", "mail"),
@@ -29,40 +29,23 @@ _HEADINGS: Mapping[str, Collection[str]] = {
     "canvas": ("canvas", "canvas id"),
     "moodle": ("moodle", "moodle id"),
     "number": ("number", "id number", "student id", "sid", "sis user id"),
+    "brightspace": ("brightspace", "brightspace id"),
+    "group": ("group", "group name", "team", "team name"),
 }
 _KIND_OF = {heading: kind for kind, headings in _HEADINGS.items() for heading in headings}
-_NOBODY = {"points possible", "student, test"}  # rows of Canvas's gradebook that are no student's
+_NOBODY = {
+    "points possible",
+    "student, test",
+    "test student",
+}  # rows of Canvas's gradebook that are no student's
 _NAMING = ("student", "name", "first name", "last name")
 _MOST_NAMED = 6
-_COLUMNS = "student, name, email, github, canvas id, moodle id, number"
-_IDS = ("canvas", "moodle", "number", "email", "github", "login", "identifier")
-#: So unlike names that they may stand in their place.
-_UNIQUE = ("identifier", "login", "email", "github", "number")
-_PARTICIPANT = re.compile(r"participant (\d+)", re.IGNORECASE)  # a number of Moodle's
+_COLUMNS = "student, name, email, github, canvas id, moodle id, number, group"
+_IDS = ("canvas", "moodle", "brightspace", "number", "email", "github", "login", "identifier")
 
 
-NO_IDS: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class Person:
-    """A student.
-
-    Attributes:
-        student: names the folder, and the results.
-        name: in full, as far as the roster says it.
-        ids: by system or kind (``_IDS``), as the roster says it.
-        line: of the roster.
-    """
-
-    student: str
-    name: str
-    ids: Mapping[str, str] = field(default_factory=dict)
-    line: int = 0
-
-
-class Roster:
-    """People, found by what systems call them.
+class Roster(Directory):
+    """The people of a class.
 
     Args:
         unread: headings of the columns that mean nothing here.
@@ -71,46 +54,8 @@ class Roster:
     def __init__(
         self, people: Iterable[Person], path: Path | None = None, unread: Sequence[str] = ()
     ) -> None:
-        self.people, self.path, self.unread = tuple(people), path, unread
-        self._students = {person.student: person for person in self.people}
-        self._ids: dict[tuple[str, str], list[Person]] = defaultdict(list)
-        self._names: dict[str, list[Person]] = defaultdict(list)
-        for person in self.people:
-            for kind, text in person.ids.items():
-                self._ids[kind, _folded(text)].append(person)
-            for key in {key for text in {person.student, person.name} for key in name_keys(text)}:
-                self._names[key].append(person)
-
-    @property
-    def students(self) -> tuple[str, ...]:
-        """The students, in the roster's order."""
-        return tuple(self._students)
-
-    def people_called(
-        self, name: str, *, logins: Iterable[str] = (), ids: Mapping[str, str] = NO_IDS
-    ) -> Sequence[Person]:
-        """Who may be meant: nobody, a person, or several of the same name.
-
-        A folder's own name decides, then an id, then a name without case, accents and order of its words.
-        Moodle numbers people anew in each assignment: its number only tells apart who has the same name.
-
-        Args:
-            name: of a folder or a person.
-            logins: what may be a login, an address or a number, whatever system has given it.
-            ids: by the system that knows the person by it.
-        """
-        if name in self._students:
-            return [self._students[name]]
-        asked = [(kind, text) for kind, text in ids.items() if kind != "moodle"]
-        asked += [(kind, login) for login in logins for kind in _UNIQUE]
-        for kind, text in asked:
-            if len(found := self._ids.get((kind, _folded(text)), [])) == 1:
-                return found
-        named = self._called(name)
-        if len(named) == 1:
-            return named
-        of_moodle = self._ids.get(("moodle", _folded(ids.get("moodle", ""))), [])
-        return [person for person in of_moodle if person in named or not named] or named
+        super().__init__(people)
+        self.path, self.unread = path, unread
 
     @property
     def about_unread(self) -> str:
@@ -120,7 +65,7 @@ class Roster:
 
     def about_unknown(self, name: str) -> str:
         """A sentence about a name that is nobody's on the roster, or that of several."""
-        several = [person.student for person in self._called(name)]
+        several = [person.student for person in self.called(name)]
         if len(several) > 1:
             named = " and ".join(map(terminal_text, several))
             return f"{terminal_text(name)} may be {named}: call the folder so, or give an id to the roster."
@@ -128,10 +73,6 @@ class Roster:
         near = alike(name, known)
         meant = f": did you mean {terminal_text(' or '.join(near))}?" if near else "."
         return f"{terminal_text(name)} is not on the roster{meant}"
-
-    def _called(self, name: str) -> list[Person]:
-        found = {person.student: person for key in name_keys(name) for person in self._names.get(key, ())}
-        return [*found.values()]
 
 
 NOBODY = Roster(())
@@ -189,7 +130,7 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
     persons: list[Person] = []
     for row, line in rows:
         known = {kind: sheet.value(row, column) for kind, column in (columns or {"student": 0}).items()}
-        name = known.get("name") or f"{known.get('given', '')} {known.get('family', '')}".strip()
+        name = _full_name({kind: text for kind, text in known.items() if kind != "student"})
         named = known.get("student") or name or known.get("identifier", "")
         if named.casefold() in _NOBODY:
             continue
@@ -200,13 +141,13 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
             )
         ids = {kind: known[kind] for kind in _IDS if known.get(kind)}
         for kind, text in ids.items():
-            if (first := lines_of.setdefault((kind, _folded(text)), line)) != line:
+            if (first := lines_of.setdefault((kind, folded(text)), line)) != line:
                 heading = sheet.value(sheet.rows[0], columns[kind])
                 raise GraderError(
                     f"{sheet.path}, lines {first} and {line} have the same {heading}, {terminal_text(text)}:"
                     " remove one of them or correct it, or leave it empty."
                 )
-        persons.append(Person(named, name or named, ids, line))
+        persons.append(Person(named, name or named, ids, line, known.get("group", "")))
     shared = _shared(file_name(person.student) for person in persons)
     for person in persons:
         tag = next(iter(person.ids.values()), None) if file_name(person.student) in shared else None
@@ -220,29 +161,63 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
         yield replace(person, student=student)
 
 
-def _columns(sheet: Sheet) -> dict[str, int]:
-    """The columns by what they hold; empty where each row is a student's name, and there are no headings.
+def people_of_rows(sheet: Sheet, left_out: Collection[str] = ()) -> Directory:
+    """The people of another system's list or gradebook; each has the position of the row as its line.
+
+    Args:
+        left_out: kinds of ids that say nothing of a person.
+    """
+    columns = {kind: column for kind, column in _kinds(sheet.rows[0]).items() if kind not in left_out}
+    people = []
+    for position, row in enumerate(sheet.rows[1:], 1):
+        known = {kind: sheet.value(row, column) for kind, column in columns.items()}
+        ids = {kind: known[kind] for kind in _IDS if known.get(kind)}
+        name = _full_name(known)
+        if (name or ids) and name.casefold() not in _NOBODY:
+            people.append(Person("", name, ids, position))
+    return Directory(people)
+
+
+def _full_name(known: Mapping[str, str]) -> str:
+    """The name that a row has, in one column or in two."""
+    parts = f"{known.get('given', '')} {known.get('family', '')}".strip()
+    return known.get("student") or known.get("name") or parts
+
+
+def _kinds(headings: Sequence[str]) -> dict[str, int]:
+    """The columns by what they hold.
 
     The heading ``id`` is Canvas's number where a column names students, else the students' name.
+    """
+    plain = [_plain_heading(cell) for cell in headings]
+    columns: dict[str, int] = {}
+    for column, heading in enumerate(plain):
+        if kind := _KIND_OF.get(heading):
+            columns.setdefault(kind, column)
+    if "id" in plain:
+        is_other = columns.keys() & {"student", "name", "family"}
+        columns.setdefault("canvas" if is_other else "student", plain.index("id"))
+    return columns
+
+
+def _plain_heading(cell: str) -> str:
+    return re.sub(r"[\s_]+", " ", cell).strip().casefold()
+
+
+def _columns(sheet: Sheet) -> dict[str, int]:
+    """The columns by what they hold; empty where each row is a student's name, and there are no headings.
 
     Raises:
         GraderError: the first row has no heading that names students, or a mistyped one.
     """
     if not sheet.rows:
         return {}
-    headings = [re.sub(r"[\s_]+", " ", cell).strip().casefold() for cell in sheet.rows[0]]
-    columns: dict[str, int] = {}
-    for column, heading in enumerate(headings):
-        if kind := _KIND_OF.get(heading):
-            columns.setdefault(kind, column)
-    if "id" in headings:
-        is_other = columns.keys() & {"student", "name"}
-        columns.setdefault("canvas" if is_other else "student", headings.index("id"))
+    columns = _kinds(sheet.rows[0])
     if not columns and all(len(row) == 1 for row in sheet.rows):
         return {}
     if columns.keys() & {"student", "name", "identifier"} or {"given", "family"} <= {*columns}:
         return columns
-    unknown = [cell for cell, heading in zip(sheet.rows[0], headings, strict=True) if heading not in _KIND_OF]
+    unknown = [cell for cell in sheet.rows[0] if _plain_heading(cell) not in _KIND_OF]
     meant = [
         f"{terminal_text(cell.strip())} may be {near[0]}"
         for cell in unknown
@@ -258,21 +233,3 @@ def _columns(sheet: Sheet) -> dict[str, int]:
 def _shared(names: Iterable[str]) -> set[str]:
     """The names that stand there more than once."""
     return {name for name, number in Counter(names).items() if number > 1}
-
-
-def _folded(text: str) -> str:
-    participant = _PARTICIPANT.fullmatch(text.strip())
-    return participant[1] if participant else text.strip().casefold()
-
-
-def name_keys(name: str) -> set[str]:
-    """What names of a person have in common, whatever their order, accents and case.
-
-    The words in order of the alphabet; and, since Canvas writes ``lovelaceada``, the words without gaps,
-    beginning with any of them.
-    """
-    words = plain_words(name)
-    if not words:
-        return set()
-    rotations = {"".join(words[at:] + words[:at]) for at in range(len(words))}
-    return {" ".join(sorted(words)), *rotations}

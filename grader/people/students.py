@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grader.errors import GraderError
+from grader.people.directory import NUMBERED, Directory, Person
 from grader.people.files import Row
 from grader.people.record import Record
-from grader.people.roster import Person, Roster, require_somebody
+from grader.people.roster import Roster, require_somebody
 from grader.text import did_you_mean, terminal_text
 
 
@@ -30,9 +31,9 @@ class Students:
         return dict.fromkeys([*self.roster.students, *sorted(self.handed_in)])
 
     @cached_property
-    def _folders(self) -> Roster:
+    def _folders(self) -> Directory:
         """Those who handed in, found by the names of their folders."""
-        return Roster(Person(student, student) for student in self.handed_in)
+        return Directory(Person(student, student) for student in self.handed_in)
 
     @property
     def unlisted(self) -> list[str]:
@@ -49,7 +50,7 @@ class Students:
         """
         if name in self.known:
             return name
-        people = self.roster.people_called(name, logins=[name]) or self._folders.people_called(name)
+        people = self.roster.find(name, logins=[name]) or self._folders.find(name)
         told = terminal_text(name)
         if len(people) == 1:
             return people[0].student
@@ -86,8 +87,9 @@ def students_of_folders(folders: Iterable[str], roster: Roster, record: Record) 
     people: dict[str, Person | None] = {}
     for folder in folders:
         ids = record.ids_of(folder)
-        # Canvas and Moodle call folders by names of people; others may call them by logins.
-        found = roster.people_called(folder, logins=[] if ids else [folder], ids=ids)
+        # Systems call folders by the people's names, or by logins; what was not collected may be either.
+        logins = [text for kind, text in ids.items() if kind not in NUMBERED] if ids else [folder]
+        found = roster.find(folder, logins=logins, ids=ids)
         people[folder] = found[0] if len(found) == 1 else None
     require_somebody(roster, people)
     return {folder: person.student if person else folder for folder, person in people.items()}

@@ -66,7 +66,7 @@ def roster_of(tmp_path, content):
 def test_people_are_found_by_folder_then_id_then_name(tmp_path, names, ids, students):
     """Case, accents, strokes and the order of words make no other person; two of one name stay two."""
     roster = roster_of(tmp_path, CANVAS)
-    assert [person.student for person in roster.people_called(names[0], logins=names, ids=ids)] == students
+    assert [person.student for person in roster.find(names[0], logins=names, ids=ids)] == students
 
 
 def test_what_is_no_student_of_canvas_is_left_out(tmp_path):
@@ -78,7 +78,7 @@ def test_a_number_of_moodle_tells_only_equal_names_apart(tmp_path):
     """It numbers people anew in each assignment, so another's number never wins over a name."""
     roster = roster_of(tmp_path, "name,moodle id\nAda Lovelace,11\nKim Lee,12\nKim Lee,Participant 13\n")
     called = {
-        (name, number): [person.line for person in roster.people_called(name, ids={"moodle": number})]
+        (name, number): [person.line for person in roster.find(name, ids={"moodle": number})]
         for name, number in [("Ada Lovelace", "12"), ("Kim Lee", "13"), ("Kim Lee", "7"), ("Adda", "11")]
     }
     assert called == {

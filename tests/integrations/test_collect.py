@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import stat
 import struct
@@ -15,12 +16,13 @@ from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import RIGHT, write_notebook
+from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.cli import main
 from grader.errors import GraderError
 from grader.grading.submission import find_submissions
 from grader.integrations.collect import collect
+from grader.integrations.collect.systems import all_systems
 
 FUNCTIONS = {"01_tiny": ["double", "leaf"]}
 NOON = (2026, 11, 21, 12, 0, 0)
@@ -75,62 +77,69 @@ def laid_out(folder):
 # --- clones
 
 
-def test_the_container_of_gh_classroom_clone_names_the_prefix(tmp_path):
-    """`leaves-submissions/leaves-STUDENT` gives the student, hyphens and all, also to one student alone."""
-    clone(tmp_path / "in/leaves-submissions/leaves-anna-lee", "01_tiny.ipynb", ".handout/01_tiny.ipynb")
-    collect(tmp_path / "in", tmp_path / "out")
-    assert laid_out(tmp_path / "out") == ["anna-lee/01_tiny.ipynb"]
-
-
 @pytest.mark.parametrize("git", [True, False])
-def test_the_prefix_common_to_all_clones_is_left_out_and_told(tmp_path, git):
-    """Without a container it is what all share, up to a hyphen; a download without `.git` is a clone."""
-    for name in ("bptt-hw-anna-lee", "bptt-hw-ben", "bptt-hw-annabel"):
-        clone(tmp_path / "in" / name, "01_tiny.ipynb", git=git)
-    collected = collect(tmp_path / "in", tmp_path / "out")
-    assert laid_out(tmp_path / "out") == [f"{name}/01_tiny.ipynb" for name in ("anna-lee", "annabel", "ben")]
-    assert "bptt-hw-" in collected.notes[0] and "--prefix" in collected.notes[0]
+def test_a_prefix_says_where_a_students_name_begins(tmp_path, git):
+    """`--prefix` is left out of names of clones, with or without a `.git`; an empty one leaves them whole."""
+    names = ("hw-anna-lee", "hw-anna-kim")
+    for name in names:
+        clone(tmp_path / "in" / name, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=git)
+    for prefix, expected in (("hw", ["anna-kim", "anna-lee"]), ("", sorted(names))):
+        collect(tmp_path / "in", tmp_path / f"out{prefix}", [prefix])
+        assert [name.partition("/")[0] for name in laid_out(tmp_path / f"out{prefix}")] == expected
 
 
-def test_a_prefix_that_is_given_decides(tmp_path):
-    """What `--prefix` says goes before what the names share; an empty one takes them whole."""
-    for name in ("hw-anna-lee", "hw-anna-kim"):
+def test_names_of_clones_without_a_hyphen_need_no_prefix(tmp_path):
+    """Nothing can stand before the student's name in them."""
+    for name in ("ada", "ben"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb")
-    for prefixes, expected in (
-        (None, ["kim", "lee"]),
-        (["hw"], ["anna-kim", "anna-lee"]),
-        ([""], ["hw-anna-kim", "hw-anna-lee"]),
-    ):
-        out = tmp_path / f"out{len(expected[0])}"
-        collect(tmp_path / "in", out, prefixes)
-        assert [name.partition("/")[0] for name in laid_out(out)] == expected
+    collect(tmp_path / "in", tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["ada/01_tiny.ipynb", "ben/01_tiny.ipynb"]
+
+
+def test_folders_that_are_no_clones_are_named_as_the_students(tmp_path):
+    """A folder of a class, and a zip of such folders, need no prefix, whatever their names share."""
+    members = [(f"anna-{student}/01_tiny.ipynb", text()) for student in ("lee", "kim")]
+    for name, content in members:
+        clone(tmp_path / "in", name, git=False)
+        (tmp_path / "in" / name).write_bytes(content)
+    for source in (tmp_path / "in", pack(tmp_path / "in.zip", members)):
+        collect(source, tmp_path / f"{source.name} out")
+        expected = ["anna-kim/01_tiny.ipynb", "anna-lee/01_tiny.ipynb"]
+        assert laid_out(tmp_path / f"{source.name} out") == expected
 
 
 def test_several_assignments_cloned_side_by_side_meet_in_one_student(tmp_path):
-    """Clones of two assignments, in containers or beside each other with their prefixes, meet."""
+    """Clones of two assignments beside each other, each with its prefix, meet in their student's folder."""
     for student in ("ada", "ben-x"):
-        clone(tmp_path / "beside" / f"hw-leaves-{student}", "01_leaves.ipynb")
-        clone(tmp_path / "beside" / f"hw-bptt-{student}", "03_bptt.ipynb")
-        clone(tmp_path / "apart/leaves-submissions" / f"leaves-{student}", "01_leaves.ipynb")
-        clone(tmp_path / "apart/bptt-submissions" / f"bptt-{student}", "03_bptt.ipynb")
-    expected = [
-        f"{student}/{name}" for student in ("ada", "ben-x") for name in ("01_leaves.ipynb", "03_bptt.ipynb")
-    ]
-    for source, prefixes in (("beside", ["hw-leaves", "hw-bptt"]), ("apart", None)):
-        collect(tmp_path / source, tmp_path / f"out-{source}", prefixes)
-        assert laid_out(tmp_path / f"out-{source}") == expected
+        clone(tmp_path / "in" / f"hw-leaves-{student}", "01_leaves.ipynb")
+        clone(tmp_path / "in" / f"hw-bptt-{student}", "03_bptt.ipynb")
+    collect(tmp_path / "in", tmp_path / "out", ["hw-leaves", "hw-bptt"])
+    names = ("01_leaves.ipynb", "03_bptt.ipynb")
+    assert laid_out(tmp_path / "out") == [f"{s}/{name}" for s in ("ada", "ben-x") for name in names]
+
+
+def test_a_folder_of_clones_is_no_student(tmp_path):
+    """`gh classroom clone` makes a folder around the clones; its name is told, and nothing is written."""
+    clone(tmp_path / "in/leaves-submissions/leaves-ada", "01_tiny.ipynb")
+    with pytest.raises(GraderError, match="leaves-submissions holds repositories"):
+        collect(tmp_path / "in", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    "names",
-    [("leaves-ada", "leaves-ben", "bptt-ada", "bptt-ben"), ("leaves-anna-lee",), ("anna-lee", "bo-li")],
+    ("names", "first"),
+    [
+        (("leaves-ada", "leaves-ben"), "leaves"),
+        (("leaves-ada", "leaves-ben", "bptt-ada", "bptt-ben"), "bptt"),
+        (("leaves-anna-lee",), "leaves"),
+        (("anna-lee", "bo-li"), "anna"),
+    ],
 )
-@pytest.mark.parametrize("git", [True, False])
-def test_clones_that_share_no_prefix_are_refused(tmp_path, names, git):
-    """Nothing says where the students' names begin, so the error names --prefix, and nothing is written."""
+@pytest.mark.parametrize("mark", [".git", ".handout"])
+def test_clones_are_refused_until_somebody_says_where_names_begin(tmp_path, names, first, mark):
+    """The error names --prefix, and nothing is written."""
     for name in names:
-        clone(tmp_path / "in" / name, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=git)
-    first = min(names).partition("-")[0]
+        clone(tmp_path / "in" / name, "01_tiny.ipynb", f"{mark}/01_tiny.ipynb", git=False)
     with pytest.raises(GraderError, match=f'--prefix {first},.*--prefix ""'):
         collect(tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -182,17 +191,6 @@ def test_no_program_that_a_clone_names_runs(tmp_path):
     assert ran.read_text() == "ran\n" * 2
 
 
-@pytest.mark.parametrize("is_clone", [True, False])
-def test_folders_in_a_zip_keep_their_names_unless_they_are_clones(tmp_path, is_clone):
-    """What a system packed is no clone; `.handout` tells that a folder is a copy of one."""
-    names = ["a.ipynb", *([".handout/a.ipynb"] if is_clone else [])]
-    members = [(f"anna-{student}/{name}", text()) for student in ("lee", "kim") for name in names]
-    collected = collect(pack(tmp_path / "in.zip", members), tmp_path / "out")
-    prefix = "" if is_clone else "anna-"
-    assert laid_out(tmp_path / "out") == [f"{prefix}kim/a.ipynb", f"{prefix}lee/a.ipynb"]
-    assert is_clone or "--prefix anna " in collected.notes[0]
-
-
 def test_a_single_clone_is_no_class(tmp_path):
     """Whoever names one student's repository is told to name the folder that holds it."""
     for mark in (".git", ".handout"):
@@ -204,7 +202,7 @@ def test_a_single_clone_is_no_class(tmp_path):
 
 def test_a_roster_in_the_source_is_spoken_of(tmp_path):
     """It is not taken, for it is no student's; whoever collects is told where it belongs."""
-    for name in ("hw-ada", "hw-ben"):
+    for name in ("ada", "ben"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb")
     (tmp_path / "in" / "roster.csv").write_text("student\nada\n", encoding="utf-8")
     assert any("roster.csv" in note for note in collect(tmp_path / "in", tmp_path / "out").notes)
@@ -215,33 +213,24 @@ def test_a_clone_without_a_notebook_is_named(tmp_path):
     for name in ("hw-ada", "hw-ben"):
         clone(tmp_path / "in" / name, "01_tiny.ipynb")
     clone(tmp_path / "in" / "hw-carl", "README.md")
-    assert collect(tmp_path / "in", tmp_path / "out").empty == ("carl",)
+    assert collect(tmp_path / "in", tmp_path / "out", ["hw"]).empty == ("carl",)
 
 
 def test_nested_prefixes_make_nobody_another(tmp_path):
-    """Two who share a longer beginning of their names keep those names; who fits two prefixes is refused."""
-    for student in ("ada", "ben"):
-        clone(tmp_path / "in" / f"leaves-{student}", "01_leaves.ipynb")
-        clone(tmp_path / "in" / f"leaves-x-{student}", "other.ipynb")
-    collect(tmp_path / "in", tmp_path / "out")
-    students = ["ada", "ben", "x-ada", "x-ben"]
-    assert [name.partition("/")[0] for name in laid_out(tmp_path / "out")] == students
-    with pytest.raises(
-        GraderError, match=r"leaves-x-(ada|ben) begins with leaves- and leaves-x-, so it is not"
-    ):
-        collect(tmp_path / "in", tmp_path / "given", ["leaves", "leaves-x"])
+    """Whose name begins with two of the prefixes is refused."""
+    for name in ("leaves-ada", "leaves-x-ada"):
+        clone(tmp_path / "in" / name, "01_leaves.ipynb")
+    with pytest.raises(GraderError, match="leaves-x-ada begins with leaves- and leaves-x-, so it is not"):
+        collect(tmp_path / "in", tmp_path / "out", ["leaves", "leaves-x"])
 
 
-@pytest.mark.parametrize("prefixes", [None, ["autograd"]])
-def test_a_folder_in_a_download_is_no_student(tmp_path, prefixes):
-    """Where no download has a `.git`, what looks handed out in one of them makes nobody another."""
+def test_a_folder_in_a_download_is_no_student(tmp_path):
+    """What looks released, or like another's repository, in one of the folders makes nobody another."""
     for student in ("ada", "ben"):
         clone(tmp_path / "in" / f"autograd-{student}", "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
-    inner = "autograd-mallory/ada"
-    clone(tmp_path / "in" / inner, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
-    inner = "autograd-x-submissions/autograd-x-ada"
-    clone(tmp_path / "in" / inner, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
-    collect(tmp_path / "in", tmp_path / "out", prefixes)
+    for inner in ("autograd-mallory/ada", "autograd-x-submissions/autograd-x-ada"):
+        clone(tmp_path / "in" / inner, "01_tiny.ipynb", ".handout/01_tiny.ipynb", git=False)
+    collect(tmp_path / "in", tmp_path / "out", ["autograd"])
     assert laid_out(tmp_path / "out") == [
         f"{s}/01_tiny.ipynb" for s in ("ada", "ben", "mallory", "x-submissions")
     ]
@@ -267,6 +256,297 @@ def test_canvas_names_are_read_and_the_latest_attempt_keeps_the_name(tmp_path):
     assert [one.student for one in found] == ["adalovelace", "anon_a1B2c", "müllerzoë"]
     assert b"tenth" in found[0].path.read_bytes()
     assert len(found[0].superseded) == 2
+
+
+def collected(source, out, *options):
+    """What the command makes of a source: its result, and the record by student and notebook."""
+    said = CliRunner().invoke(main, ["collect", str(source), "--out", str(out), *options])
+    if said.exit_code:
+        return said, None
+    record = csv.DictReader((out / "collected.csv").read_text(encoding="utf-8").splitlines())
+    return said, {(row["student"], row["notebook"]): row for row in record}
+
+
+CANVAS_NAMES = {
+    "van_der_bergada_11_501_01_leaves.ipynb": ("van_der_bergada", "11", "", "01_leaves.ipynb"),
+    "hopperben_12_502_01_leaves.ipynb": ("hopperben", "12", "", "01_leaves.ipynb"),
+    "noetherchen_LATE_13_503_01_leaves-1.ipynb": ("noetherchen", "13", "late", "01_leaves.ipynb"),
+    "__ek_14_504_my_2_own_3_file-12.ipynb": ("student __ek", "14", "", "my_2_own_3_file.ipynb"),
+    "de_la_LATE_cruz_15_505_01_leaves.ipynb": ("de_la_LATE_cruz", "15", "", "01_leaves.ipynb"),
+    "user_16_17_506_01_leaves.ipynb": ("user_16", "17", "", "01_leaves.ipynb"),
+    "r2_d2_LATE_18_507_2026_10_notes.ipynb.txt": ("r2_d2", "18", "late", "2026_10_notes.ipynb.txt"),
+    "late_19_508_a_LATE_1_2_x.ipynb": ("late", "19", "", "a_LATE_1_2_x.ipynb"),
+    "李雷_20_509_é-1-1.ipynb": ("李雷", "20", "", "é-1.ipynb"),
+}
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_names_of_canvas_are_split_at_the_ids(tmp_path, kind):
+    """Underscores and numbers in a student's name, or in a file's, cost nobody the id and the mark."""
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in CANVAS_NAMES])
+    if kind == "folder":
+        source = tmp_path / "in"
+        for name in CANVAS_NAMES:
+            clone(source, name, git=False)
+    _, record = collected(source, tmp_path / "out")
+    seen = {row["from"]: (student, row["id"], row["marked"], n) for (student, n), row in record.items()}
+    assert seen == CANVAS_NAMES
+
+
+def test_a_roster_tells_which_numbers_are_canvas_ids(tmp_path):
+    """Where a name has several pairs of numbers, the number that the roster has is the id."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/roster.csv").write_text("name,canvas id\nA B 7,8\nC,9\n", encoding="utf-8")
+    source = pack(tmp_path / "in.zip", [("a_b_7_8_9_final.ipynb", text()), ("c_9_10_11_x.ipynb", text())])
+    _, record = collected(source, tmp_path / "out")
+    assert {key: row["id"] for key, row in record.items()} == {
+        ("A B 7", "final.ipynb"): "8",
+        ("C", "11_x.ipynb"): "9",
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "stray"),
+    [
+        ([*CANVAS_NAMES], "solution.ipynb"),
+        ([*CANVAS_NAMES], "notes/draft.ipynb"),
+        ([*CANVAS_NAMES], "_LATE_1_2_x.ipynb"),
+        (["Ada_1_assignsubmission_file_/01_leaves.ipynb"], "01_leaves.ipynb"),
+        (["Leaves_ada11_attempt_2026-10-12-10-00-00_01_leaves.ipynb"], "Leaves_ben12_01_leaves.ipynb"),
+        (["1-2 - Ada Lovelace - Oct 2, 2026 905 AM/01_leaves.ipynb"], "Ben Ek/01_leaves.ipynb"),
+        (["leaves-ada-main/01_leaves.ipynb"], "leaves-ben-dev/01_leaves.ipynb"),
+    ],
+)
+def test_one_name_that_is_not_the_systems_stops_the_command(tmp_path, names, stray):
+    """Exit status 2, the name, what was expected, and nothing written; without it all is read."""
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in [*names, stray]])
+    said, _ = collected(source, tmp_path / "out", "--prefix", "leaves")
+    assert said.exit_code == 2
+    assert stray.partition("/")[0] in said.output and "<" in said.output
+    assert not (tmp_path / "out").exists()
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in names])
+    assert collected(source, tmp_path / "out", "--prefix", "leaves")[0].exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["01_leaves.ipynb"],
+        ["ada.ipynb", "ben.ipynb"],
+        ["Leaves - Ada Lovelace.ipynb", "Leaves - Ben Ek.ipynb"],
+        ["ada_submission_12.ipynb", "ben/01_leaves.ipynb"],
+    ],
+)
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_files_of_an_unknown_system_become_students_only_if_somebody_says_so(tmp_path, names, kind):
+    """The error has each system's pattern; `--prefix ""` says that files are named as the students."""
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in names])
+    if kind == "folder":
+        source = tmp_path / "in"
+        for name in names:
+            clone(source, name, git=False)
+    said, _ = collected(source, tmp_path / "out")
+    assert said.exit_code == 2 and names[0] in said.output
+    assert all(system.pattern in said.output for system in all_systems())
+    assert not (tmp_path / "out").exists()
+    _, record = collected(source, tmp_path / "out", "--prefix", "")
+    assert {student for student, _ in record} == {re.split("/|.ipynb", name)[0] for name in names}
+
+
+def test_blackboard_gives_the_user_name_and_the_time_of_the_attempt(tmp_path, course_in_zurich):
+    """The last attempt counts, in the course's time; texts beside attempts are nobody's."""
+    attempt = "Leaves_{}_attempt_2026-{}-10-00-00{}"
+    members = [
+        (attempt.format("ada11", "10-12", "_01_leaves.ipynb"), text("second")),
+        (attempt.format("ada11", "10-09", "_draft_1_2_x.ipynb"), text("first")),
+        (attempt.format("ada11", "10-12", ".txt"), b"Name: Ada"),
+        (attempt.format("ben12", "10-12", "_report.pdf"), b"%PDF"),
+    ]
+    said, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    times = {key: row["modified"] for key, row in record.items()}
+    assert times == {
+        ("ada11", "01_leaves.ipynb"): "2026-10-12T08:00:00+00:00",
+        ("ada11", "draft_1_2_x.ipynb"): "2026-10-09T08:00:00+00:00",
+    }
+    assert "no notebook: ben12" in said.output
+    assert (tmp_path / "out/ben12/report.pdf.not-copied").read_bytes() == b""
+
+
+def test_where_a_user_name_of_blackboard_begins_is_not_guessed(tmp_path):
+    """A user name may have an underscore in it: the roster knows it, or `--prefix` says where it begins."""
+    names = [f"My_Leaves_{user}_attempt_2026-10-12-10-00-00_01_leaves.ipynb" for user in ("ada_l", "b_l")]
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in names])
+    said, _ = collected(source, tmp_path / "out")
+    assert said.exit_code == 2 and "--prefix My_Leaves" in said.output
+    _, record = collected(source, tmp_path / "out", "--prefix", "My_Leaves")
+    assert {student for student, _ in record} == {"ada_l", "b_l"}
+    (tmp_path / "listed").mkdir()
+    (tmp_path / "listed/roster.csv").write_text("name,username\nAda Lovelace,ada_l\nBen Lee,b_l\n")
+    _, record = collected(source, tmp_path / "listed")
+    assert {student for student, _ in record} == {"Ada Lovelace", "Ben Lee"}
+
+
+@pytest.mark.parametrize("form", ["{}/01_leaves.ipynb", "{} - 01_leaves.ipynb"])
+def test_brightspace_gives_one_student_whose_last_submission_counts(tmp_path, course_in_zurich, form):
+    """A folder, or a file, for each submission: all are one student's, with the times that names have."""
+    names = [
+        "1234-5678 - Ada Lovelace - Oct 2, 2026 905 AM",
+        "1234-5678 - Ada Lovelace - Oct 9, 2026 1205 PM",
+        "1235-5678 - Anne-Marie Ek - 10 October, 2026 14:05",
+    ]
+    members = [("index.html", b"<html>"), *((form.format(name), text(name)) for name in names)]
+    _, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert {student for student, _ in record} == {"Ada Lovelace", "Anne-Marie Ek"}
+    assert record["Ada Lovelace", "01_leaves.ipynb"]["modified"] == "2026-10-09T10:05:00+00:00"
+    assert record["Anne-Marie Ek", "01_leaves.ipynb"]["modified"] == "2026-10-10T12:05:00+00:00"
+    assert (tmp_path / "out/Ada Lovelace/01_leaves.ipynb").read_bytes() == text(names[1])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1-2 - Ada - 2. Okt. 2026 09 05",
+        "1-2 - Ada - Oct 32, 2026 905 AM",
+        "1-2 - Ada",
+        "1-2 - Ada - 2026-10-02",
+    ],
+)
+def test_a_time_of_brightspace_in_another_form_is_told(tmp_path, name):
+    """It decides which submission counts, so it is not guessed."""
+    said, _ = collected(pack(tmp_path / "in.zip", [(f"{name}/a.ipynb", text())]), tmp_path / "out")
+    assert said.exit_code == 2 and name in said.output and "<Oct 2, 2026 905 AM>" in said.output
+
+
+def test_one_name_with_several_numbers_of_brightspace_is_not_guessed(tmp_path):
+    """It may be one person or two: the roster says."""
+    names = [f"{number}-9 - Ada Lovelace - Oct {number}, 2026 905 AM/a.ipynb" for number in (1, 2)]
+    source = pack(tmp_path / "in.zip", [(name, text(name)) for name in names])
+    said, _ = collected(source, tmp_path / "out")
+    assert said.exit_code == 2 and "Ada Lovelace has several numbers (1, 2)" in said.output
+    for roster, students in (
+        ("name\nAda Lovelace\n", {"Ada Lovelace"}),
+        ("name,brightspace id\nAda Lovelace,1\nAda Lovelace,2\n", {"Ada Lovelace-1", "Ada Lovelace-2"}),
+    ):
+        out = tmp_path / str(len(students))
+        out.mkdir()
+        (out / "roster.csv").write_text(roster, encoding="utf-8")
+        _, record = collected(source, out)
+        assert {student for student, _ in record} == students
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_the_branch_is_no_part_of_a_students_name(tmp_path, kind):
+    """GitHub's "Download ZIP" puts it behind the repository, and a browser puts a number behind that."""
+    names = ["leaves-ada-main", "leaves-ben-master", "leaves-main-lee-main", "leaves-eve-main (1)"]
+    members = [(f"{name}/01_leaves.ipynb", text(name)) for name in names]
+    source = pack(tmp_path / "in.zip", members)
+    if kind == "folder":
+        source = tmp_path / "in"
+        for name, _ in members:
+            clone(source, name, git=False)
+    said, _ = collected(source, tmp_path / "out")
+    assert said.exit_code == 2 and "--prefix leaves" in said.output
+    _, record = collected(source, tmp_path / "out", "--prefix", "leaves")
+    assert {student for student, _ in record} == {"ada", "ben", "main-lee", "eve"}
+
+
+def test_a_download_of_one_repository_is_one_student(tmp_path):
+    """The zip of a repository holds its folder, whatever folders are in it."""
+    members = [(f"leaves-ada-main/{place}/01_leaves.ipynb", text(place)) for place in ("work", "old")]
+    _, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out", "--prefix", "leaves")
+    assert {student for student, _ in record} == {"ada"}
+
+
+def test_a_clone_keeps_a_name_that_ends_as_a_branch(tmp_path):
+    """A repository with its history was not downloaded, so nothing is left out of its name."""
+    clone(tmp_path / "in/hw-ada-main", "01_leaves.ipynb")
+    clone(tmp_path / "in/hw-ben", "01_leaves.ipynb")
+    _, record = collected(tmp_path / "in", tmp_path / "out", "--prefix", "hw")
+    assert {student for student, _ in record} == {"ada-main", "ben"}
+
+
+def test_what_a_group_submitted_counts_for_each_member(tmp_path):
+    """The roster says who is in it; the group's id is no member's, and a member's own work is their own."""
+    (tmp_path / "out").mkdir()
+    roster = "name,group\nAda Lovelace,Team Rocket\nBen Ek,Team Rocket\nEve Ek,Solo\n"
+    (tmp_path / "out/roster.csv").write_text(roster, encoding="utf-8")
+    members = [("teamrocket_7_501_01_leaves.ipynb", text("ours")), ("ekben_8_502_02_x.ipynb", text("mine"))]
+    said, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert {key: row["id"] for key, row in record.items()} == {
+        ("Ada Lovelace", "01_leaves.ipynb"): "",
+        ("Ben Ek", "01_leaves.ipynb"): "",
+        ("Ben Ek", "02_x.ipynb"): "8",
+    }
+    assert "not on the roster" not in said.output
+
+
+@pytest.fixture
+def course_in_zurich(tmp_path, monkeypatch):
+    """A course with a time zone, in another one than this machine's."""
+    course = write_course(tmp_path / "course")
+    (course / "course.toml").write_text('[term]\ntime_zone = "Europe/Zurich"\n', encoding="utf-8")
+    monkeypatch.chdir(course)
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield course
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("when", "utc"),
+    [
+        ((2026, 7, 1, 12, 0, 0), "2026-07-01T10:00:00+00:00"),
+        ((2026, 12, 1, 12, 0, 0), "2026-12-01T11:00:00+00:00"),
+        ((1980, 1, 1, 0, 0, 0), "1979-12-31T23:00:00+00:00"),
+    ],
+)
+def test_the_times_of_a_zip_are_those_of_the_course(tmp_path, course_in_zurich, when, utc):
+    """A zip does not say in which zone its times are, and this machine may be in another one."""
+    source = pack(tmp_path / "in.zip", [("Ada_1_assignsubmission_file_/a.ipynb", text())], when=when)
+    _, record = collected(source, tmp_path / "out")
+    assert record["Ada", "a.ipynb"]["modified"] == utc
+
+
+def test_everything_that_is_ignored_is_listed(tmp_path):
+    """Each file that is not taken is in `ignored.csv` with the reason, and a few are in the terminal."""
+    members = [(f"ada_1_{n}_{n}.pdf", b"%PDF") for n in range(20)]
+    members += [("ada_1_99_a.ipynb", text()), ("ben_2_98_all.zip", b"PK")]
+    said, _ = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    ignored = {row["path"]: row["reason"] for row in read_csv(tmp_path / "out/ignored.csv")}
+    assert {*ignored} == {name for name, _ in members} - {"ada_1_99_a.ipynb"}
+    assert "unpack it" in ignored["ben_2_98_all.zip"] and ignored["ada_1_0_0.pdf"] == "is not a notebook"
+    assert "and 9 more" in said.output and "ignored.csv lists all" in said.output
+    assert "no notebook: ben" in said.output
+
+
+def read_csv(path):
+    return [*csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+
+
+def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
+    """The folder of a student who submitted a PDF says so, and `grade` finds it, named as on the roster."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/roster.csv").write_text("name\nAda Lovelace\nBen Ek\n", encoding="utf-8")
+    members = [("lovelaceada_1_9_01_tiny.ipynb", text()), ("ekben_2_8_report.pdf", b"%PDF")]
+    said, _ = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert "no notebook: Ben Ek" in said.output
+    ben, ada = sorted(find_submissions(tmp_path / "out", FUNCTIONS), key=lambda one: one.error is None)
+    assert (ben.student, ada.student) == ("Ben Ek", "Ada Lovelace")
+    assert "Ben Ek holds no notebook, only report.pdf.not-copied" in ben.error
+
+
+def test_what_somebody_deleted_does_not_come_back(tmp_path):
+    """A notebook that an instructor deleted is not laid out again; another version of it is."""
+    for cell, when in (("one", 1), ("one", 2), ("two", 3)):
+        source = pack(tmp_path / "in.zip", [("ada_1_2_a.ipynb", text(cell))], when=(2026, 1, when, 0, 0, 0))
+        changes = collect(source, tmp_path / "out").changes
+        if when == 1:
+            (tmp_path / "out/ada/a.ipynb").unlink()
+        elif when == 2:
+            ((_, why),) = changes.skipped
+            assert "was deleted from ada" in why and not laid_out(tmp_path / "out")
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
 
 
 def test_two_students_of_one_name_stay_two(tmp_path):
@@ -311,7 +591,7 @@ def test_a_folder_of_texts_beside_the_notebook_is_nobody_without_one(tmp_path):
         ("Ada Lovelace_4_assignsubmission_onlinetext_/onlinetext.html", b"<p>another Ada</p>"),
         ("Ben_5_assignsubmission_onlinetext_/onlinetext.html", b"<p>no file</p>"),
     ]
-    assert collect(pack(tmp_path / "m.zip", members), tmp_path / "out").empty == ("Ada Lovelace", "Ben")
+    assert collect(pack(tmp_path / "m.zip", members), tmp_path / "out").empty == ("Ada Lovelace-4", "Ben")
 
 
 def test_moodle_numbers_tell_people_apart_in_one_assignment_only(tmp_path):
@@ -344,6 +624,7 @@ def test_moodle_names_are_read_as_folders_and_as_files(tmp_path):
     )
     collected = collect(source, tmp_path / "out")
     assert laid_out(tmp_path / "out") == [
+        "Carl/report.pdf.not-copied",
         "Zoë Ångström-Li/01_tiny.ipynb",
         "李 雷/Victim_9_assignsubmission_file_x.ipynb",
     ]
@@ -353,7 +634,7 @@ def test_moodle_names_are_read_as_folders_and_as_files(tmp_path):
 def test_what_moodle_did_not_name_is_refused(tmp_path):
     """A file that somebody put beside Moodle's folders makes no student."""
     names = ("Ada_1_assignsubmission_file_/a.ipynb", "notes.ipynb")
-    with pytest.raises(GraderError, match=r"but not these: notes.ipynb. Move them away"):
+    with pytest.raises(GraderError, match=r"but not: notes.ipynb. Move it away"):
         collect(pack(tmp_path / "in.zip", [(name, text()) for name in names]), tmp_path / "out")
 
 
@@ -391,7 +672,9 @@ def test_gradescope_groups_get_a_copy_for_each_member(tmp_path, wrapper):
     )
     collected = collect(source, tmp_path / "out")
     assert laid_out(tmp_path / "out") == [
-        f"{s}/01_tiny.ipynb" for s in ("Ada Lovelace", "Ben", "submission_2")
+        *(f"{s}/01_tiny.ipynb" for s in ("Ada Lovelace", "Ben")),
+        "Carl/answer.py.not-copied",
+        "submission_2/01_tiny.ipynb",
     ]
     created = datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp()
     assert (tmp_path / "out/Ben/01_tiny.ipynb").stat().st_mtime == created

@@ -1,13 +1,12 @@
 """What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
 
-A source is listed (`source`); a function for its system says who handed in what, and when (`systems`); and
-`layout` puts each notebook into its student's folder, and writes down what it took from where and when.
-Decisions:
+A source is listed (`source`), with the history of clones (`clones`); the system that it comes from says who
+submitted what, and when (`systems`, else `folders`); and `layout` puts each notebook into its student's
+folder, and writes down what it took from where and when. Decisions:
 
-* **Clones need no mark.** Folders beside each other share the assignment's prefix, which is left out and
-  told: ``--prefix`` mends a wrong guess, and nothing would mend a class of ``leaves-ada`` and ``leaves-ben``.
-  Where clones share no prefix (several assignments, or a single clone), ``--prefix`` has to say it.
-* **A name counts only where a system puts it.** A student named what lies below.
+* **Nothing is guessed that --prefix answers.** Repositories with a hyphen in their names, and files in no
+  folder, stop the command.
+* **A name counts only where a system puts it.** A student named what is below.
 * **No name of a source becomes a path.** Students and notebooks get names by `grader.text.file_name`, so a
   zip's names need no defence of their own.
 """
@@ -15,9 +14,8 @@ Decisions:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -27,19 +25,16 @@ from grader.integrations.collect.layout import (
     Layout,
     folder_of,
     lay_out,
+    mark_without_notebook,
     move_students,
     plan_targets,
     student_folders,
+    write_ignored,
 )
-from grader.integrations.collect.source import REPOSITORY, Source, open_source
-from grader.integrations.collect.systems import (
-    HandedIn,
-    Student,
-    list_submissions,
-    student_of,
-    with_hyphen,
-)
-from grader.people.record import MARKING, Record
+from grader.integrations.collect.model import Context, Student
+from grader.integrations.collect.source import REPOSITORY, Skipped, Source, open_source
+from grader.integrations.collect.systems import list_submissions
+from grader.people.record import Record
 from grader.people.roster import ROSTER, Roster, read_people
 from grader.people.witness import Witness
 
@@ -57,6 +52,7 @@ class Collected:
     changes: Changes
     notes: tuple[str, ...]  # how students were named, for a person to check
     empty: tuple[str, ...]  # students, as far as folders tell, without a notebook
+    others: tuple[Skipped, ...] = ()  # files that are no notebooks, with the reason
 
 
 def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about it
@@ -66,17 +62,20 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     unread: Collection[str] | None = None,
     closing: Closing = NO_CLOSING,
     is_answered: Answered = lambda *_: True,
+    zone: tzinfo = UTC,
 ) -> Collected:
     """Lay out the notebooks of a source for ``grade``; they are copied as bytes.
 
     Args:
         path: the source: a folder of clones or of students' folders, or a learning-management system's zip.
         folder: where they go; what it holds already is kept, or brought up to date.
-        prefixes: of clones' names; None for what all share.
+        prefixes: what names begin with, before the student's; None where nothing is said.
         unread: the names of repositories that could not be read, where the source holds the clones of all
             others as they are now: what came from them before and is not there any more is marked.
-        closing: the times at which versions may have been the last in time; of a clone these are taken too.
+        closing: by assignment of the course, the times at which versions may have been the last in time; of a
+            clone these are taken too.
         is_answered: whether a notebook holds an answer; a version that does is not lost to one that does not.
+        zone: the course's, in which times are that name no time zone.
 
     Raises:
         GraderError: the source holds no notebook or cannot be read, or the folder cannot be written.
@@ -89,66 +88,73 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
     now = datetime.now(UTC).replace(microsecond=0)
     reading = Reading(now, unread is not None, closing, is_answered)
-    begins = with_hyphen(prefixes or ())
-    with open_source(path) as source:
+    with open_source(path, zone) as source:
         roster = read_people(folder)
+        context = Context(None if prefixes is None else tuple(prefixes), roster, [*closing], zone)
         if unread is None or not folder.is_dir():
             _require_notebooks(path, source)
         witness = Witness(folder)
-        source.files = [*with_history(source, path, reading, witness, partial(_prefix_of, begins))]
-        listing = list_submissions(source, prefixes, roster)
+        source.files = [*with_history(source, path, reading, witness, context.prefix_of)]
+        listing = list_submissions(source, context)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise GraderError(f"{folder} cannot be made ({error.strerror}): choose another --out.") from error
         record = Record(folder)
-        notebooks = _of_one_download(listing.notebooks)
-        folders, notes = student_folders(notebooks, record, roster)
-        targets, skipped = plan_targets(notebooks, folders)
+        folders, notes = student_folders(listing.files(), record, roster)
+        targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
-        whose = {t.notebook.file.repository: t.folder for t in targets if t.notebook.file.repository}
-        if unread is not None:
-            read = [parts[0] for parts in source.repositories if len(parts) == 1]
-            of_all = {name: folder_of(student_of(name, begins), record, roster) for name in [*read, *unread]}
-            whose = of_all | whose
-        notes += move_students(folder, record, whose)
+        read = [parts[0] for parts in source.repositories if len(parts) == 1] if unread is not None else []
+        whose = {name: _folder_of_clone(name, context, record) for name in (*read, *(unread or ()))}
+        whose |= {t.notebook.file.repository: t.folder for t in targets if t.notebook.file.repository}
+        of_groups = {target.notebook.file.repository for target in targets if target.is_groups}
+        notes += move_students(
+            folder, record, {name: student for name, student in whose.items() if name not in of_groups}
+        )
         if unread is not None:
             found = {(target.folder, target.name) for target in targets}
             are_read, are_unread = ({name: whose[name] for name in names} for names in (read, unread))
             record.mark_night(found, are_read, are_unread, now)
             for name in unread:
-                witness.read(name, _prefix_of(begins, name), "", None)
+                witness.read(name, context.prefix_of(name), "", None)
         changes = lay_out(targets, Layout(folder, record, witness, reading, unread is not None))
+    holding = {target.folder for target in targets}
+    without = {
+        folder: file
+        for student, file in listing.others.items()
+        for folder in folders[student]
+        if folder not in holding
+    }
     changes.skipped += skipped + source.skipped
+    others = source.about_others()
+    mark_without_notebook(folder, without)
+    write_ignored(folder, [*changes.skipped, *others])
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
     notes += _not_listed(roster, {target.notebook.student.name for target in targets}, folders)
     laid_out = changes.written + changes.replaced + changes.unchanged
     students = len({name.partition("/")[0] for name in laid_out})
-    return Collected(students, changes, (*listing.notes, *notes), tuple(listing.empty))
+    empty = {folder_of(student, record, roster) for student in listing.empty} - holding | without.keys()
+    return Collected(students, changes, (*listing.notes, *notes), tuple(sorted(empty)), tuple(others))
 
 
-def _prefix_of(begins: Sequence[str], repository: str) -> str:
-    """What stands before the student's name in that of a repository."""
-    return repository.removesuffix(student_of(repository, begins).name)
+def _folder_of_clone(name: str, context: Context, record: Record) -> str:
+    """The folder of a clone's student, by the name of the repository."""
+    login = context.without_prefix(name)
+    return folder_of(Student(login, login, logins=(login,)), record, context.roster)
 
 
-def _of_one_download(notebooks: Collection[HandedIn]) -> list[HandedIn]:
-    """The notebooks, where a system tells times of a download only, all with that of its end."""
-    marked = [notebook for notebook in notebooks if notebook.student.system == MARKING]
-    end = max((notebook.when for notebook in marked), default=0)
-    return [replace(each, when=end) if each.student.system == MARKING else each for each in notebooks]
-
-
-def _not_listed(roster: Roster, names: Collection[str], folders: Mapping[Student, str]) -> Iterator[str]:
+def _not_listed(
+    roster: Roster, names: Collection[str], folders: Mapping[Student, Sequence[str]]
+) -> Iterator[str]:
     """A sentence for each name that is not on the roster, or is that of several people there."""
     if not roster.people:
         return
     unknown = sorted(
         student.name
-        for student, folder in folders.items()
-        if student.name in names and folder not in roster.students
+        for student, its_folders in folders.items()
+        if student.name in names and not {*its_folders} <= {*roster.students}
     )
     if unknown and roster.unread:
         yield roster.about_unread

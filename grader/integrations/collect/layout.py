@@ -8,25 +8,29 @@ notebooks from costing the others.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import os
 from collections import defaultdict
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
 from grader.integrations.collect.clones import Reading, version_name
+from grader.integrations.collect.model import Student, Submitted
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
-from grader.integrations.collect.systems import HandedIn, Student
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
+from grader.people.directory import Person
 from grader.people.record import RECORD, Record, collision_key
-from grader.people.roster import ROSTER, Person, Roster
+from grader.people.roster import ROSTER, Roster
 from grader.people.witness import SEEN, Committed, Witness, blob_of
-from grader.text import distinct_file_name, file_name, some
+from grader.text import distinct_file_name, file_name, some, utf8_text, without_formula
 
 MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
@@ -35,38 +39,45 @@ MAX_STUDENT_BYTES = 500 << 20
 MAX_COPIES = 20
 """The most copies that tools keep that are taken of a student."""
 _COPIES = ".copies"  # the folder in a student's folder in which they are laid out
-_RESERVED = frozenset({RECORD, ROSTER, SEEN, *NEVER_SUBMITTED})
+IGNORED = "ignored.csv"
+"""Lists everything that was not taken the last time."""
+_NOT_COPIED = ".not-copied"  # ends the name of an empty file that stands for another file of a student
+_CANNOT_BE_WRITTEN = "cannot be written ({}): make room or choose another --out, and collect again."
+_RESERVED = frozenset({RECORD, ROSTER, SEEN, IGNORED, *NEVER_SUBMITTED})
 
 
 def student_folders(
-    notebooks: Collection[HandedIn], record: Record, roster: Roster
-) -> tuple[dict[Student, str], list[str]]:
-    """A folder for each student, and what a person should know of them.
+    files: Mapping[Student, Collection[str]], record: Record, roster: Roster
+) -> tuple[dict[Student, tuple[str, ...]], list[str]]:
+    """A folder for each student, or one for each member of a group; and what a person should know of them.
 
     Who is on the roster has the folder that it names. Others of equal names share a folder, unless the source
     or the record tells that they are several people: then the id is part of the name.
+
+    Args:
+        files: the names of each student's notebooks.
     """
-    names: dict[Student, set[str]] = defaultdict(set)
     named: dict[str, set[str]] = defaultdict(set)  # the identities behind a name
-    for notebook in notebooks:
-        names[notebook.student].add(notebook.name)
-        named[collision_key(notebook.student.name)].add(notebook.student.identity)
-    folders: dict[Student, str] = {}
+    for student in files:
+        named[collision_key(student.name)].add(student.identity)
+    folders: dict[Student, tuple[str, ...]] = {}
     owners: dict[str, str] = {}  # by folder, the student's identity
     several, by_name = set(), set()
     # Who is known keeps the folder, whoever else of that name comes now.
-    for student in sorted(names, key=lambda s: (_known_folder(s, record, None) is None, s.name, s.identity)):
+    for student in sorted(files, key=lambda s: (_known_folder(s, record, None) is None, s.name, s.identity)):
         person = _person(student, roster)
+        # The id beside a group's name may be that of the member who submitted.
+        if not roster.called(student.name) and (members := roster.members(student.name)):
+            folders[student] = tuple(member.student for member in members)
+            continue
         known = _known_folder(student, record, person)
         folder = known or _spelt(student.name, record)
         identity = student.identity if person is None else f"roster {person.student}"
         if known is None:
             ids = record.ids(folder, student.system)
             by_id = {*ids}
-            if (
-                student.system == "moodle"
-            ):  # it numbers people anew in each assignment: who handed in the same
-                by_id = {number for number in ids if ids[number] & names[student]}
+            if student.system == "moodle":  # numbers people anew in each assignment: who submitted the same
+                by_id = {number for number in ids if ids[number] & {*files[student]}}
             if by_id or len(named[collision_key(student.name)]) > 1:
                 several.add(student.name)
                 folder = _spelt(_with_id(student), record)
@@ -74,10 +85,10 @@ def student_folders(
                 by_name.add(folder)
         if owners.setdefault(collision_key(folder), identity) != identity:
             # Another student's folder got this student's name, to tell it apart.
-            taken = {folder, *folders.values(), *_RESERVED}
+            taken = {folder, *chain(*folders.values()), *_RESERVED}
             folder = distinct_file_name(folder, f"{student.system} {identity}", taken)
             owners[collision_key(folder)] = identity
-        folders[student] = folder
+        folders[student] = (folder,)
     notes = [
         f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
     ]
@@ -88,9 +99,9 @@ def student_folders(
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
-    """The folder of a student of whom nothing has come: the roster's, else called as the student."""
-    person = _person(student, roster)
-    return person.student if person else _spelt(student.name, record)
+    """The folder of a student without a notebook: the one that is known, else called as the student."""
+    known = _known_folder(student, record, _person(student, roster))
+    return known or _spelt(student.name, record)
 
 
 def _known_folder(student: Student, record: Record, person: Person | None) -> str | None:
@@ -106,7 +117,7 @@ def _known_folder(student: Student, record: Record, person: Person | None) -> st
 
 def _person(student: Student, roster: Roster) -> Person | None:
     """The student on the roster, if it is clear who that is."""
-    people = roster.people_called(
+    people = roster.find(
         student.name, logins=student.logins, ids={student.system: student.id} if student.id else {}
     )
     return people[0] if len(people) == 1 else None
@@ -132,7 +143,8 @@ class Target:
 
     folder: str
     name: str
-    notebook: HandedIn
+    notebook: Submitted
+    is_groups: bool = False  # then the system's id is no member's
 
     @property
     def path(self) -> str:
@@ -141,7 +153,7 @@ class Target:
 
 
 def plan_targets(
-    notebooks: Collection[HandedIn], folders: Mapping[Student, str]
+    notebooks: Collection[Submitted], folders: Mapping[Student, Sequence[str]]
 ) -> tuple[list[Target], list[Skipped]]:
     """Give every notebook a name in the folder of its student, and tell which are too many.
 
@@ -149,9 +161,10 @@ def plan_targets(
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
-    of_folder: dict[str, list[HandedIn]] = defaultdict(list)
+    of_folder: dict[str, list[Submitted]] = defaultdict(list)
     for notebook in notebooks:
-        of_folder[folders[notebook.student]].append(notebook)
+        for folder in folders[notebook.student]:
+            of_folder[folder].append(notebook)
     for folder in sorted(of_folder):
         taken: dict[bool, set[str]] = {True: set(), False: set()}  # among copies, and among the others
         kept: list[Target] = []
@@ -168,23 +181,25 @@ def plan_targets(
                 size += notebook.file.size
                 copies += is_copy
                 name = _distinct(notebook, taken[is_copy])
-                kept.append(Target(folder, f"{_COPIES}/{name}" if is_copy else name, notebook))
+                is_groups = len(folders[notebook.student]) > 1
+                place = f"{_COPIES}/{name}" if is_copy else name
+                kept.append(Target(folder, place, notebook, is_groups))
                 continue
             skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
         targets += sorted(kept, key=lambda target: target.name)
     return targets, skipped
 
 
-def _latest_first(notebooks: Sequence[HandedIn]) -> list[HandedIn]:
+def _latest_first(notebooks: Sequence[Submitted]) -> list[Submitted]:
     """The latest version of each name, the older versions, then copies; each from the latest on."""
     ordered = sorted(notebooks, key=lambda notebook: notebook.rank, reverse=True)
-    latest: dict[str, HandedIn] = {}
+    latest: dict[str, Submitted] = {}
     real = [notebook for notebook in ordered if notebook.file.copy is None]
     older = [n for n in real if latest.setdefault(collision_key(n.name), n) is not n]
     return [*latest.values(), *older, *(notebook for notebook in ordered if notebook.file.copy)]
 
 
-def _distinct(notebook: HandedIn, taken: set[str]) -> str:
+def _distinct(notebook: Submitted, taken: set[str]) -> str:
     """A notebook's name as a safe component of a path that still ends as notebooks do; added to `taken`."""
     parts = NOTEBOOK.fullmatch(notebook.name)
     stem, suffix = (parts["stem"], parts["suffix"]) if parts else (notebook.name, ".ipynb")
@@ -329,7 +344,7 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
             os.utime(new, (when.timestamp(), when.timestamp()))
         (changes.written if there is None else changes.replaced).append(target.path)
     student = notebook.student
-    identity = (student.system, student.id) if student.id else ("", "")
+    identity = (student.system if student.id else "", "" if target.is_groups else student.id)
     record.remember(
         *(target.folder, target.name, identity, notebook.file.path, sha256, when),
         is_marked_late=notebook.is_marked_late,
@@ -397,3 +412,38 @@ def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and when the new one c
                 new.write_bytes(old)
                 os.utime(new, (before.timestamp(), before.timestamp()))
             record.keep(target.folder, target.name, name)
+
+
+def mark_without_notebook(folder: Path, students: Mapping[str, str]) -> None:
+    """Put an empty file into the folders of students who submitted other files only, for ``grade`` to name.
+
+    Args:
+        students: by the name of the student's folder, a file that was submitted.
+
+    Raises:
+        GraderError: something is in the way, or it cannot be written.
+    """
+    for student, file in students.items():
+        path = folder / student / (file_name(file) + _NOT_COPIED)
+        _require_free(path, folder)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise GraderError(f"{path} {_CANNOT_BE_WRITTEN.format(error.strerror)}") from error
+
+
+def write_ignored(folder: Path, ignored: Iterable[Skipped]) -> None:
+    """Write the list of everything in the source that was not taken.
+
+    Raises:
+        GraderError: it cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["path", "reason"])
+    writer.writerows([without_formula(path), reason] for path, reason in ignored)
+    try:
+        write_atomic(folder / IGNORED, utf8_text(text.getvalue()).encode())
+    except OSError as error:
+        raise GraderError(f"{folder / IGNORED} {_CANNOT_BE_WRITTEN.format(error.strerror)}") from error

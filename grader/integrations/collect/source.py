@@ -9,12 +9,12 @@ import os
 import re
 import stat
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
 
@@ -85,8 +85,9 @@ class Source:
     metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
+    others: list[Parts] = field(default_factory=list)  # ordinary files that are no notebooks
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
-    skipped: list[Skipped] = field(default_factory=list)  # look handed in, and are not taken
+    skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
 
     @property
     def tops(self) -> set[str]:
@@ -94,7 +95,7 @@ class Source:
         return {file.parts[0] for file in self.files}
 
     def skip(self, parts: Parts, reason: str) -> None:
-        """Note a file that is not taken, if it looks handed in."""
+        """Note a file that is not taken, if it looks submitted."""
         if is_notebook(parts[-1]) or _ARCHIVE.fullmatch(parts[-1]):
             self.skipped.append((path_text(parts), reason))
 
@@ -105,11 +106,18 @@ class Source:
         if parts[-1] == METADATA and len(parts) <= 2:
             self.metadata[parts[:-1]] = file
         elif not is_notebook(parts[-1]):
+            self.others.append(parts)
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
         elif size > MAX_FILE_BYTES:
             self.skip(parts, TOO_LARGE)
         else:
             self.files.append(file)
+
+    def about_others(self) -> list[Skipped]:
+        """What is no notebook and lies in no repository, where other files are expected."""
+        named = {path for path, _ in self.skipped}
+        others = [parts for parts in self.others if parts[:1] not in self.repositories]
+        return [(path, "is not a notebook") for path in map(path_text, others) if path not in named]
 
     def below(self, root: Parts) -> Source:
         """The same source, seen from a folder that holds everything in it."""
@@ -120,6 +128,7 @@ class Source:
             metadata={at[depth:]: file for at, file in self.metadata.items() if at[:depth] == root},
             clones={at[depth:] for at in self.clones if len(at) > depth},
             repositories={at[depth:] for at in self.repositories if len(at) > depth},
+            others=[at[depth:] for at in self.others if len(at) > depth],
             folders={at[depth:] for at in self.folders if len(at) > depth},
         )
 
@@ -138,8 +147,11 @@ def _not_ordinary(mode: int) -> str | None:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
+def open_source(path: Path, zone: tzinfo = UTC) -> Iterator[Source]:
     """What a folder or a zip holds; its files can be read while the context lasts.
+
+    Args:
+        zone: in which a zip's times are.
 
     Raises:
         GraderError: there is none, it is neither, or it cannot be listed.
@@ -154,7 +166,7 @@ def open_source(path: Path) -> Iterator[Source]:
                 f"{path} cannot be read as a zip ({terminal_text(str(error))}): download it again."
             ) from error
         with archive:
-            yield _list_zip(path, archive)
+            yield _list_zip(path, archive, zone)
     elif path.exists():
         with path.open("rb") as file:
             is_cut = file.read(2) == b"PK"
@@ -240,7 +252,7 @@ def _read_file(path: Path) -> bytes:
         raise UnreadableError(f"cannot be taken: {error.problem}") from error
 
 
-def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
+def _list_zip(path: Path, archive: zipfile.ZipFile, zone: tzinfo) -> Source:
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
         raise GraderError(f"{path} has {len(members)} members: is it a zip of submissions?")
@@ -261,7 +273,8 @@ def _list_zip(path: Path, archive: zipfile.ZipFile) -> Source:
         elif reason:
             source.skip(parts, reason)
         else:
-            source.add(parts, _modified(member), member.file_size, partial(_read_member, archive, member))
+            content = partial(_read_member, archive, member)
+            source.add(parts, _modified(member, zone), member.file_size, content)
     source.files = [_as_copy(file, environments) for file in source.files]
     return source
 
@@ -275,10 +288,10 @@ def _name(member: zipfile.ZipInfo) -> str:
     return name.replace("\\", "/")
 
 
-def _modified(member: zipfile.ZipInfo) -> int:
-    """Nanoseconds since 1970; a zip says local time, in steps of two seconds."""
+def _modified(member: zipfile.ZipInfo, zone: tzinfo) -> int:
+    """Nanoseconds since 1970; a zip has local times without their zone, in steps of two seconds."""
     try:
-        return int(time.mktime((*member.date_time, 0, 0, -1))) * 10**9
+        return max(int(datetime(*member.date_time, tzinfo=zone).timestamp()), 0) * 10**9
     except (OverflowError, ValueError):
         return 0
 

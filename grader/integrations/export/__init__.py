@@ -3,15 +3,14 @@
 ``formats`` is the table of formats; each has a function, which writes an ``Export``.
 
 * Only results that the gradebook has are exported, because a result outlives its notebook.
-* Students of a teacher's list are matched by the roster, ids first; whoever may be two people is nobody.
+* Students are found in a teacher's list by `grader.people.directory`; whoever may be two people is nobody.
 * A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
+from grader.people.directory import Directory, Pairs, Person, pair
 from grader.people.record import Record
-from grader.people.roster import NOBODY, Person, Roster, read_people
+from grader.people.roster import NOBODY, Roster, read_people
 from grader.people.students import students_of_folders
 from grader.results.model import QuestionResult, Result
 from grader.results.store import read_run
@@ -64,27 +64,27 @@ class Export:
             return NOBODY, None
         return read_people(Path(submissions)), Record(Path(submissions))
 
-    def person(self, student: str) -> Person | None:
-        """The student on the roster."""
-        roster, _ = self._roster_and_record
-        return next((person for person in roster.people if person.student == student), None)
+    def person(self, student: str) -> Person:
+        """A student, with all names and ids of the roster and those by which notebooks were collected."""
+        return self._people.get(student, Person(student, student))
 
     @cached_property
-    def _called(self) -> dict[str, list[str]]:
-        """By student, the ids by which the notebooks were collected, and the names and ids of the roster."""
-        called: dict[str, list[str]] = defaultdict(list)
+    def _people(self) -> dict[str, Person]:
+        """By student, those of the roster and those of whom something was collected."""
         roster, record = self._roster_and_record
+        people = {person.student: person for person in roster.people}
         if record is not None:
             for folder, student in students_of_folders(record.folders.values(), roster, record).items():
-                ids = record.ids_of(folder)
-                called[student] += [text for system, text in ids.items() if system != "moodle"]
-        for person in roster.people:
-            called[person.student] += [*person.ids.values(), person.name]
-        return called
+                known = people.get(student, Person(student, student))
+                collected = {kind: text for kind, text in record.ids_of(folder).items() if kind != "moodle"}
+                people[student] = replace(known, ids={**collected, **known.ids})
+        return people
 
-    def names_of(self, student: str) -> list[str]:
-        """All that a student may be called elsewhere: an id that is known from there, then the folder."""
-        return [*self._called.get(student, ()), student]
+    def pairs(self, results: Iterable[Result], others: Directory) -> Pairs:
+        """Where the students of results are among the people of another system."""
+        return pair(
+            [self.person(student) for student in {result.student: None for result in results}], others
+        )
 
     def repository_of(self, result: Result) -> str | None:
         """The name of the clone that a notebook was collected from; None where it came otherwise."""

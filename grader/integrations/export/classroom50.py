@@ -23,7 +23,8 @@ import msgspec
 from grader.errors import GraderError
 from grader.integrations.classroom50 import is_whole, rounded_down, slug_of, smallest_factor
 from grader.integrations.export import Export, plain_text
-from grader.integrations.export.gradebooks import match
+from grader.people.directory import Directory, Person
+from grader.people.roster import people_of_rows
 from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import read_sheet
@@ -159,15 +160,12 @@ def _fill(
     """Add results to the entries of an assignment; return how many, and note who is left out."""
     entries: dict[str, dict[str, Any]] = {entry["owner"].casefold(): entry for entry in bucket["entries"]}
     people = _people(folder, [entry["owner"] for entry in entries.values()])
-    names = dict(enumerate(people.values()))
-    logins = list(people)
-    called = {result.student: export.names_of(result.student) for result in results}
-    places, unknown, several = match(called, names)
+    pairs = export.pairs(results, people)
     kept, without_group, filled = [], [], 0
     for result in results:
-        if result.student not in places:
+        if result.student not in pairs.places:
             continue
-        login = logins[places[result.student]]
+        login = people.people[pairs.places[result.student]].ids["login"]
         entry = entries.get(login.casefold())
         if entry is None:
             if bucket["type"] != "individual":
@@ -184,26 +182,22 @@ def _fill(
         record |= {"late": True} if result.late else {}
         entry |= {"override": True, "submissions": [record, *collected]}
         filled += 1
-    export.note(f"Not in {folder.name}, so left out", unknown)
-    export.note(f"Left out, because more than one person in {folder.name} may be meant", several)
+    export.note(f"Not in {folder.name}, so left out", pairs.unknown)
+    export.note(f"Left out, because more than one person in {folder.name} may be meant", pairs.several)
     export.note("Left out, because Classroom 50 has not collected anything of their group", without_group)
     export.note("Kept as they were set by hand in Classroom 50 (clear them there to have these)", kept)
     return filled
 
 
-def _people(folder: Path, owners: Iterable[str]) -> dict[str, list[str]]:
-    """All names of the people of a classroom, by login: those of the roster, and owners of repositories."""
-    people: dict[str, list[str]] = {}
+def _people(folder: Path, owners: Iterable[str]) -> Directory:
+    """The people of a classroom, each with a login: those of the roster, and owners of repositories."""
     path = next((folder / name for name in _ROSTERS if (folder / name).is_file()), None)
-    if path is not None and (sheet := read_sheet(path)).rows:
-        columns = {heading.strip().casefold(): at for at, heading in enumerate(sheet.rows[0])}
-        for row in sheet.rows[1:]:
-            told = {heading: sheet.value(row, at) for heading, at in columns.items()}
-            if login := told.get("username"):
-                full = f"{told.get('first_name', '')} {told.get('last_name', '')}".strip()
-                people[login] = [name for name in (login, told.get("email"), full) if name]
-    known = {login.casefold() for login in people}
-    return people | {owner: [owner] for owner in owners if owner.casefold() not in known}
+    sheet = read_sheet(path) if path else None
+    listed = people_of_rows(sheet).people if sheet and sheet.rows else ()
+    people = [person for person in listed if "login" in person.ids]
+    known = {person.ids["login"].casefold() for person in people}
+    others = [Person("", owner, {"login": owner}) for owner in owners if owner.casefold() not in known]
+    return Directory([*people, *others])
 
 
 def _is_ours(submission: Mapping[str, Any]) -> bool:

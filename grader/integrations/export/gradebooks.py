@@ -11,34 +11,32 @@ import csv
 import io
 import re
 import shlex
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.integrations.export import Export, feedback_text, plain_text
-from grader.people.roster import name_keys
+from grader.people.directory import Directory
+from grader.people.roster import people_of_rows
 from grader.results.gradebook import gradebook_lines
 from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import Sheet, read_sheet
-from grader.text import file_name, some, without_formula
-
-Names = Mapping[int, Sequence[str]]
-"""By row of a gradebook, all names of its person."""
+from grader.text import some, without_formula
 
 CANVAS_FILE = "canvas.csv"
-_CANVAS_NAMES = ("ID", "SIS User ID", "SIS Login ID", "Student")
 _TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 _ROUNDING = 1e-6
-_NO_NAME = re.compile(r"[\d@]")
 _MOST_NAMED = 20
 
 _ADDRESSES = ("email address", "email")
 _NUMBERS = ("id number",)
-_MOODLE_NAMES = (_ADDRESSES, _NUMBERS, ("username",), ("user name",), ("full name",))
-_GIVEN, _FAMILY = ("first name",), ("last name", "surname")
+_IN_ENGLISH = (
+    "its headings are in another language: export it with English chosen (in your profile, as the preferred"
+    " language)"
+)
+_EXCUSED = frozenset({"ex", "excused", "n/a"})
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?|-")  # Moodle writes a hyphen where there is no grade
 _MAX_FEEDBACK = 2000  # characters
 
 
@@ -49,29 +47,28 @@ def write_canvas(export: Export) -> None:
         GraderError: an assignment has no column or several, or the file is not Canvas's.
     """
     sheet = _read_gradebook(export)
-    headings = sheet.rows[0]
-    if not {"Student", "ID"} <= {*headings}:
+    headings = {heading.strip().casefold() for heading in sheet.rows[0]}
+    if "id" not in headings or not ("student" in headings or {"lastname", "firstname"} <= headings):
         raise GraderError(
-            f"{sheet.path} is not a gradebook of Canvas (no columns Student and ID): export it there by"
-            " Grades, Export"
+            f"{sheet.path} is not a gradebook of Canvas, which has the columns Student (or LastName and"
+            f" FirstName) and ID: export it there by Grades, Export. Or {_IN_ENGLISH}"
         )
     if (export.out / CANVAS_FILE).resolve() == sheet.path.resolve():
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
-    columns = [headings.index(name) for name in _CANVAS_NAMES if name in headings]
-    names = {}
-    for row, cells in enumerate(sheet.rows):
-        if row and sheet.value(cells, headings.index("ID")):
-            every = [sheet.value(cells, column) for column in columns]
-            names[row] = [name for name in every if name]
+    people = people_of_rows(sheet)
     values: dict[tuple[int, int], str] = {}
+    is_found = False
     for stem, results in export.results.items():
         column = _canvas_column(export, sheet, stem)
         if column is not None:
-            values |= _canvas_scores(export, sheet, column, results, names)
-    if not values:
+            known = _with_rows(export, sheet, results, people)
+            is_found = is_found or bool(known)
+            values |= _canvas_scores(export, sheet, column, known)
+    if not is_found:
         raise GraderError(
-            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students' folders are looked"
-            f" for in the columns {', '.join(_CANVAS_NAMES)}: name them as one of these does"
+            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students are looked for in"
+            " the columns ID, SIS User ID, SIS Login ID and by name: write what stands there into roster.csv"
+            " (columns canvas id, number, login, name)"
         )
     export.write(CANVAS_FILE, sheet.filled(values))
 
@@ -137,9 +134,12 @@ def _points_possible(sheet: Sheet, column: int) -> str:
 
 
 def _canvas_scores(
-    export: Export, sheet: Sheet, column: int, results: Sequence[Result], names: Names
+    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]]
 ) -> dict[tuple[int, int], str]:
     """The scores by row and column; adds notes about what was filled in, and points that differ.
+
+    Args:
+        known: results with their rows.
 
     Raises:
         GraderError: Canvas computes the column itself.
@@ -147,20 +147,36 @@ def _canvas_scores(
     heading, possible = sheet.rows[0][column], _points_possible(sheet, column)
     if possible.casefold() == "(read only)":
         raise GraderError(f"Canvas computes the column {heading} itself: name another by --column")
-    most = max(result.max_score for result in results)
-    if not _is_number(possible, most):
+    most = max((result.max_score for result, _ in known), default=0.0)
+    if known and not _is_number(possible, most):
         export.note(
             f"{heading}: Canvas has {possible or 'no'} points possible, the assignment"
             f" {format_points(most)}; scores are written as they are, so change that in Canvas."
         )
-    known = _with_rows(export, sheet, results, names)
-    filled = {(row, column): sheet.number(format_points(result.score)) for result, row in known}
+    known = _without_marks(export, sheet, column, known)
+    filled = {(row, column): sheet.number(format_points(result.score), [column]) for result, row in known}
     before = {cell: sheet.value(sheet.rows[cell[0]], column) for cell in filled}
     changed = sum(before[cell] not in {"", value} for cell, value in filled.items())
     replaced = f", in the place of others: {changed}" if changed else ""
-    left = len(names) - len(filled)
+    with_id = next(at for at, name in enumerate(sheet.rows[0]) if name.strip().casefold() == "id")
+    left = sum(bool(sheet.value(cells, with_id)) for cells in sheet.rows[1:]) - len(filled)
     export.note(f"{heading}, scores filled in: {len(filled)}{replaced}; rows left as they are: {left}.")
     return filled
+
+
+def _without_marks(
+    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]]
+) -> list[tuple[Result, int]]:
+    """The results whose cells are empty or hold a number; adds notes about the others, which stay."""
+    cells = {row: sheet.value(sheet.rows[row], column) for _, row in known}
+    marked = {row: cell for row, cell in cells.items() if cell and not _NUMBER.fullmatch(cell)}
+    named = [(f"{result.student} ({marked[row]})", marked[row]) for result, row in known if row in marked]
+    heading = sheet.rows[0][column].strip()
+    excused = [name for name, mark in named if mark.casefold() in _EXCUSED]
+    export.note(f"{heading}, left as they are: excused or not assigned", excused)
+    others = [name for name, mark in named if mark.casefold() not in _EXCUSED]
+    export.note(f"{heading}, left as they are, because what stands there is no number", others)
+    return [(result, row) for result, row in known if row not in marked]
 
 
 def _is_number(text: str, number: float) -> bool:
@@ -183,23 +199,19 @@ def write_moodle(export: Export) -> None:
         _fill_worksheet(export, sheet, headings)
         return
 
-    def find(wanted: Sequence[str]) -> int | None:
-        return next((column for column, heading in enumerate(headings) if heading in wanted), None)
-
-    user_columns = find(_ADDRESSES), find(_NUMBERS)
+    user_columns = [
+        next((column for column, heading in enumerate(headings) if heading in wanted), None)
+        for wanted in (_ADDRESSES, _NUMBERS)
+    ]
     if user_columns[0] is None:
         raise GraderError(
-            f"{sheet.path} has no column Email address ({', '.join(sheet.rows[0])}): export the gradebook in"
-            " Moodle by Grades, Export, Plain text file"
+            f"{sheet.path} has no column Email address ({', '.join(sheet.rows[0])}). If it is Moodle's,"
+            f" {_IN_ENGLISH}. Otherwise export the gradebook in Moodle by Grades, Export, Plain text file"
         )
-    names: dict[int, list[str]] = {}
-    for number, cells in enumerate(sheet.rows[1:], 1):
-        full = f"{sheet.value(cells, find(_GIVEN))} {sheet.value(cells, find(_FAMILY))}".strip()
-        every = (*(sheet.value(cells, find(wanted)) for wanted in _MOODLE_NAMES), full)
-        names[number] = [name for name in every if name]
+    people = people_of_rows(sheet)
     for stem, results in export.results.items():
         lines, formulas = [], []
-        for result, row in _with_rows(export, sheet, results, names):
+        for result, row in _with_rows(export, sheet, results, people):
             user = [sheet.value(sheet.rows[row], column) for column in user_columns]
             if any(without_formula(name) != name for name in user):
                 formulas.append(f"{result.student} {tuple(user)}")
@@ -234,19 +246,17 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
     if (export.out / f"{stem}.csv").resolve() == sheet.path.resolve():
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
     columns = {heading: column for column, heading in enumerate(headings)}
-    naming = [columns[name] for name in ("email address", "id number", "full name") if name in columns]
-    names = {
-        row: [name for column in naming if (name := sheet.value(cells, column))]
-        for row, cells in enumerate(sheet.rows[1:], 1)
-    }
+    people = people_of_rows(sheet, left_out=("identifier",))  # numbers of this assignment alone
+    known = _with_rows(export, sheet, results, people)
+    signs = [columns[name] for name in ("grade", "maximum grade") if name in columns]
     values: dict[tuple[int, int], str] = {}
     fixed = []
-    for result, row in _with_rows(export, sheet, results, names):
+    for result, row in _without_marks(export, sheet, columns["grade"], known):
         cells = sheet.rows[row]
         if sheet.value(cells, columns.get("grade can be changed")).casefold() == "no":
             fixed.append(result.student)
             continue
-        values[row, columns["grade"]] = sheet.number(format_points(result.score))
+        values[row, columns["grade"]] = sheet.number(format_points(result.score), signs)
         if "feedback comments" in columns:
             values[row, columns["feedback comments"]] = _moodle_feedback(result, export.shows)
         most = sheet.value(cells, columns.get("maximum grade"))
@@ -256,7 +266,7 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
                 " written as they are, so change that in Moodle."
             )
     export.note(f"{stem}, left out, because Moodle says that their grade cannot be changed", fixed)
-    if not values:
+    if not known:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
     export.write(f"{stem}.csv", sheet.filled(values))
     export.note(f"{stem}, grades filled in: {sum(column == columns['grade'] for _, column in values)}.")
@@ -286,13 +296,17 @@ def _read_gradebook(export: Export) -> Sheet:
 
 
 def _with_rows(
-    export: Export, sheet: Sheet, results: Sequence[Result], names: Names
+    export: Export, sheet: Sheet, results: Sequence[Result], people: Directory
 ) -> list[tuple[Result, int]]:
     """The results whose students have a row, each with it; adds notes about the others."""
-    called = {result.student: export.names_of(result.student) for result in results}
-    rows, unknown, ambiguous = match(called, names)
-    export.note(f"Not in {sheet.path}, so left out", unknown)
-    export.note(f"Left out, because several rows of {sheet.path} fit, or several students one row", ambiguous)
+    pairs = export.pairs(results, people)
+    export.note(f"Not in {sheet.path}, so left out", pairs.unknown)
+    export.note(
+        f"Left out, because several rows of {sheet.path} fit, or several students one row", pairs.several
+    )
+    if pairs.several:
+        export.note("Give each of them an id in roster.csv (see its columns) once: every export reads it.")
+    rows = {student: people.people[place].line for student, place in pairs.places.items()}
     return [(result, rows[result.student]) for result in results if result.student in rows]
 
 
@@ -307,58 +321,10 @@ def write_wide(export: Export) -> None:
     for student in sorted({student for student, stem in lines if stem in stems}):
         scores = [lines[student, stem]["score"] if (student, stem) in lines else "0" for stem in stems]
         person = export.person(student)
-        names = [person.name, person.ids.get("email", "")] if person else ["", ""]
+        name = person.name if person.line else ""
+        names = [name, person.ids.get("email", "")]
         earned, of = total(map(float, scores)), total(most.values())
         share = f"{100 * earned / of:.1f}" if of else ""
         cells = [student, *(without_formula(name) for name in names), *scores]
         writer.writerow([*cells, format_points(earned), format_points(of), share])
     export.write("grades.csv", text.getvalue())
-
-
-def match(students: Mapping[str, Sequence[str]], names: Names) -> tuple[dict[str, int], list[str], list[str]]:
-    """Find each student's row, where a name is exactly one of the student's.
-
-    Where no row has such a name, case, accents and the order of words do not matter.
-
-    Args:
-        students: all that each may be called, by the name of the folder; what is surest first.
-        names: for each row, all names of its person.
-
-    Returns:
-        The row of each student; students without a row; and students whom several rows fit, or who share one.
-    """
-    exact: dict[str, set[int]] = defaultdict(set)
-    alike: dict[str, set[int]] = defaultdict(set)
-    for row, row_names in names.items():
-        for name in row_names:
-            exact[_folded(name)].add(row)
-            exact[_folded(file_name(name))].add(row)
-            for key in _keys(name):
-                alike[key].add(row)
-    fitting = {student: _fitting(students[student], exact, alike) for student in sorted(students)}
-    claims = Counter(row for candidates in fitting.values() for row in candidates)
-    unknown = [student for student, candidates in fitting.items() if not candidates]
-    certain = {
-        student: next(iter(candidates))
-        for student, candidates in fitting.items()
-        if len(candidates) == 1 and all(claims[row] == 1 for row in candidates)
-    }
-    return certain, unknown, [student for student in fitting if student not in {*certain, *unknown}]
-
-
-def _fitting(called: Sequence[str], exact: Mapping[str, set[int]], alike: Mapping[str, set[int]]) -> set[int]:
-    """The rows that fit the first name that fits any."""
-    for name in called:
-        if rows := exact.get(_folded(name), set()):
-            return rows
-    keys = [key for name in called for key in _keys(name)]
-    return next((rows for key in keys if (rows := alike.get(key, set()))), set())
-
-
-def _keys(name: str) -> set[str]:
-    """Of a person's name; a number, a login or an address is only ever itself."""
-    return set() if _NO_NAME.search(name) else name_keys(name)
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())

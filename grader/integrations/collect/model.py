@@ -1,0 +1,158 @@
+"""The records of collecting: a student, a notebook, what a system is and what it says of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+
+from grader.errors import GraderError
+from grader.integrations.collect.source import Parts, Source, SourceFile
+from grader.people.roster import NOBODY, Roster
+from grader.text import terminal_text
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student, as a system names them."""
+
+    name: str
+    identity: str  # tells students of one name apart
+    system: str = ""  # where it knows people by an `id`
+    id: str = ""
+    logins: tuple[str, ...] = ()  # what may be a login, an address or a number of other systems
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A notebook, whose it is, and when it was submitted."""
+
+    student: Student
+    file: SourceFile
+    name: str  # as the student called the file
+    when: int  # nanoseconds since 1970
+    is_marked_late: bool = False  # by the system
+
+    @property
+    def rank(self) -> tuple[int, int, Parts]:
+        """Orders the versions of a notebook; the greatest is the latest."""
+        return self.when, -len(self.file.parts), self.file.parts
+
+
+@dataclass
+class Listing:
+    """What a system says of a source."""
+
+    notebooks: list[Submitted]
+    notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
+    others: dict[Student, str] = field(default_factory=dict)  # without a notebook: a file they submitted
+    empty: list[Student] = field(default_factory=list)  # whose folders hold no notebook
+
+    def files(self) -> dict[Student, set[str]]:
+        """The names of each student's notebooks, also of students who have none."""
+        names: dict[Student, set[str]] = {student: set() for student in self.others}
+        for notebook in self.notebooks:
+            names.setdefault(notebook.student, set()).add(notebook.name)
+        return names
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an instructor says about the source.
+
+    Attributes:
+        prefixes: what names begin with, before the student's; None where nothing is said.
+        stems: the assignments of the course.
+        zone: of times without a time zone.
+        known_patterns: what known systems name files, for a message.
+    """
+
+    prefixes: tuple[str, ...] | None = None
+    roster: Roster = NOBODY
+    stems: Collection[str] = ()
+    zone: tzinfo = UTC
+    known_patterns: str = ""
+
+    def nanoseconds(self, when: datetime) -> int:
+        """A time, which is in the course's time zone if it names none, since 1970."""
+        at = when if when.tzinfo else when.replace(tzinfo=self.zone)
+        return max(int(at.timestamp()), 0) * 10**9
+
+    def without_prefix(self, name: str, separator: str = "-") -> str:
+        """The student's part of a name, which may be all of it.
+
+        Raises:
+            GraderError: it begins with two of the prefixes.
+        """
+        begins = [p.rstrip(separator) + separator for p in self.prefixes or () if p.rstrip(separator)]
+        fitting = [begin for begin in begins if name.startswith(begin) and name != begin]
+        if len(fitting) > 1:
+            raise GraderError(
+                f"{terminal_text(name)} begins with {' and '.join(fitting)}, so it is not clear whose it is:"
+                " collect the assignments one after the other, each from a folder of its own."
+            )
+        return name.removeprefix(fitting[0]) if fitting else name
+
+    def prefix_of(self, repository: str) -> str:
+        """What stands before the student's name in that of a repository, which may be nothing.
+
+        Raises:
+            GraderError: as above.
+        """
+        return repository.removesuffix(self.without_prefix(repository))
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a system's name of a file or a folder says.
+
+    Attributes:
+        student: as the system calls them.
+        id: the system's own number of the student.
+        logins: what else tells who that is.
+        file: as the student called the file; empty where the name is a folder's.
+        when: of the submission; None where the name says nothing of it.
+        order: grows with each submission, where the name has no time.
+        attempt: the same for files of one name, which decides among those.
+        is_late: whether the system marks it as late.
+    """
+
+    student: str
+    id: str = ""
+    logins: tuple[str, ...] = ()
+    file: str = ""
+    when: datetime | None = None
+    order: int | None = None
+    attempt: int = 0
+    is_late: bool = False
+
+
+def _nothing(*_: object) -> None:
+    """What a system says that does not need a function."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system, by the names that it gives to what it hands out.
+
+    Attributes:
+        key: names it in ``collected.csv``, and the roster's column of its ids.
+        title: names it for people.
+        pattern: its names, as a person reads them.
+        example: such a name, and the student in it.
+        about: what an instructor has to know, for the table in the documentation.
+        parse: what a name at the top says; None where it is none of the system's.
+        is_loose: other systems' names may look like its own, so it is asked last.
+        check: refuses what is ambiguous in all names together.
+        read: reads a source that has more than names; None from it where the source is another system's.
+    """
+
+    key: str
+    title: str
+    pattern: str
+    example: tuple[str, str]
+    about: str
+    parse: Callable[[str, Context], Named | None] = _nothing
+    is_loose: bool = False
+    check: Callable[[Mapping[str, Named], Context], None] = _nothing
+    read: Callable[[Source, Context], Listing | None] = _nothing

@@ -1,0 +1,151 @@
+"""The systems that notebooks come back from: one module each, found by being here.
+
+A module holds a `SYSTEM`, which says how that system names what it hands out. To add a system, add a module:
+``collect --help``, the messages and the table in the documentation read it from there. A name counts only
+where the system puts it, at the top: a student named what is below, and could write another student's name
+there.
+"""
+
+from __future__ import annotations
+
+import pkgutil  # noqa: TID251 - for the modules of this package alone
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module  # noqa: TID251 - as above
+
+from grader.errors import GraderError
+from grader.integrations.collect.folders import by_folders
+from grader.integrations.collect.model import Context, Listing, Named, Student, Submitted, System
+from grader.integrations.collect.source import MOST_NAMED, Parts, Source, SourceFile
+from grader.text import some, terminal_text
+
+
+@cache
+def all_systems() -> tuple[System, ...]:
+    """Every system, in the order in which they are asked."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    found = [module.SYSTEM for module in modules]
+    return tuple(sorted(found, key=lambda system: (system.is_loose, system.title)))
+
+
+def list_submissions(source: Source, context: Context) -> Listing:
+    """What students submitted: by the system that the source comes from, else by folders.
+
+    Raises:
+        GraderError: it is not clear whose the notebooks are; the text says what to do.
+    """
+    known = "; ".join(f"{system.title}: {system.pattern}" for system in all_systems())
+    context = replace(context, known_patterns=known)
+    listing = _of_system(source, context)
+    if listing is None and (around := _wrapper(source, context)):
+        source = source.below(around)
+        listing = _of_system(source, context)
+    return by_folders(source, context) if listing is None else listing
+
+
+def _of_system(source: Source, context: Context) -> Listing | None:
+    """What students submitted, by names of a system; None where the source is no system's.
+
+    Raises:
+        GraderError: some names are the system's and others are not, or it is not clear whose they are.
+    """
+    for system in all_systems():
+        if (listing := system.read(source, context)) is not None:
+            return listing
+        named = {top: found for top in source.tops if (found := system.parse(top, context))}
+        if named:
+            return _by_names(system, source, named, context)
+    return None
+
+
+def _wrapper(source: Source, context: Context) -> Parts:
+    """The folder around everything, if it is no student's.
+
+    Raises:
+        GraderError: a student may have packed and named it, and nobody said that it holds a class.
+    """
+    if len(source.tops) != 1 or any(len(file.parts) == 1 for file in source.files):
+        return ()
+    (top,) = source.tops
+    is_student = (top,) in source.repositories or context.without_prefix(top) != top
+    inner = {file.parts[1] for file in source.files}
+    if is_student or len(inner) < 2:
+        return ()
+    if not source.is_archive:
+        for system in all_systems():
+            if all(system.parse(name, context) for name in inner):
+                raise GraderError(
+                    f"{terminal_text(top)} holds what {system.title} hands out, and is no student:"
+                    " collect that folder."
+                )
+        return ()
+    if all(len(file.parts) == 2 for file in source.files):
+        return ()
+    if context.prefixes is None:
+        raise GraderError(
+            f"everything lies in {terminal_text(top)}, which a student may have packed. If the folders in it"
+            ' are the students, say so by --prefix "" (or --prefix TEXT, if their names begin with that);'
+            " if it is one student's work, unpack it, and collect the folder that holds it."
+        )
+    return (top,)
+
+
+def _by_names(system: System, source: Source, named: Mapping[str, Named], context: Context) -> Listing:
+    """Read each file by the name at its top.
+
+    Raises:
+        GraderError: a name is not the system's.
+    """
+    if others := sorted(source.tops - named.keys()):
+        listed = terminal_text(", ".join(some(others, MOST_NAMED)))
+        raise GraderError(
+            f"{system.title} names what it hands out {system.pattern}, but not: {listed}. Move"
+            f" {'it' if len(others) == 1 else 'them'} away, and collect again."
+        )
+    system.check(named, context)
+    notebooks = []
+    for file in source.files:
+        top = file.parts[0]
+        name = named[top].file if len(file.parts) == 1 else file.parts[-1]
+        notebooks.append((_student(system, named[top]), named[top], file, name or top))
+    submitted = [*_in_order(notebooks, context)]
+    holding = {notebook.student for notebook in submitted}
+    listing = Listing(submitted)
+    for parts in sorted(source.others):
+        found = named.get(parts[0]) or system.parse(parts[0], context)
+        if found and (student := _student(system, found)) not in holding:
+            listing.others.setdefault(student, found.file if len(parts) == 1 and found.file else parts[-1])
+    return listing
+
+
+def _student(system: System, named: Named) -> Student:
+    if named.id:
+        return Student(named.student, named.id, system.key, named.id, named.logins)
+    return Student(named.student, named.student, logins=named.logins)
+
+
+def _in_order(
+    notebooks: Sequence[tuple[Student, Named, SourceFile, str]], context: Context
+) -> Iterator[Submitted]:
+    """The notebooks with their times; where a system gives an order and no times, a second apart."""
+    latest: dict[tuple[Student, str], int] = defaultdict(int)
+    for student, named, _, _ in notebooks:
+        latest[student, named.file] = max(latest[student, named.file], named.order or 0)
+
+    def place(student: Student, named: Named) -> tuple[bool, int, str, int, int]:
+        of_file = latest[student, named.file], named.file
+        return named.is_late, *of_file, named.attempt, named.order or 0
+
+    places: dict[Student, list[tuple[bool, int, str, int, int]]] = defaultdict(list)
+    for student, named, _, _ in notebooks:
+        places[student].append(place(student, named))
+    downloaded = max((file.modified for _, _, file, _ in notebooks), default=0)
+    for student, named, file, name in notebooks:
+        when = file.modified
+        if named.when is not None:
+            when = context.nanoseconds(named.when)
+        elif named.order is not None:
+            when = downloaded + sorted(places[student]).index(place(student, named)) * 10**9
+        yield Submitted(student, file, name, when, named.is_late)

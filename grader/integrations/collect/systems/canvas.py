@@ -1,0 +1,68 @@
+"""Canvas: a zip of files, named by the student, two numbers and the student's own name of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.integrations.collect.model import Context, Named, System
+from grader.notebooks.files import NOTEBOOK
+
+# A student's name may have underscores and numbers in it, and so may the file's: a name is split at the ids.
+_IDS = re.compile(r"_(?=(?P<id>\d+)_(?P<number>\d+)_(?P<file>.))", re.DOTALL)
+_ANONYMOUS = re.compile(
+    r"anon(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]{5})_(?P<number>\d+)_(?P<file>.+)", re.DOTALL
+)
+_ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d{1,3})", re.DOTALL)
+_LATE = "_LATE"
+
+
+def parse(name: str, context: Context) -> Named | None:
+    """What a name says; of several pairs of numbers, the roster or the course tells which are the ids."""
+    if anonymous := _ANONYMOUS.fullmatch(name):
+        student, number = anonymous["id"], int(anonymous["number"])
+        return _named(f"anon_{student}", student, number, anonymous["file"], bool(anonymous["late"]))
+    readings = [*_readings(name)]
+    tests = (
+        lambda one: context.roster.find("", ids={"canvas": one.id}),
+        lambda one: context.roster.called(one.student),
+        lambda one: _stem(one.file) in context.stems,
+    )
+    for is_certain in tests:
+        if certain := [reading for reading in readings if is_certain(reading)]:
+            return certain[0]
+    return readings[0] if readings else None
+
+
+def _readings(name: str) -> Iterator[Named]:
+    for ids in _IDS.finditer(name):
+        student, is_late = name[: ids.start()], False
+        if student.endswith(_LATE):
+            student, is_late = student.removesuffix(_LATE), True
+        if student:
+            yield _named(student, ids["id"], int(ids["number"]), name[ids.start("file") :], is_late)
+
+
+def _named(student: str, number: str, order: int, file: str, is_late: bool) -> Named:
+    """A name that is understood; ``-1`` at the end of the file's stem counts the attempts."""
+    attempt, parts = 0, NOTEBOOK.fullmatch(file)
+    if parts and (again := _ATTEMPT.fullmatch(parts["stem"])):
+        file, attempt = again["stem"] + parts["suffix"], int(again["attempt"])
+    return Named(student, number, file=file, order=order, attempt=attempt, is_late=is_late)
+
+
+def _stem(file: str) -> str:
+    parts = NOTEBOOK.fullmatch(file)
+    return parts["stem"] if parts else file
+
+
+SYSTEM = System(
+    key="canvas",
+    title="Canvas",
+    pattern="<name>[_LATE]_<user id>_<submission id>_<file>",
+    example=("lovelaceada_LATE_12_345_01_leaves-1.ipynb", "lovelaceada"),
+    about="`-1` and so on count attempts; the last counts. The zip has the times of its download: `LATE` says"
+    " what is late",
+    parse=parse,
+    is_loose=True,
+)

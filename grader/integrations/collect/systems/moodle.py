@@ -1,0 +1,31 @@
+"""Moodle: a zip of folders, or of files, named by the student in full and a number of the assignment."""
+
+from __future__ import annotations
+
+import re
+
+from grader.integrations.collect.model import Context, Named, System
+
+_NAME = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
+
+
+def parse(name: str, context: Context) -> Named | None:
+    """What a name says; the name of a group, with a hyphen, may stand before the student's."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    student = context.without_prefix(found["name"])
+    beginnings = [student, *(student[at + 1 :] for at, sign in enumerate(student) if sign == "-")]
+    known = next((name for name in beginnings if context.roster.called(name)), student)
+    return Named(known, found["id"], file=found["file"] or "")
+
+
+SYSTEM = System(
+    key="moodle",
+    title="Moodle",
+    pattern="<name>_<number>_assignsubmission_file_/<file>",
+    example=("Ada Lovelace_123_assignsubmission_file_/01_leaves.ipynb", "Ada Lovelace"),
+    about="in folders or not. The name of a group before the student's is left out if the roster has the"
+    ' student, or with `--prefix "Group A"`',
+    parse=parse,
+)
