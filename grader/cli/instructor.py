@@ -68,7 +68,18 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
         click.echo(f"kept, because somebody changed it: {path} (--overwrite: take the release's)")
 
 
-@click.command()
+class _Collect(click.Command):
+    """A command whose help ends with the names that known systems give to what they hand out."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of systems, which is imported only here and where ``collect`` is run."""
+        from grader.integrations.collect.systems import all_systems
+
+        with formatter.section("Systems"):
+            formatter.write_dl([(system.title, system.pattern) for system in all_systems()])
+
+
+@click.command(cls=_Collect)
 @click.argument("source", type=_PATH)
 @click.option("--out", type=_PATH, required=True, help="Folder to write, with a sub-folder for each student.")
 @click.option(

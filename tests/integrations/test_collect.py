@@ -13,6 +13,7 @@ import unicodedata
 import zipfile
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -353,6 +354,16 @@ def test_files_of_an_unknown_system_become_students_only_if_somebody_says_so(tmp
     assert {student for student, _ in record} == {re.split("/|.ipynb", name)[0] for name in names}
 
 
+def test_every_system_is_in_the_help_and_in_the_documentation():
+    """Both say how a system names what it hands out; a new module needs its row in the table."""
+    said = CliRunner().invoke(main, ["collect", "--help"])
+    docs = (Path(__file__).parents[2] / "docs/instructors.md").read_text(encoding="utf-8")
+    for system in all_systems():
+        assert system.title in said.output
+        name, student = system.example
+        assert f"| {system.title}: `{name}` | `{student}` | {system.about} |" in docs
+
+
 def test_blackboard_gives_the_user_name_and_the_time_of_the_attempt(tmp_path, course_in_zurich):
     """The last attempt counts, in the course's time; texts beside attempts are nobody's."""
     attempt = "Leaves_{}_attempt_2026-{}-10-00-00{}"
@@ -534,19 +545,6 @@ def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
     ben, ada = sorted(find_submissions(tmp_path / "out", FUNCTIONS), key=lambda one: one.error is None)
     assert (ben.student, ada.student) == ("Ben Ek", "Ada Lovelace")
     assert "Ben Ek holds no notebook, only report.pdf.not-copied" in ben.error
-
-
-def test_what_somebody_deleted_does_not_come_back(tmp_path):
-    """A notebook that an instructor deleted is not laid out again; another version of it is."""
-    for cell, when in (("one", 1), ("one", 2), ("two", 3)):
-        source = pack(tmp_path / "in.zip", [("ada_1_2_a.ipynb", text(cell))], when=(2026, 1, when, 0, 0, 0))
-        changes = collect(source, tmp_path / "out").changes
-        if when == 1:
-            (tmp_path / "out/ada/a.ipynb").unlink()
-        elif when == 2:
-            ((_, why),) = changes.skipped
-            assert "was deleted from ada" in why and not laid_out(tmp_path / "out")
-    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
 
 
 def test_two_students_of_one_name_stay_two(tmp_path):
