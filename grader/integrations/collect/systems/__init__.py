@@ -1,8 +1,8 @@
 """The systems that notebooks come back from: one module each, found by being here.
 
 A module holds a `SYSTEM`, which says how that system names what it hands out. To add a system, add a module:
-``collect --help`` and the messages read it from there, and a test asks for its row in the documentation. A name
-counts only where the system puts it, at the top: a student named what is below, and could write another
+``collect --help`` and the messages read it from there, and a test asks for its row in the documentation. A
+name counts only where the system puts it, at the top: a student named what is below, and could write another
 student's name there.
 """
 

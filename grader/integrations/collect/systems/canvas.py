@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from grader.integrations.collect.model import Context, Named, System
-from grader.notebooks.files import NOTEBOOK
+from grader.notebooks.files import NOTEBOOK, notebook_stem
 
 # A student's name may have underscores and numbers in it, and so may the file's: a name is split at the ids.
-_IDS = re.compile(r"_(?=(?P<id>\d+)_(?P<number>\d+)_(?P<file>.))", re.DOTALL)
+_IDS = re.compile(r"_(?=(?P<id>[1-9]\d*)_(?P<number>[1-9]\d*)_(?P<file>.))", re.DOTALL)
 _ANONYMOUS = re.compile(
     r"anon(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]{5})_(?P<number>\d+)_(?P<file>.+)", re.DOTALL
 )
@@ -23,15 +23,27 @@ def parse(name: str, context: Context) -> Named | None:
         student, number = anonymous["id"], int(anonymous["number"])
         return _named(f"anon_{student}", student, number, anonymous["file"], bool(anonymous["late"]))
     readings = [*_readings(name)]
-    tests = (
-        lambda one: context.roster.find("", ids={"canvas": one.id}),
-        lambda one: context.roster.called(one.student),
-        lambda one: _stem(one.file) in context.stems,
-    )
-    for is_certain in tests:
-        if certain := [reading for reading in readings if is_certain(reading)]:
-            return certain[0]
+    for is_likely in (_has_id_on_roster, _has_name_on_roster, _has_assignment):
+        if likely := [reading for reading in readings if is_likely(reading, readings[0], context)]:
+            return likely[0]
     return readings[0] if readings else None
+
+
+def _has_id_on_roster(reading: Named, _: Named, context: Context) -> bool:
+    return bool(context.roster.find("", ids={"canvas": reading.id}))
+
+
+def _has_name_on_roster(reading: Named, _: Named, context: Context) -> bool:
+    return bool(context.roster.called(reading.student))
+
+
+def _has_assignment(reading: Named, first: Named, context: Context) -> bool:
+    """Whether the file is named as an assignment, and not a number of the student's own before that.
+
+    Submissions have large numbers, so the number of a submission is not shorter than what stands before it.
+    """
+    is_stem = notebook_stem(reading.file) in context.stems
+    return is_stem and len(str(reading.order)) >= len(str(first.order))
 
 
 def _readings(name: str) -> Iterator[Named]:
@@ -49,11 +61,6 @@ def _named(student: str, number: str, order: int, file: str, is_late: bool) -> N
     if parts and (again := _ATTEMPT.fullmatch(parts["stem"])):
         file, attempt = again["stem"] + parts["suffix"], int(again["attempt"])
     return Named(student, number, file=file, order=order, attempt=attempt, is_late=is_late)
-
-
-def _stem(file: str) -> str:
-    parts = NOTEBOOK.fullmatch(file)
-    return parts["stem"] if parts else file
 
 
 SYSTEM = System(
