@@ -22,6 +22,7 @@ from grader.text import file_name, plain_words
 NO_IDS: Mapping[str, str] = MappingProxyType({})
 NUMBERED = ("canvas", "moodle", "brightspace")
 """Kinds of ids that are a system's own numbers: the same number elsewhere is somebody else's."""
+_MOST_WORDS = 16  # with which Canvas's name of a person may begin
 _PARTICIPANT = "participant "  # stands before Moodle's number in its worksheet
 
 
@@ -171,5 +172,5 @@ def name_keys(name: str) -> set[str]:
     words = plain_words(name)
     if not words:
         return set()
-    rotations = {"".join(words[at:] + words[:at]) for at in range(len(words))}
+    rotations = {"".join(words[at:] + words[:at]) for at in range(min(len(words), _MOST_WORDS))}
     return {" ".join(sorted(words)), *rotations}

@@ -634,7 +634,7 @@ def test_moodle_names_are_read_as_folders_and_as_files(tmp_path):
 def test_what_moodle_did_not_name_is_refused(tmp_path):
     """A file that somebody put beside Moodle's folders makes no student."""
     names = ("Ada_1_assignsubmission_file_/a.ipynb", "notes.ipynb")
-    with pytest.raises(GraderError, match=r"but not: notes.ipynb. Move it away"):
+    with pytest.raises(GraderError, match=r"but not: notes.ipynb. Remove it from"):
         collect(pack(tmp_path / "in.zip", [(name, text()) for name in names]), tmp_path / "out")
 
 

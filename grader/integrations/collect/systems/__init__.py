@@ -101,8 +101,8 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
     if others := sorted(source.tops - named.keys()):
         listed = terminal_text(", ".join(some(others, MOST_NAMED)))
         raise GraderError(
-            f"{system.title} names what it hands out {system.pattern}, but not: {listed}. Move"
-            f" {'it' if len(others) == 1 else 'them'} away, and collect again."
+            f"{system.title} names what it hands out {system.pattern}, but not: {listed}. Remove"
+            f" {'it' if len(others) == 1 else 'them'} from the source, and collect again."
         )
     system.check(named, context)
     notebooks = []
@@ -123,7 +123,7 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
 def _student(system: System, named: Named) -> Student:
     if named.id:
         return Student(named.student, named.id, system.key, named.id, named.logins)
-    return Student(named.student, named.student, logins=named.logins)
+    return Student(named.student, named.logins[0] if named.logins else named.student, logins=named.logins)
 
 
 def _in_order(

@@ -9,9 +9,9 @@ from grader.integrations.collect.model import Context, Named, System
 from grader.notebooks.files import NOTEBOOK, notebook_stem
 
 # A student's name may have underscores and numbers in it, and so may the file's: a name is split at the ids.
-_IDS = re.compile(r"_(?=(?P<id>[1-9]\d*)_(?P<number>[1-9]\d*)_(?P<file>.))", re.DOTALL)
+_IDS = re.compile(r"_(?=(?P<id>[1-9]\d{0,18})_(?P<number>[1-9]\d{0,18})_(?P<file>.))", re.DOTALL)
 _ANONYMOUS = re.compile(
-    r"anon(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]{5})_(?P<number>\d+)_(?P<file>.+)", re.DOTALL
+    r"anon(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]{5})_(?P<number>\d{1,19})_(?P<file>.+)", re.DOTALL
 )
 _ATTEMPT = re.compile(r"(?P<stem>.+)-(?P<attempt>\d{1,3})", re.DOTALL)
 _LATE = "_LATE"

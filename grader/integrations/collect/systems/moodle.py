@@ -8,6 +8,8 @@ from grader.integrations.collect.model import Context, Named, System
 
 _NAME = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL)
 
+_MOST_HYPHENS = 8  # after which a student's name may begin
+
 
 def parse(name: str, context: Context) -> Named | None:
     """What a name says; the name of a group, with a hyphen, may stand before the student's."""
@@ -15,7 +17,8 @@ def parse(name: str, context: Context) -> Named | None:
     if found is None:
         return None
     student = context.without_prefix(found["name"])
-    beginnings = [student, *(student[at + 1 :] for at, sign in enumerate(student) if sign == "-")]
+    hyphens = [at for at, sign in enumerate(student) if sign == "-"][:_MOST_HYPHENS]
+    beginnings = [student, *(student[at + 1 :] for at in hyphens)]
     known = next((name for name in beginnings if context.roster.called(name)), student)
     return Named(known, found["id"], file=found["file"] or "")
 
