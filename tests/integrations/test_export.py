@@ -376,11 +376,15 @@ def test_canvas_may_write_the_name_in_two_columns(desk, canvas, order):
 
 @pytest.mark.parametrize("mark", ["EX", "N/A", "Excused", "ex"])
 def test_a_mark_that_is_no_score_stays(desk, canvas, mark):
-    """Who is excused, or was not assigned the work, keeps that, and is named with it."""
-    ended = desk.export("canvas", "--gradebook", canvas(CANVAS.replace('""",,5.00', f'""",{mark},5.00')))
+    """Who is excused, or was not assigned the work, keeps that and is named, with a result or without."""
+    text = CANVAS.replace('""",,5.00', f'""",{mark},5.00').replace("A,7,3", f"A,{mark},3")
+    ended = desk.export("canvas", "--gradebook", canvas(text))
     assert ended.exit_code == 0
+    assert f"A,{mark},3" in desk.text("canvas.csv")
     assert f'A, ""first""",{mark},5.00' in desk.text("canvas.csv")
-    assert f"Tiny (4242), left as they are: excused or not assigned: ada ({mark})." in ended.output
+    assert (
+        f"Tiny (4242), left as they are: excused or not assigned: ada ({mark}); Zoë ({mark})." in ended.output
+    )
 
 
 def test_a_grade_that_is_no_number_stays(desk, canvas):

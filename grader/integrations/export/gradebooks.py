@@ -63,7 +63,7 @@ def write_canvas(export: Export) -> None:
         if column is not None:
             known = _with_rows(export, sheet, results, people)
             is_found = is_found or bool(known)
-            values |= _canvas_scores(export, sheet, column, known)
+            values |= _canvas_scores(export, sheet, column, known, people)
     if not is_found:
         raise GraderError(
             f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students are looked for in"
@@ -134,12 +134,13 @@ def _points_possible(sheet: Sheet, column: int) -> str:
 
 
 def _canvas_scores(
-    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]]
+    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]], people: Directory
 ) -> dict[tuple[int, int], str]:
     """The scores by row and column; adds notes about what was filled in, and points that differ.
 
     Args:
         known: results with their rows.
+        people: everybody in the gradebook.
 
     Raises:
         GraderError: Canvas computes the column itself.
@@ -153,7 +154,7 @@ def _canvas_scores(
             f"{heading}: Canvas has {possible or 'no'} points possible, the assignment"
             f" {format_points(most)}; scores are written as they are, so change that in Canvas."
         )
-    known = _without_marks(export, sheet, column, known)
+    known = _without_marks(export, sheet, column, known, people)
     filled = {(row, column): sheet.number(format_points(result.score), [column]) for result, row in known}
     before = {cell: sheet.value(sheet.rows[cell[0]], column) for cell in filled}
     changed = sum(before[cell] not in {"", value} for cell, value in filled.items())
@@ -165,18 +166,20 @@ def _canvas_scores(
 
 
 def _without_marks(
-    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]]
+    export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]], people: Directory
 ) -> list[tuple[Result, int]]:
-    """The results whose cells are empty or hold a number; adds notes about the others, which stay."""
-    cells = {row: sheet.value(sheet.rows[row], column) for _, row in known}
-    marked = {row: cell for row, cell in cells.items() if cell and not _NUMBER.fullmatch(cell)}
-    named = [(f"{result.student} ({marked[row]})", marked[row]) for result, row in known if row in marked]
-    heading = sheet.rows[0][column].strip()
-    excused = [name for name, mark in named if mark.casefold() in _EXCUSED]
+    """The results whose cells are empty or hold a number; adds notes about cells that stay as they are."""
+    heading, students = sheet.rows[0][column].strip(), {row: result.student for result, row in known}
+    excused, others = [], []
+    for person in people.people:
+        cell = sheet.value(sheet.rows[person.line], column)
+        if cell.casefold() in _EXCUSED:
+            excused.append(f"{students.pop(person.line, person.name)} ({cell})")
+        elif cell and person.line in students and not _NUMBER.fullmatch(cell):
+            others.append(f"{students.pop(person.line)} ({cell})")
     export.note(f"{heading}, left as they are: excused or not assigned", excused)
-    others = [name for name, mark in named if mark.casefold() not in _EXCUSED]
     export.note(f"{heading}, left as they are, because what stands there is no number", others)
-    return [(result, row) for result, row in known if row not in marked]
+    return [(result, row) for result, row in known if row in students]
 
 
 def _is_number(text: str, number: float) -> bool:
@@ -251,7 +254,7 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
     signs = [columns[name] for name in ("grade", "maximum grade") if name in columns]
     values: dict[tuple[int, int], str] = {}
     fixed = []
-    for result, row in _without_marks(export, sheet, columns["grade"], known):
+    for result, row in _without_marks(export, sheet, columns["grade"], known, people):
         cells = sheet.rows[row]
         if sheet.value(cells, columns.get("grade can be changed")).casefold() == "no":
             fixed.append(result.student)
