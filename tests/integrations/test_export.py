@@ -720,9 +720,11 @@ def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):
     """Where each assignment has repositories of its own, no page of another goes there."""
     handed_in = tmp_path / "in"
     (handed_in / "ada").mkdir(parents=True)
-    rows = [["student", "notebook", "system", "id", "modified", "marked", "sha256", "from"]]
+    columns = "student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"
+    rows = [columns.split(",")]
     for stem, origin in (("01_tiny", "hw1-ada/01_tiny.ipynb"), ("02_more", "hw2-ada/sub/02_more.ipynb")):
-        rows.append(["ada", f"{stem}.ipynb", "", "", "2026-11-21T03:00:00+00:00", "", "0", origin])
+        when = "2026-11-21T03:00:00+00:00"
+        rows.append(["ada", f"{stem}.ipynb", "", "", when, "", "0", origin, "", "", ""])
         for form in ("md", "html"):
             page = desk.results / "feedback" / "ada" / f"{stem}.{form}"
             page.parent.mkdir(parents=True, exist_ok=True)
