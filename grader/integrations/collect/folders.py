@@ -28,7 +28,7 @@ def by_folders(
     _refuse_containers(source)
     names = {top: downloads.get(top, top) for (top, *inner) in source.folders if not inner}
     repositories = [names[top] for top in sorted(names) if (top,) in source.repositories or top in downloads]
-    _refuse_unclear_prefix(repositories, context)
+    _refuse_unclear_prefix(repositories, context, are_downloads=bool(downloads))
     notebooks = []
     for file in source.files:
         top = file.parts[0]
@@ -78,7 +78,7 @@ def _refuse_containers(source: Source) -> None:
         )
 
 
-def _refuse_unclear_prefix(repositories: Sequence[str], context: Context) -> None:
+def _refuse_unclear_prefix(repositories: Sequence[str], context: Context, *, are_downloads: bool) -> None:
     """Refuse repositories whose names may begin with that of an assignment.
 
     Raises:
@@ -88,8 +88,9 @@ def _refuse_unclear_prefix(repositories: Sequence[str], context: Context) -> Non
     if context.prefixes is None and unclear:
         shared = os.path.commonprefix(unclear) if len(unclear) > 1 else ""  # noqa: RUF071 - of names
         begin = shared[: shared.rfind("-") + 1].rstrip("-") or unclear[0].partition("-")[0]
+        named = " (GitHub names downloads <repository>-main or <repository>-master)" if are_downloads else ""
         raise GraderError(
-            f"{terminal_text(', '.join(some(unclear, MOST_NAMED)))}: where does a student's name begin in"
-            f" these names of repositories? Say --prefix {terminal_text(begin)}, once for each assignment, or"
-            ' --prefix "" if they are the students\' names.'
+            f"{terminal_text(', '.join(some(unclear, MOST_NAMED)))}{named}: where does a student's name begin"
+            f" in these names of repositories? Say --prefix {terminal_text(begin)}, once for each assignment,"
+            ' or --prefix "" if they are the students\' names.'
         )
