@@ -33,7 +33,7 @@ sys.dont_write_bytecode = False
 # one of them.
 SLOW = (
     *("test_attacks", "test_course", "test_sample_class", "test_environments", "test_in_jupyter"),
-    *("test_dask_executor", "test_new", "test_release", "test_term_of_150", "test_fuzz", "test_resume"),
+    *("test_dask_executor", "test_new", "test_release", "test_term_of_40", "test_fuzz", "test_resume"),
     *("test_student_watch", "test_observer", "test_doctor_memory", "test_author_mistakes", "test_doctor"),
     *("test_border", "test_06_views", "test_student_check", "test_contract_checks", "test_build"),
 )
