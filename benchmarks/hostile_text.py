@@ -33,8 +33,8 @@ from grader.notebooks.reader import (
     MAX_SOURCE_BYTES,
     Notebook,
     cells_of,
-    recognise,
 )
+from grader.notebooks.recognition import MAX_COMPARED, has_answers, recognise
 from grader.reports.feedback import feedback_html, feedback_markdown
 from grader.reports.own_code import own_code
 from grader.results.model import SCHEMA, Result
@@ -211,6 +211,12 @@ def _compared(sources: Sequence[str]) -> None:
 def _recognised(sources: Sequence[str]) -> None:
     recognise("notebook", Notebook("", cells_of(sources), None), {"01_tiny": FUNCTIONS})
     modules_to_preload(sources)
+    starter = "def f(x):\n    return 0"
+    has_answers(cells_of(sources), FUNCTIONS, [starter])
+    remark = f"# {sources[0].partition(chr(10))[0][:1000]}\n"  # each cell is starter code with remarks
+    padded = f"{starter}\n{_filled(remark, MAX_COMPARED // 20 - 100)}"
+    has_answers(cells_of([f"{padded}#{number}" for number in range(19)]), FUNCTIONS, [starter])
+    has_answers(cells_of([f"{starter}\n{'#' * number}" for number in range(4_000)]), FUNCTIONS, [starter])
 
 
 def _searched(sources: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 Nothing is run, and nothing is parsed as Python: a student's text decides how long that would take.
 """
 
+import hashlib
 import re
 import token
 import tokenize
@@ -17,7 +18,9 @@ from grader.notebooks.reader import Cell, Notebook, parse_notebook
 NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
 _DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
 MAX_SEARCHED = 4 * 1024**2  # characters of code that are searched for the functions of an assignment
-_MAX_STARTER_CELL = 1 << 16  # characters; a longer cell is not compared, because no starter code is so long
+#: Characters of a notebook's cells that are compared with starter code. The starter code of an assignment has
+#: about 10,000; a notebook with more is taken to hold answers.
+MAX_COMPARED = 1 << 16
 _LAYOUT = frozenset({token.COMMENT, token.NL, token.ENCODING, token.ENDMARKER})
 _LINE_ENDS = frozenset({token.NEWLINE, token.INDENT, token.DEDENT})
 
@@ -72,14 +75,14 @@ def has_answers(cells: Iterable[Cell], functions: Collection[str], starter: Coll
         starter: the code cells of the assignment as students get them.
     """
     defining = [cell.source for cell in cells if not _defined_in([cell]).isdisjoint(functions)]
-    if any(len(source) > _MAX_STARTER_CELL for source in defining):
-        return True
     changed = [source for source in defining if source not in starter]
+    if sum(map(len, changed)) > MAX_COMPARED:
+        return True
     return bool(changed) and any(_code_of(source) not in _codes_of(tuple(starter)) for source in changed)
 
 
 @lru_cache(maxsize=32)
-def _codes_of(starter: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+def _codes_of(starter: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(_code_of, starter))
 
 
@@ -118,21 +121,25 @@ def _defined_in(cells: Iterable[Cell]) -> set[str]:
 
 
 @lru_cache(maxsize=256)  # a class has the same starter code many times
-def _code_of(source: str) -> tuple[str, ...]:
-    """The tokens of a cell without comments, docstrings and layout; its lines where it has no tokens."""
+def _code_of(source: str) -> str:
+    """A hash of a cell's tokens without comments, docstrings and layout; of its lines if it has no tokens."""
     lines = iter(source.splitlines(keepends=True))
     try:
         every = [*tokenize.generate_tokens(lambda: next(lines, ""))]
     except (tokenize.TokenError, SyntaxError, ValueError):
-        return tuple(filter(None, map(str.strip, source.splitlines())))
+        return _hash_of(filter(None, map(str.strip, source.splitlines())))
     tokens = [each for each in every if each.type not in _LAYOUT]
     kinds = [token.NEWLINE, *(each.type for each in tokens), token.NEWLINE]
-    return tuple(
+    return _hash_of(
         each.string if each.type not in _LINE_ENDS else token.tok_name[each.type]
         for before, each, after in zip(kinds, tokens, kinds[2:], strict=False)
         if each.type != token.NEWLINE
         and not (each.type == token.STRING and before in _LINE_ENDS and after == token.NEWLINE)
     )
+
+
+def _hash_of(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
 
 
 def _spelling(name: str) -> str:

@@ -1,8 +1,9 @@
-# Tries: to exchange the code of the networks' forward, which stays the same function.
+# Tries: to exchange the code of the networks' forward, which stays the same function; the collector finds it.
 # Stopped by: restoring
 # Question: 07_grad_modes q3
-# Flags: code objects
+# Flags: code objects, gc
 # %%
+import gc
 import types
 
 kept = []
@@ -24,7 +25,7 @@ def evaluate(model, batches):
     kind, mode = type(model), model.training
     if kind.__name__ == "Net" and not kept:
         kept.append(kind)
-        real = kind.forward
+        real = next(part for part in gc.get_referents(kind.forward) if isinstance(part, types.FunctionType))
         kind.watched = types.FunctionType(real.__code__, real.__globals__)
         real.__code__ = quiet.__code__
     model.eval()
