@@ -3,28 +3,41 @@
 Python raises audit events for it (PEP 578). Libraries ask for frames too, and some hand them on
 (``traceback.walk_stack``, ``bdb``, ``torch._jit_internal``). So frames, tracing, the collector's objects and
 ctypes are laid to the first line of the notebook above the event, past the files of libraries, unless one of
-these is known to keep what it asks for. A notice is a reason for a human to look, never a verdict.
+these is known to keep what it asks for, and is what it was before the notebook began. Code that does not
+name what happened did not ask for it: it called something that the notebook gave it. A notice is a reason for
+a human to look, never a verdict.
+
+The listener raises no event of its own, and switches nothing off while it works: a signal handler or the
+collector may run code of the notebook at any moment.
 """
 
 from __future__ import annotations
 
+import asyncio.coroutines
 import builtins
+import collections
+import ctypes
+import enum
+import gc
+import linecache
+import logging
 import os
 import sys
-from _thread import get_ident
-from collections.abc import Iterable
+import traceback
+import typing
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
-from . import NOTICES
+from . import NOTICES, identity
 from .names import cell_of
 from .opaque import sealed
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+_builtins = vars(builtins)
+globals()["__builtins__"] = dict(_builtins)  # a copy that patches of the module do not reach
 
 _MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
 #: What each event is a trace of, in the words of ``grader/grading/flags.py``.
@@ -55,12 +68,20 @@ _ATTRIBUTES = {
 }
 #: What a library may do for a notebook. Of the rest libraries do much of their own accord.
 _ON_BEHALF = {"frames", "gc", "settrace"}
+#: The functions that raise the events of these kinds, whatever name a module gives them.
+_ASKED = {
+    event: vars(sys.modules[module])[name]
+    for event, what in _EVENTS.items()
+    for module, _, name in [event.rpartition(".")]
+    if what in _ON_BEHALF and module in ("sys", "gc")
+}
 #: Parts of files' names, and the functions in there (none: all) that hand on nothing of what they ask for.
 _INNOCENT = {
     "<frozen importlib._bootstrap>": (),
+    "<frozen importlib._bootstrap_external>": ("exec_module", "source_to_code"),
     "/asyncio/coroutines.py": (),
     "/collections/__init__.py": ("namedtuple",),
-    "/doctest.py": (),
+    "/doctest.py": ("run",),
     "/enum.py": (),
     "/logging/__init__.py": ("_log",),
     "/traceback.py": ("print_exception", "format_exception", "extract_tb", "from_exception"),
@@ -75,12 +96,22 @@ _INNOCENT = {
     "packages/torch/library.py": (),
     "packages/torch/nn/utils/parametrize.py": (),
 }
-_OURS = (f"{Path(__file__).parent}{os.sep}", "<probe>")
+#: Modules among these, and what they use, that are compared before they count as innocent.
+_COMPARED = (traceback, linecache, logging, typing, enum, collections, asyncio.coroutines)
+_MISSING = object()
 
-_frame_of, _write, _is_anomaly = sys._getframe, os.write, torch.is_anomaly_enabled
+# CPython's own way to the running frame, which raises no event.
+_running: Any = ctypes.pythonapi.PyThreadState_Get
+_frame_in: Any = ctypes.pythonapi.PyThreadState_GetFrame
+_running.restype, _running.argtypes = ctypes.c_void_p, []
+_frame_in.restype, _frame_in.argtypes = ctypes.py_object, [ctypes.c_void_p]
+
+_write, _is_anomaly = os.write, torch.is_anomaly_enabled
 _set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
-_listening: set[int] = set()  # threads that do: what they look at is an event itself
+_own: set[int] = set()  # the namespaces of our modules
+_words: list[dict[str, Any]] = []  # that of the present probe
+_kept: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}  # modules and classes, and what they held
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 _classes: list[str] = []  # what networks are called whose class was exchanged
 _HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student's function is given
@@ -88,7 +119,28 @@ _HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student
 
 def begin() -> None:
     """Watch this process until it ends."""
+    _own.update(
+        identity(vars(module))
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == __package__
+    )
     sys.addaudithook(_listen)
+
+
+def begin_probe(words: dict[str, Any]) -> None:
+    """Count code with these globals as ours, until the next probe."""
+    _words[:] = [words]
+
+
+def keep_libraries() -> None:
+    """In the zygote: keep what libraries hold that count as innocent."""
+    _kept[identity(_builtins)] = _builtins, dict(_builtins)
+    for module in _COMPARED:
+        _kept[identity(vars(module))] = _kept[identity(module)] = vars(module), dict(vars(module))
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                held = gc.get_referents(vars(kind))[0]
+                _kept[identity(kind)] = held, dict(held)
 
 
 def notice(what: str, file: str) -> None:
@@ -96,9 +148,9 @@ def notice(what: str, file: str) -> None:
     cell = cell_of(file)
     cells = _noticed.setdefault(what, set())
     if cell not in cells and len(cells) < _MOST_CELLS:
-        cells.add(cell)
         with suppress(OSError):  # the pipe was filled or closed, which the outside sees
             _write(NOTICES, f"{what}\t{'' if cell is None else cell}\n".encode())
+        cells.add(cell)  # only now: an error on the way, of the recursion limit, must not pass for a notice
 
 
 @sealed
@@ -106,11 +158,11 @@ class WatchedModule(ModuleType):
     """A module that reports when code of the notebook sets or deletes an attribute, restored or not."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _report_patch(_frame_of(1))
+        _report_patch(_frame_in(_running()).f_back)
         _set_attribute(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        _report_patch(_frame_of(1))
+        _report_patch(_frame_in(_running()).f_back)
         _delete_attribute(self, name)
 
 
@@ -147,23 +199,24 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "builtins.id":  # torch asks for it some thousand times in a probe
         return
     what, on_behalf = _kind(event, arguments)
-    if what is None or get_ident() in _listening:
+    if what is None:
         return
-    _listening.add(get_ident())
-    try:
-        file = _author(_frame_of(1), on_behalf=on_behalf)
-        if file is not None:
-            notice(what, file)
-            if event == "object.__setattr__" and arguments[1] == "__class__":
-                kind = type(arguments[0])
-                _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
-            elif event == "object.__setattr__" and what == "code objects":
-                function, part = arguments[:2]
-                code = function.__code__
-                if not _is_of_notebook(code):  # its part is kept before it is exchanged
-                    _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
-    finally:
-        _listening.discard(get_ident())
+    frame = _frame_in(_running()).f_back
+    is_hidden = what in _ON_BEHALF and frame is not None and not _names(frame, event, arguments)
+    file = _author(frame, on_behalf=on_behalf, is_hidden=is_hidden)
+    if file is None:
+        return
+    notice(what, file)
+    if event == "object.__setattr__" and arguments[1] == "__class__":
+        kind = type(arguments[0])
+        _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
+    elif event == "object.__setattr__" and what == "code objects":
+        function, part = arguments[:2]
+        code = function.__code__
+        if not _is_of_notebook(code) or _is_ours(
+            function.__globals__
+        ):  # its part is kept before it is exchanged
+            _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
 
 
 def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
@@ -173,38 +226,111 @@ def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
     if event in ("open", "os.listdir", "os.scandir"):
         if type(arguments[0]) is int:
             return "raw descriptors", False
-        path = os.fsdecode(arguments[0]) if type(arguments[0]) in (str, bytes) else ""
-        return ("raw descriptors" if path.startswith(("/proc", "/dev/fd")) else None), True
+        return ("raw descriptors" if _path(arguments[0]).startswith(("/proc", "/dev/fd")) else None), True
     if event.startswith("ctypes."):
         return "ctypes", True
+    if event in ("exec", "compile"):
+        file = arguments[0].co_filename if event == "exec" else arguments[1]
+        return _EVENTS[event], _is_of_library(_path(file))
     what = _ATTRIBUTES.get(arguments[1]) if event == "object.__getattr__" else _EVENTS.get(event)
     return what, what in _ON_BEHALF
 
 
-def _author(frame: FrameType | None, *, on_behalf: bool) -> str | None:
-    """The file of the notebook's code that did it, or let a library do it; None where none did."""
+def _path(value: Any) -> str:
+    """A path that is a text or bytes; their classes may be the notebook's."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return os.fsdecode(bytes.__getitem__(value, slice(None))) if isinstance(value, bytes) else ""
+
+
+def _names(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether running code names what happened; else a callable of C did it that code was given."""
+    code, asked = frame.f_code, _ASKED.get(event)
+    name = arguments[1] if asked is None and arguments[1:] else event.rpartition(".")[2]
+    if name in code.co_names or name in code.co_varnames or name in code.co_freevars:
+        return True
+    return asked is not None and any(frame.f_globals.get(n) is asked for n in code.co_names)
+
+
+def _author(frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False) -> str | None:
+    """The file of the notebook's code that did it, or let a library do it; None where none did.
+
+    Args:
+        frame: the code that runs.
+        on_behalf: whether a library may have done it for the notebook.
+        is_hidden: whether the code that runs did not do it itself. Then the notebook did, whatever runs.
+    """
+    below: CodeType | None = None
+    is_intact = True
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith(_OURS):
-            return None
-        if _is_of_notebook(code):
+        if _is_ours(frame.f_globals):
+            if not is_hidden:
+                return None
+        elif _is_of_notebook(code):
             return code.co_filename
-        if not on_behalf or _is_innocent(code):
-            return None
-        frame = frame.f_back
-    return "" if on_behalf else None  # a thread that a library began
+        elif not is_hidden:
+            is_intact = is_intact and _is_intact(frame)
+            if not on_behalf or (is_intact and _is_innocent(code, below)):
+                return None
+        frame, below = frame.f_back, code
+    return "" if on_behalf else None  # a thread that a library began, or a callable of C
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether code with these globals is the worker's or the probe's; a file's name could be anybody's."""
+    return identity(names) in _own or any(names is words for words in _words)
 
 
 def _is_of_notebook(code: CodeType) -> bool:
     """Whether it is code of a cell, or of a text that was executed."""
-    file = code.co_filename
-    return file.startswith("<") and not file.startswith(("<frozen ", "<probe>", "<__array_function__"))
+    return not _is_of_library(code.co_filename)
 
 
-def _is_innocent(code: CodeType) -> bool:
-    if code.co_name == "format_stack" and _is_anomaly():  # torch's C++ asks for it at every operation
+def _is_of_library(file: str) -> bool:
+    return file[:1] != "<" or file.startswith(("<frozen ", "<__array_function__"))
+
+
+def _is_innocent(code: CodeType, below: CodeType | None) -> bool:
+    """Whether code hands on nothing of what was asked for by itself or by the code below, which it calls."""
+    if below is None:
+        if code.co_name == "_call_with_frames_removed":  # its caller executes a module, or anybody a text
+            return False
+    elif below.co_name != "<module>" and not _calls(code, below):
+        return False
+    is_at_traceback = code.co_name == "format_stack" and code.co_filename.endswith("/traceback.py")
+    if is_at_traceback and _is_anomaly():  # torch's C++ asks for it at every operation
         return True
     return any(
         part in code.co_filename and (not functions or code.co_name in functions)
         for part, functions in _INNOCENT.items()
     )
+
+
+def _calls(code: CodeType, below: CodeType) -> bool:
+    """Whether code names what it called, its class or its function, or is of the same class."""
+    owner = code.co_qualname.rpartition(".")[0]
+    is_of_class = (
+        owner and code.co_filename == below.co_filename and below.co_qualname.startswith(f"{owner}.")
+    )
+    return bool(is_of_class) or any(part in code.co_names for part in below.co_qualname.split("."))
+
+
+def _is_intact(frame: FrameType) -> bool:
+    """Whether the code uses of its module, of Python's functions and of classes what was there before."""
+    names, used = frame.f_globals, frame.f_code.co_names
+    now, kept = _kept.get(identity(names), (names, None))
+    if kept is None:
+        return True  # a module that was imported since
+    python, built_in = _kept[identity(_builtins)]
+    for name in used:
+        value = now.get(name, _MISSING)
+        if value is not kept.get(name, _MISSING):
+            return False
+        if value is _MISSING and python.get(name) is not built_in.get(name):
+            return False
+        its, were = _kept.get(identity(value), ({}, {}))
+        of_it = used if isinstance(value, ModuleType) else were
+        if any(its.get(part, _MISSING) is not were.get(part, _MISSING) for part in of_it):
+            return False
+    return True
