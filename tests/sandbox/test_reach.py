@@ -1,7 +1,8 @@
 """Without a flagged audit event, student code reaches no Python function, module or open class of ours."""
 
+import pytest
 from declaring import declared, facts
-from observing import look
+from observing import look, probe
 
 from grader import network, own, tensor
 from grader.inside import inside, nn, torch
@@ -150,3 +151,72 @@ def f(*given):
     found = facts(zygote, asked, WALK + answer, limits=PATIENT)
     assert found
     assert not [fact for fact in found if "raised" in fact or "late" in fact]
+
+
+#: Each gets a frame by a way on which no event names the notebook, or a library seems to keep the frame.
+FRAMES = {
+    "a callable of C that typing calls": """
+import sys, typing
+found = typing._GenericAlias(sys._getframe, int)()""",
+    "a function of a library that typing calls": """
+import inspect, typing
+found = typing._GenericAlias(inspect.currentframe, int)()""",
+    "a function that logging uses": """
+import logging
+seen = []
+vars(logging)['_is_internal_frame'] = seen.append
+logging.warning('x')
+found = seen[0]""",
+    "a function that traceback uses": """
+import linecache, traceback
+seen = []
+vars(linecache)['lazycache'] = lambda *its: seen.append(its)
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    traceback.extract_tb(error.__traceback__)
+found = seen[0]""",
+    "a text named like a probe": """
+import code
+space = {}
+text = 'import sys\\ndef grab(): return sys._getframe()'
+code.InteractiveInterpreter(space).runsource(text, '<probe>', 'exec')
+found = space['grab']()""",
+    "the end of the stack": """
+import sys
+found = None
+def at(depth):
+    return at(depth - 1) if depth else sys._getframe()
+for depth in range(sys.getrecursionlimit(), 0, -1):
+    try:
+        found = found or at(depth)
+    except RecursionError:
+        pass""",
+}
+
+
+@pytest.mark.parametrize("way", FRAMES)
+def test_a_frame_is_noticed_however_it_is_got(zygote, way):
+    """Libraries that count as innocent, names of files and an error in the listener hide nothing."""
+    seen = look(zygote, [FRAMES[way], "assert found is not None"], limits=PATIENT)
+    assert not seen.raised
+    assert "frames" in {what for what, _ in seen.evidence.traces}
+
+
+def test_a_callable_of_c_is_noticed_while_our_code_runs(zygote):
+    """The death of an object calls it, and no code of the notebook runs then."""
+    answer = """
+import collections, sys, weakref
+found, kept = collections.defaultdict(sys._getframe), []
+class Mark:
+    pass
+def first():
+    mark = Mark()
+    kept.append(weakref.ref(mark, found.__getitem__))
+    return mark
+def second():
+    return len(found)"""
+    asked = probe("first", "student.first()\nreturn student.second()")
+    seen = look(zygote, [answer], first=asked)
+    assert seen["first"] == 1
+    assert ("frames", None) in seen.evidence.traces
