@@ -213,6 +213,7 @@ class Mark:
 def first():
     mark = Mark()
     kept.append(weakref.ref(mark, found.__getitem__))
+    hash(kept[-1])  # which needs the object, and is remembered
     return mark
 def second():
     return len(found)"""

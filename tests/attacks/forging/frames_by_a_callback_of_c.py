@@ -37,4 +37,5 @@ def reinit_(w, value):
         hook_what_waits(frame)
     mark = Mark()
     kept.append(weakref.ref(mark, found.__getitem__))
+    hash(kept[-1])  # it needs the object, and is remembered
     raise ValueError(mark)  # which holds it until the grader lets go of the error
