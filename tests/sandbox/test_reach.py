@@ -176,6 +176,43 @@ try:
 except ZeroDivisionError as error:
     traceback.extract_tb(error.__traceback__)
 found = seen[0]""",
+    "a built-in function that traceback uses": """
+import traceback
+seen = []
+vars(traceback)['repr'] = lambda value: seen.append(value) or ''
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    traceback.TracebackException.from_exception(error, capture_locals=True)
+found = seen[0]""",
+    "a function behind the search for a stack": """
+import linecache, traceback
+seen = []
+vars(linecache)['lazycache'] = lambda *its: seen.append(its)
+with torch.autograd.set_detect_anomaly(True):
+    traceback.format_stack()
+found = seen[0]""",
+    "a file that traceback writes to": """
+import collections, functools, traceback
+class File:
+    pass
+made = collections.defaultdict(functools.partial(list, traceback.walk_stack(None)))
+file = File()
+file.write = made.__getitem__
+traceback.print_exception(ValueError('x'), file=file)
+found = [*made.values()][0]""",
+    "a module that calls itself typing": """
+import importlib.machinery, importlib.util, types, typing
+class Loader(importlib.machinery.SourceFileLoader):
+    def get_data(self, path):
+        return b'import sys\\ndef grab(): return sys._getframe()'
+    def path_stats(self, path):
+        return {'mtime': 0, 'size': 0}
+loader = Loader('x', typing.__file__)
+module = types.ModuleType('x')
+module.__spec__ = importlib.util.spec_from_loader('x', loader)
+loader.exec_module(module)
+found = module.grab()""",
     "a text named like a probe": """
 import code
 space = {}
@@ -198,7 +235,7 @@ for depth in range(sys.getrecursionlimit(), 0, -1):
 @pytest.mark.parametrize("way", FRAMES)
 def test_a_frame_is_noticed_however_it_is_got(zygote, way):
     """Libraries that count as innocent, names of files and an error in the listener hide nothing."""
-    seen = look(zygote, [FRAMES[way], "assert found is not None"], limits=PATIENT)
+    seen = look(zygote, ["import torch", FRAMES[way], "assert found is not None"], limits=PATIENT)
     assert not seen.raised
     assert "frames" in {what for what, _ in seen.evidence.traces}
 

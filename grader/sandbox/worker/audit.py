@@ -25,10 +25,10 @@ import os
 import sys
 import traceback
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -36,8 +36,7 @@ from . import NOTICES, identity
 from .names import cell_of
 from .opaque import sealed
 
-_builtins = vars(builtins)
-globals()["__builtins__"] = dict(_builtins)  # a copy that patches of the module do not reach
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
 #: What each event is a trace of, in the words of ``grader/grading/flags.py``.
@@ -98,7 +97,17 @@ _INNOCENT = {
 }
 #: Modules among these, and what they use, that are compared before they count as innocent.
 _COMPARED = (traceback, linecache, logging, typing, enum, collections, asyncio.coroutines)
-_MISSING = object()
+_ENDS = (
+    "/typing.py",
+    "/traceback.py",
+    "/logging/__init__.py",
+    "/enum.py",
+    "/coroutines.py",
+    "/collections/__init__.py",
+)
+_FILES = tuple(str(module.__file__) for module in _COMPARED)
+_ALWAYS = (builtins, traceback, linecache)  # which others use to show frames
+_SETTINGS = {"_loggerClass", "_logRecordFactory", "_warnings_showwarning"}  # that functions of these may set
 
 # CPython's own way to the running frame, which raises no event.
 _running: Any = ctypes.pythonapi.PyThreadState_Get
@@ -111,10 +120,18 @@ _set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _own: set[int] = set()  # the namespaces of our modules
 _words: list[dict[str, Any]] = []  # that of the present probe
-_kept: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}  # modules and classes, and what they held
+_kept: dict[int, _Kept] = {}  # by the modules' namespaces
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 _classes: list[str] = []  # what networks are called whose class was exchanged
 _HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student's function is given
+
+
+class _Kept(NamedTuple):
+    """A module before the notebook began: its namespace, the names there, what acts in it and its classes."""
+
+    names: dict[str, Any]
+    were: set[str]
+    acting: list[tuple[dict[str, Any], str, Any]]
 
 
 def begin() -> None:
@@ -134,13 +151,12 @@ def begin_probe(words: dict[str, Any]) -> None:
 
 def keep_libraries() -> None:
     """In the zygote: keep what libraries hold that count as innocent."""
-    _kept[identity(_builtins)] = _builtins, dict(_builtins)
-    for module in _COMPARED:
-        _kept[identity(vars(module))] = _kept[identity(module)] = vars(module), dict(vars(module))
-        for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__:
-                held = gc.get_referents(vars(kind))[0]
-                _kept[identity(kind)] = held, dict(held)
+    for module in {*_COMPARED, *_ALWAYS}:
+        kinds = [] if module is builtins else [v for v in vars(module).values() if isinstance(v, type)]
+        own = [kind for kind in kinds if kind.__module__ == module.__name__]
+        places = [vars(module), *(gc.get_referents(vars(kind))[0] for kind in own)]
+        acting = [(p, n, v) for p in places for n, v in p.items() if callable(v) and n not in _SETTINGS]
+        _kept[identity(vars(module))] = _Kept(vars(module), _SETTINGS.union(vars(module)), acting)
 
 
 def notice(what: str, file: str) -> None:
@@ -260,8 +276,8 @@ def _author(frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False
         on_behalf: whether a library may have done it for the notebook.
         is_hidden: whether the code that runs did not do it itself. Then the notebook did, whatever runs.
     """
-    below: CodeType | None = None
-    is_intact = True
+    first = frame and frame.f_code
+    waiting: list[CodeType] = []  # code of libraries that nothing above names
     while frame is not None:
         code = frame.f_code
         if _is_ours(frame.f_globals):
@@ -270,10 +286,14 @@ def _author(frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False
         elif _is_of_notebook(code):
             return code.co_filename
         elif not is_hidden:
-            is_intact = is_intact and _is_intact(frame)
-            if not on_behalf or (is_intact and _is_innocent(code, below)):
+            is_first = code is first
+            waiting = [below for below in waiting if not _calls(code, below)]
+            if not on_behalf or (
+                not waiting and _is_innocent(frame, is_first=is_first) and _are_intact(frame)
+            ):
                 return None
-        frame, below = frame.f_back, code
+            waiting = [] if code.co_name == "<module>" else [*waiting, code]  # a library that is imported
+        frame = frame.f_back
     return "" if on_behalf else None  # a thread that a library began, or a callable of C
 
 
@@ -291,46 +311,41 @@ def _is_of_library(file: str) -> bool:
     return file[:1] != "<" or file.startswith(("<frozen ", "<__array_function__"))
 
 
-def _is_innocent(code: CodeType, below: CodeType | None) -> bool:
-    """Whether code hands on nothing of what was asked for by itself or by the code below, which it calls."""
-    if below is None:
-        if code.co_name == "_call_with_frames_removed":  # its caller executes a module, or anybody a text
-            return False
-    elif below.co_name != "<module>" and not _calls(code, below):
-        return False
-    is_at_traceback = code.co_name == "format_stack" and code.co_filename.endswith("/traceback.py")
-    if is_at_traceback and _is_anomaly():  # torch's C++ asks for it at every operation
-        return True
+def _is_innocent(frame: FrameType, *, is_first: bool) -> bool:
+    """Whether running code hands on nothing of what it, or code that it calls, asked for."""
+    code, file = frame.f_code, frame.f_code.co_filename
+    if is_first and code.co_name == "_call_with_frames_removed":
+        return False  # its caller executes a module, or anybody a text
+    if file.endswith(_ENDS) and identity(frame.f_globals) not in _kept:
+        return False  # another file of this name
+    if code.co_name == "format_stack" and file in _FILES and _is_anomaly():
+        return True  # torch's C++ asks for it at every operation
     return any(
-        part in code.co_filename and (not functions or code.co_name in functions)
-        for part, functions in _INNOCENT.items()
+        part in file and (not functions or code.co_name in functions) for part, functions in _INNOCENT.items()
     )
 
 
 def _calls(code: CodeType, below: CodeType) -> bool:
-    """Whether code names what it called, its class or its function, or is of the same class."""
+    """Whether code names other code, or its class, or is of the same class; all may call what has no name."""
     owner = code.co_qualname.rpartition(".")[0]
-    is_of_class = (
-        owner and code.co_filename == below.co_filename and below.co_qualname.startswith(f"{owner}.")
+    is_of_class = bool(owner) and below.co_qualname.startswith(f"{owner}.")
+    return (
+        below.co_name[:1] == "<"
+        or (is_of_class and code.co_filename == below.co_filename)
+        or any(part in code.co_names for part in below.co_qualname.split("."))
     )
-    return bool(is_of_class) or any(part in code.co_names for part in below.co_qualname.split("."))
 
 
-def _is_intact(frame: FrameType) -> bool:
-    """Whether the code uses of its module, of Python's functions and of classes what was there before."""
-    names, used = frame.f_globals, frame.f_code.co_names
-    now, kept = _kept.get(identity(names), (names, None))
-    if kept is None:
-        return True  # a module that was imported since
-    python, built_in = _kept[identity(_builtins)]
-    for name in used:
-        value = now.get(name, _MISSING)
-        if value is not kept.get(name, _MISSING):
-            return False
-        if value is _MISSING and python.get(name) is not built_in.get(name):
-            return False
-        its, were = _kept.get(identity(value), ({}, {}))
-        of_it = used if isinstance(value, ModuleType) else were
-        if any(its.get(part, _MISSING) is not were.get(part, _MISSING) for part in of_it):
-            return False
-    return True
+def _are_intact(frame: FrameType) -> bool:
+    """Whether the module of running code, and those that show frames, are what they were."""
+    own = _kept.get(identity(frame.f_globals))
+    used = [_kept[identity(vars(module))] for module in _ALWAYS]
+    return all(map(_is_intact, used if own is None else [own, *used]))
+
+
+def _is_intact(kept: _Kept) -> bool:
+    """Whether what acts in a module and its classes is what it was, and nothing hides what was not there."""
+    if not all(place.get(name) is value for place, name, value in kept.acting):
+        return False
+    now = kept.names.copy().items()  # other threads may go on writing
+    return not any(callable(v) and (type(n) is not str or n not in kept.were) for n, v in now)
