@@ -137,6 +137,7 @@ def test_a_call_reaches_nothing_of_ours(zygote):
         "x": tensor("n k", roles=["computed"]),
         "part": tensor("n k", roles=["computed"], layouts=["gaps"]),
         "net": network(),
+        "bare": network(every=False, nest=["bare"]),
         "things": own(things, kind=["one"]),
     }
     asked = declared("f", given, gives="nothing", modes=["on"], turns=["first"], dtypes=["float32"], cover=[])
@@ -146,7 +147,17 @@ def f(*given):
     net = given[2]
     width = next(p for p in net.parameters() if p.dim() == 2).shape[1]
     walk(given, everything()[2], net(torch.ones(2, width, dtype=given[0].dtype)))
+    walk([made for own in given[2:4] for module in own.modules() for made in made_by(module)])
     assert id(net) in walked
+
+def made_by(module):  # what methods of its own class give that ask for no argument
+    for name in vars(type(module)):
+        method = getattr(module, name)
+        if not name.startswith("_") and type(method) is types.MethodType:
+            try:
+                yield method()
+            except TypeError:
+                pass  # it asks for one
 """
     found = facts(zygote, asked, WALK + answer, limits=PATIENT)
     assert found
