@@ -97,15 +97,10 @@ _INNOCENT = {
 }
 #: Modules among these, and what they use, that are compared before they count as innocent.
 _COMPARED = (traceback, linecache, logging, typing, enum, collections, asyncio.coroutines)
-_ENDS = (
-    "/typing.py",
-    "/traceback.py",
-    "/logging/__init__.py",
-    "/enum.py",
-    "/coroutines.py",
-    "/collections/__init__.py",
-)
-_FILES = tuple(str(module.__file__) for module in _COMPARED)
+#: Of the files above those of these modules: no other file of such a name counts.
+_ENDS = {
+    part for part in _INNOCENT if part[0] == "/" and any(str(m.__file__).endswith(part) for m in _COMPARED)
+}
 _ALWAYS = (builtins, traceback, linecache)  # which others use to show frames
 _SETTINGS = {"_loggerClass", "_logRecordFactory", "_warnings_showwarning"}  # that functions of these may set
 
@@ -218,8 +213,9 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     if what is None:
         return
     frame = _frame_in(_running()).f_back
-    is_hidden = what in _ON_BEHALF and frame is not None and not _names(frame, event, arguments)
-    file = _author(frame, on_behalf=on_behalf, is_hidden=is_hidden)
+    is_followed = what in _ON_BEHALF
+    is_hidden = is_followed and frame is not None and not _names(frame, event, arguments)
+    file = _author(frame, on_behalf=on_behalf, is_hidden=is_hidden, is_followed=is_followed)
     if file is None:
         return
     notice(what, file)
@@ -268,13 +264,16 @@ def _names(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
     return asked is not None and any(frame.f_globals.get(n) is asked for n in code.co_names)
 
 
-def _author(frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False) -> str | None:
+def _author(
+    frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False, is_followed: bool = False
+) -> str | None:
     """The file of the notebook's code that did it, or let a library do it; None where none did.
 
     Args:
         frame: the code that runs.
         on_behalf: whether a library may have done it for the notebook.
         is_hidden: whether the code that runs did not do it itself. Then the notebook did, whatever runs.
+        is_followed: whether an innocent library has to have called what asked.
     """
     first = frame and frame.f_code
     waiting: list[CodeType] = []  # code of libraries that nothing above names
@@ -292,7 +291,8 @@ def _author(frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False
                 not waiting and _is_innocent(frame, is_first=is_first) and _are_intact(frame)
             ):
                 return None
-            waiting = [] if code.co_name == "<module>" else [*waiting, code]  # a library that is imported
+            is_imported = code.co_name == "<module>"  # a library, which does much of its own accord
+            waiting = [*waiting, code] if is_followed and not is_imported else []
         frame = frame.f_back
     return "" if on_behalf else None  # a thread that a library began, or a callable of C
 
@@ -316,12 +316,12 @@ def _is_innocent(frame: FrameType, *, is_first: bool) -> bool:
     code, file = frame.f_code, frame.f_code.co_filename
     if is_first and code.co_name == "_call_with_frames_removed":
         return False  # its caller executes a module, or anybody a text
-    if file.endswith(_ENDS) and identity(frame.f_globals) not in _kept:
-        return False  # another file of this name
-    if code.co_name == "format_stack" and file in _FILES and _is_anomaly():
+    if code.co_name == "format_stack" and "packages/torch/fx/" in file and _is_anomaly():
         return True  # torch's C++ asks for it at every operation
+    is_kept = identity(frame.f_globals) in _kept
     return any(
-        part in file and (not functions or code.co_name in functions) for part, functions in _INNOCENT.items()
+        part in file and (is_kept or part not in _ENDS) and (not functions or code.co_name in functions)
+        for part, functions in _INNOCENT.items()
     )
 
 
