@@ -175,6 +175,8 @@ _LOOKING_UP = (
     *("__getattribute__", "__getattr__", "__setattr__", "__delattr__"),
 )
 _IMPORTING = ("__import__", "import_module")
+#: Methods of the dictionary of a module that set attributes of it.
+_FILLING = ("update", "setdefault", "__setitem__", "__ior__", "pop", "clear")
 _COMPUTED = (ast.BinOp, ast.JoinedStr, ast.Call)
 _PATH = re.compile(r"\w++(?:\.\w++)*+")
 _IMPORT = re.compile(r"\b(?:from|import)[ \t]++([\w.]++)")
@@ -469,9 +471,7 @@ class _Search:
                 self._token(f"type().{name}")
         if is_set:
             self._token(f"{name}.=")
-            path = _path_of(owner)
-            if not _SETTINGS.intersection(path):
-                self._rooted.add((path[0], "="))
+            self._set(owner)
 
     def imports(self, node: ast.Import) -> None:
         """Add modules that are imported."""
@@ -514,6 +514,30 @@ class _Search:
                     self._looked_up(function, node.args)
                 elif function in _IMPORTING and _imports_a_plain_module(node.args):
                     self._ignored.add(id(node.func))
+        match node.func:
+            case ast.Attribute(value=owner, attr="__setattr__" | "__delattr__" as attribute):
+                takes_name = len(node.args) < 2 + (attribute == "__setattr__")
+                self._set(owner if takes_name else node.args[0])  # of a class, it takes the object first
+            case ast.Attribute(value=held, attr=method) if method in _FILLING:
+                self._fill(held)
+
+    def item(self, node: ast.Subscript) -> None:
+        """Add an attribute that is set as an entry of a dictionary, as in `vars(torch)["sum"] = f`."""
+        if not isinstance(node.ctx, ast.Load):
+            self._fill(node.value)
+
+    def _fill(self, held: ast.expr) -> None:
+        match held:
+            case (
+                ast.Call(func=ast.Name(id="vars"), args=[owner]) | ast.Attribute(value=owner, attr="__dict__")
+            ):
+                self._set(owner)
+
+    def _set(self, owner: ast.expr) -> None:
+        """Add that some attribute of an expression is set."""
+        path = _path_of(owner)
+        if not _SETTINGS.intersection(path):
+            self._rooted.add((path[0], "="))
 
     def _looked_up(self, function: str, arguments: Sequence[ast.expr]) -> None:
         takes_object = function in _LOOKING_UP[:3]
@@ -556,6 +580,7 @@ _READERS: dict[type[ast.AST], Callable[[_Search, Any], None]] = {
     ast.AnnAssign: _Search.assignment,
     ast.NamedExpr: _Search.assignment,
     ast.Call: _Search.call,
+    ast.Subscript: _Search.item,
     ast.Expr: _Search.expression,
     ast.Compare: _Search.comparison,
 }

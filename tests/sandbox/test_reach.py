@@ -1,7 +1,8 @@
 """Without a flagged audit event, student code reaches no Python function, module or open class of ours."""
 
+import pytest
 from declaring import declared, facts
-from observing import look
+from observing import look, probe
 
 from grader import network, own, tensor
 from grader.inside import inside, nn, torch
@@ -136,6 +137,7 @@ def test_a_call_reaches_nothing_of_ours(zygote):
         "x": tensor("n k", roles=["computed"]),
         "part": tensor("n k", roles=["computed"], layouts=["gaps"]),
         "net": network(),
+        "bare": network(every=False, nest=["bare"]),
         "things": own(things, kind=["one"]),
     }
     asked = declared("f", given, gives="nothing", modes=["on"], turns=["first"], dtypes=["float32"], cover=[])
@@ -145,8 +147,125 @@ def f(*given):
     net = given[2]
     width = next(p for p in net.parameters() if p.dim() == 2).shape[1]
     walk(given, everything()[2], net(torch.ones(2, width, dtype=given[0].dtype)))
+    walk([made for own in given[2:4] for module in own.modules() for made in made_by(module)])
     assert id(net) in walked
+
+def made_by(module):  # what methods of its own class give that ask for no argument
+    for name in vars(type(module)):
+        method = getattr(module, name)
+        if not name.startswith("_") and type(method) is types.MethodType:
+            try:
+                yield method()
+            except TypeError:
+                pass  # it asks for one
 """
     found = facts(zygote, asked, WALK + answer, limits=PATIENT)
     assert found
     assert not [fact for fact in found if "raised" in fact or "late" in fact]
+
+
+#: Each gets a frame by a way on which no event names the notebook, or a library seems to keep the frame.
+FRAMES = {
+    "a callable of C that typing calls": """
+import sys, typing
+found = typing._GenericAlias(sys._getframe, int)()""",
+    "a function of a library that typing calls": """
+import inspect, typing
+found = typing._GenericAlias(inspect.currentframe, int)()""",
+    "a function that logging uses": """
+import logging
+seen = []
+vars(logging)['_is_internal_frame'] = seen.append
+logging.warning('x')
+found = seen[0]""",
+    "a function that traceback uses": """
+import linecache, traceback
+seen = []
+vars(linecache)['lazycache'] = lambda *its: seen.append(its)
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    traceback.extract_tb(error.__traceback__)
+found = seen[0]""",
+    "a built-in function that traceback uses": """
+import traceback
+seen = []
+vars(traceback)['repr'] = lambda value: seen.append(value) or ''
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    traceback.TracebackException.from_exception(error, capture_locals=True)
+found = seen[0]""",
+    "a function behind the search for a stack": """
+import linecache, traceback
+seen = []
+vars(linecache)['lazycache'] = lambda *its: seen.append(its)
+with torch.autograd.set_detect_anomaly(True):
+    traceback.format_stack()
+found = seen[0]""",
+    "a file that traceback writes to": """
+import collections, functools, traceback
+class File:
+    pass
+made = collections.defaultdict(functools.partial(list, traceback.walk_stack(None)))
+file = File()
+file.write = made.__getitem__
+traceback.print_exception(ValueError('x'), file=file)
+found = [*made.values()][0]""",
+    "a module that calls itself typing": """
+import importlib.machinery, importlib.util, types, typing
+class Loader(importlib.machinery.SourceFileLoader):
+    def get_data(self, path):
+        return b'import sys\\ndef grab(): return sys._getframe()'
+    def path_stats(self, path):
+        return {'mtime': 0, 'size': 0}
+loader = Loader('x', typing.__file__)
+module = types.ModuleType('x')
+module.__spec__ = importlib.util.spec_from_loader('x', loader)
+loader.exec_module(module)
+found = module.grab()""",
+    "a text named like a probe": """
+import code
+space = {}
+text = 'import sys\\ndef grab(): return sys._getframe()'
+code.InteractiveInterpreter(space).runsource(text, '<probe>', 'exec')
+found = space['grab']()""",
+    "the end of the stack": """
+import sys
+found = None
+def at(depth):
+    return at(depth - 1) if depth else sys._getframe()
+for depth in range(sys.getrecursionlimit(), 0, -1):
+    try:
+        found = found or at(depth)
+    except RecursionError:
+        pass""",
+}
+
+
+@pytest.mark.parametrize("way", FRAMES)
+def test_a_frame_is_noticed_however_it_is_got(zygote, way):
+    """Libraries that count as innocent, names of files and an error in the listener hide nothing."""
+    seen = look(zygote, ["import torch", FRAMES[way], "assert found is not None"], limits=PATIENT)
+    assert not seen.raised
+    assert "frames" in {what for what, _ in seen.evidence.traces}
+
+
+def test_a_callable_of_c_is_noticed_while_our_code_runs(zygote):
+    """The death of an object calls it, and no code of the notebook runs then."""
+    answer = """
+import collections, sys, weakref
+found, kept = collections.defaultdict(sys._getframe), []
+class Mark:
+    pass
+def first():
+    mark = Mark()
+    kept.append(weakref.ref(mark, found.__getitem__))
+    hash(kept[-1])  # which needs the object, and is remembered
+    return mark
+def second():
+    return len(found)"""
+    asked = probe("first", "student.first()\nreturn student.second()")
+    seen = look(zygote, [answer], first=asked)
+    assert seen["first"] == 1
+    assert ("frames", None) in seen.evidence.traces

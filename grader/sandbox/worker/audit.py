@@ -3,24 +3,36 @@
 Python raises audit events for it (PEP 578). Libraries ask for frames too, and some hand them on
 (``traceback.walk_stack``, ``bdb``, ``torch._jit_internal``). So frames, tracing, the collector's objects and
 ctypes are laid to the first line of the notebook above the event, past the files of libraries, unless one of
-these is known to keep what it asks for. A notice is a reason for a human to look, never a verdict.
+these is known to keep what it asks for, and is what it was before the notebook began. Code that does not
+name what happened did not ask for it: it called something that the notebook gave it. A notice is a reason for
+a human to look, never a verdict.
+
+The listener raises no event of its own, and switches nothing off while it works: a signal handler or the
+collector may run code of the notebook at any moment.
 """
 
 from __future__ import annotations
 
+import asyncio.coroutines
 import builtins
+import collections
+import ctypes
+import enum
+import gc
+import linecache
+import logging
 import os
 import sys
-from _thread import get_ident
+import traceback
+import typing
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from . import NOTICES
+from . import NOTICES, identity
 from .names import cell_of
 from .opaque import sealed
 
@@ -55,12 +67,20 @@ _ATTRIBUTES = {
 }
 #: What a library may do for a notebook. Of the rest libraries do much of their own accord.
 _ON_BEHALF = {"frames", "gc", "settrace"}
+#: The functions that raise the events of these kinds, whatever name a module gives them.
+_ASKED = {
+    event: vars(sys.modules[module])[name]
+    for event, what in _EVENTS.items()
+    for module, _, name in [event.rpartition(".")]
+    if what in _ON_BEHALF and module in ("sys", "gc")
+}
 #: Parts of files' names, and the functions in there (none: all) that hand on nothing of what they ask for.
 _INNOCENT = {
     "<frozen importlib._bootstrap>": (),
+    "<frozen importlib._bootstrap_external>": ("exec_module", "source_to_code"),
     "/asyncio/coroutines.py": (),
     "/collections/__init__.py": ("namedtuple",),
-    "/doctest.py": (),
+    "/doctest.py": ("run",),
     "/enum.py": (),
     "/logging/__init__.py": ("_log",),
     "/traceback.py": ("print_exception", "format_exception", "extract_tb", "from_exception"),
@@ -75,20 +95,63 @@ _INNOCENT = {
     "packages/torch/library.py": (),
     "packages/torch/nn/utils/parametrize.py": (),
 }
-_OURS = (f"{Path(__file__).parent}{os.sep}", "<probe>")
+#: Modules among these, and what they use, that are compared before they count as innocent.
+_COMPARED = (traceback, linecache, logging, typing, enum, collections, asyncio.coroutines)
+#: Of the files above those of these modules: no other file of such a name counts.
+_ENDS = {
+    part for part in _INNOCENT if part[0] == "/" and any(str(m.__file__).endswith(part) for m in _COMPARED)
+}
+_ALWAYS = (builtins, traceback, linecache)  # which others use to show frames
+_SETTINGS = {"_loggerClass", "_logRecordFactory", "_warnings_showwarning"}  # that functions of these may set
 
-_frame_of, _write, _is_anomaly = sys._getframe, os.write, torch.is_anomaly_enabled
+# CPython's own way to the running frame, which raises no event.
+_running: Any = ctypes.pythonapi.PyThreadState_Get
+_frame_in: Any = ctypes.pythonapi.PyThreadState_GetFrame
+_running.restype, _running.argtypes = ctypes.c_void_p, []
+_frame_in.restype, _frame_in.argtypes = ctypes.py_object, [ctypes.c_void_p]
+
+_write, _is_anomaly = os.write, torch.is_anomaly_enabled
 _set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
-_listening: set[int] = set()  # threads that do: what they look at is an event itself
+_own: set[int] = set()  # the namespaces of our modules
+_words: list[dict[str, Any]] = []  # that of the present probe
+_kept: dict[int, _Kept] = {}  # by the modules' namespaces
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 _classes: list[str] = []  # what networks are called whose class was exchanged
 _HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student's function is given
 
 
+class _Kept(NamedTuple):
+    """A module before the notebook began: its namespace, the names there, what acts in it and its classes."""
+
+    names: dict[str, Any]
+    were: set[str]
+    acting: list[tuple[dict[str, Any], str, Any]]
+
+
 def begin() -> None:
     """Watch this process until it ends."""
+    _own.update(
+        identity(vars(module))
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == __package__
+    )
     sys.addaudithook(_listen)
+
+
+def begin_probe(words: dict[str, Any]) -> None:
+    """Count code with these globals as ours, until the next probe."""
+    _words[:] = [words]
+
+
+def keep_libraries() -> None:
+    """In the zygote: keep what libraries hold that count as innocent."""
+    for module in {*_COMPARED, *_ALWAYS}:
+        kinds = [] if module is builtins else [v for v in vars(module).values() if isinstance(v, type)]
+        own = [kind for kind in kinds if kind.__module__ == module.__name__]
+        places = [vars(module), *(gc.get_referents(vars(kind))[0] for kind in own)]
+        acting = [(p, n, v) for p in places for n, v in p.items() if callable(v) and n not in _SETTINGS]
+        _kept[identity(vars(module))] = _Kept(vars(module), _SETTINGS.union(vars(module)), acting)
 
 
 def notice(what: str, file: str) -> None:
@@ -96,9 +159,9 @@ def notice(what: str, file: str) -> None:
     cell = cell_of(file)
     cells = _noticed.setdefault(what, set())
     if cell not in cells and len(cells) < _MOST_CELLS:
-        cells.add(cell)
         with suppress(OSError):  # the pipe was filled or closed, which the outside sees
             _write(NOTICES, f"{what}\t{'' if cell is None else cell}\n".encode())
+        cells.add(cell)  # only now: an error on the way, of the recursion limit, must not pass for a notice
 
 
 @sealed
@@ -106,11 +169,11 @@ class WatchedModule(ModuleType):
     """A module that reports when code of the notebook sets or deletes an attribute, restored or not."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _report_patch(_frame_of(1))
+        _report_patch(_frame_in(_running()).f_back)
         _set_attribute(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        _report_patch(_frame_of(1))
+        _report_patch(_frame_in(_running()).f_back)
         _delete_attribute(self, name)
 
 
@@ -147,23 +210,25 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "builtins.id":  # torch asks for it some thousand times in a probe
         return
     what, on_behalf = _kind(event, arguments)
-    if what is None or get_ident() in _listening:
+    if what is None:
         return
-    _listening.add(get_ident())
-    try:
-        file = _author(_frame_of(1), on_behalf=on_behalf)
-        if file is not None:
-            notice(what, file)
-            if event == "object.__setattr__" and arguments[1] == "__class__":
-                kind = type(arguments[0])
-                _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
-            elif event == "object.__setattr__" and what == "code objects":
-                function, part = arguments[:2]
-                code = function.__code__
-                if not _is_of_notebook(code):  # its part is kept before it is exchanged
-                    _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
-    finally:
-        _listening.discard(get_ident())
+    frame = _frame_in(_running()).f_back
+    is_followed = what in _ON_BEHALF
+    is_hidden = is_followed and frame is not None and not _names(frame, event, arguments)
+    file = _author(frame, on_behalf=on_behalf, is_hidden=is_hidden, is_followed=is_followed)
+    if file is None:
+        return
+    notice(what, file)
+    if event == "object.__setattr__" and arguments[1] == "__class__":
+        kind = type(arguments[0])
+        _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
+    elif event == "object.__setattr__" and what == "code objects":
+        function, part = arguments[:2]
+        code = function.__code__
+        if not _is_of_notebook(code) or _is_ours(
+            function.__globals__
+        ):  # its part is kept before it is exchanged
+            _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
 
 
 def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
@@ -173,38 +238,114 @@ def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
     if event in ("open", "os.listdir", "os.scandir"):
         if type(arguments[0]) is int:
             return "raw descriptors", False
-        path = os.fsdecode(arguments[0]) if type(arguments[0]) in (str, bytes) else ""
-        return ("raw descriptors" if path.startswith(("/proc", "/dev/fd")) else None), True
+        return ("raw descriptors" if _path(arguments[0]).startswith(("/proc", "/dev/fd")) else None), True
     if event.startswith("ctypes."):
         return "ctypes", True
+    if event in ("exec", "compile"):
+        file = arguments[0].co_filename if event == "exec" else arguments[1]
+        return _EVENTS[event], _is_of_library(_path(file))
     what = _ATTRIBUTES.get(arguments[1]) if event == "object.__getattr__" else _EVENTS.get(event)
     return what, what in _ON_BEHALF
 
 
-def _author(frame: FrameType | None, *, on_behalf: bool) -> str | None:
-    """The file of the notebook's code that did it, or let a library do it; None where none did."""
+def _path(value: Any) -> str:
+    """A path that is a text or bytes; their classes may be the notebook's."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return os.fsdecode(bytes.__getitem__(value, slice(None))) if isinstance(value, bytes) else ""
+
+
+def _names(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether running code names what happened; else a callable of C did it that code was given."""
+    code, asked = frame.f_code, _ASKED.get(event)
+    name = arguments[1] if asked is None and arguments[1:] else event.rpartition(".")[2]
+    if name in code.co_names or name in code.co_varnames or name in code.co_freevars:
+        return True
+    return asked is not None and any(frame.f_globals.get(n) is asked for n in code.co_names)
+
+
+def _author(
+    frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False, is_followed: bool = False
+) -> str | None:
+    """The file of the notebook's code that did it, or let a library do it; None where none did.
+
+    Args:
+        frame: the code that runs.
+        on_behalf: whether a library may have done it for the notebook.
+        is_hidden: whether the code that runs did not do it itself. Then the notebook did, whatever runs.
+        is_followed: whether an innocent library has to have called what asked.
+    """
+    first = frame and frame.f_code
+    waiting: list[CodeType] = []  # code of libraries that nothing above names
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith(_OURS):
-            return None
-        if _is_of_notebook(code):
+        if _is_ours(frame.f_globals):
+            if not is_hidden:
+                return None
+        elif _is_of_notebook(code):
             return code.co_filename
-        if not on_behalf or _is_innocent(code):
-            return None
+        elif not is_hidden:
+            is_first = code is first
+            waiting = [below for below in waiting if not _calls(code, below)]
+            if not on_behalf or (
+                not waiting and _is_innocent(frame, is_first=is_first) and _are_intact(frame)
+            ):
+                return None
+            is_imported = code.co_name == "<module>"  # a library, which does much of its own accord
+            waiting = [*waiting, code] if is_followed and not is_imported else []
         frame = frame.f_back
-    return "" if on_behalf else None  # a thread that a library began
+    return "" if on_behalf else None  # a thread that a library began, or a callable of C
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether code with these globals is the worker's or the probe's; a file's name could be anybody's."""
+    return identity(names) in _own or any(names is words for words in _words)
 
 
 def _is_of_notebook(code: CodeType) -> bool:
     """Whether it is code of a cell, or of a text that was executed."""
-    file = code.co_filename
-    return file.startswith("<") and not file.startswith(("<frozen ", "<probe>", "<__array_function__"))
+    return not _is_of_library(code.co_filename)
 
 
-def _is_innocent(code: CodeType) -> bool:
-    if code.co_name == "format_stack" and _is_anomaly():  # torch's C++ asks for it at every operation
-        return True
+def _is_of_library(file: str) -> bool:
+    return file[:1] != "<" or file.startswith(("<frozen ", "<__array_function__"))
+
+
+def _is_innocent(frame: FrameType, *, is_first: bool) -> bool:
+    """Whether running code hands on nothing of what it, or code that it calls, asked for."""
+    code, file = frame.f_code, frame.f_code.co_filename
+    if is_first and code.co_name == "_call_with_frames_removed":
+        return False  # its caller executes a module, or anybody a text
+    if code.co_name == "format_stack" and "packages/torch/fx/" in file and _is_anomaly():
+        return True  # torch's C++ asks for it at every operation
+    is_kept = identity(frame.f_globals) in _kept
     return any(
-        part in code.co_filename and (not functions or code.co_name in functions)
+        part in file and (is_kept or part not in _ENDS) and (not functions or code.co_name in functions)
         for part, functions in _INNOCENT.items()
     )
+
+
+def _calls(code: CodeType, below: CodeType) -> bool:
+    """Whether code names other code, or its class, or is of the same class; all may call what has no name."""
+    owner = code.co_qualname.rpartition(".")[0]
+    is_of_class = bool(owner) and below.co_qualname.startswith(f"{owner}.")
+    return (
+        below.co_name[:1] == "<"
+        or (is_of_class and code.co_filename == below.co_filename)
+        or any(part in code.co_names for part in below.co_qualname.split("."))
+    )
+
+
+def _are_intact(frame: FrameType) -> bool:
+    """Whether the module of running code, and those that show frames, are what they were."""
+    own = _kept.get(identity(frame.f_globals))
+    used = [_kept[identity(vars(module))] for module in _ALWAYS]
+    return all(map(_is_intact, used if own is None else [own, *used]))
+
+
+def _is_intact(kept: _Kept) -> bool:
+    """Whether what acts in a module and its classes is what it was, and nothing hides what was not there."""
+    if not all(place.get(name) is value for place, name, value in kept.acting):
+        return False
+    now = kept.names.copy().items()  # other threads may go on writing
+    return not any(callable(v) and (type(n) is not str or n not in kept.were) for n, v in now)

@@ -211,6 +211,7 @@ class Service:
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))
+        audit.begin_probe(words)
         _exec(loaded, words)
         torch_state.capture_probe(loaded, module)
         return words

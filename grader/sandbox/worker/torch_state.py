@@ -28,12 +28,11 @@ from . import audit
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 #: The registries themselves, of hooks that every module or every optimizer calls.
-_GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
-    registry
-    for owner in (nn.Module, torch.optim.Optimizer)
-    for name, registry in vars(sys.modules[owner.__module__]).items()
-    if name.startswith("_global_") and isinstance(registry, dict)
+_REGISTRIES: tuple[tuple[types.ModuleType, dict[str, Any]], ...] = tuple(
+    (module, {n: v for n, v in vars(module).items() if n.startswith("_global_") and isinstance(v, dict)})
+    for module in (sys.modules[owner.__module__] for owner in (nn.Module, torch.optim.Optimizer))
 )
+_GLOBAL_HOOKS = tuple(registry for _, named in _REGISTRIES for registry in named.values())
 
 _float32 = torch.float32
 _set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
@@ -263,6 +262,7 @@ class _Attributes:
 def _acts(name: str, value: Any) -> bool:
     """Whether an attribute can be called or asked for another, and is none that Python and torch set."""
     acts = callable(value) or hasattr(type(value), "__get__") or isinstance(value, types.ModuleType)
+    acts = acts or name.startswith("_global_")  # a registry of hooks
     return acts and name not in _FLUCTUATING
 
 
@@ -299,11 +299,16 @@ def capture_attributes(handed_over: Iterable[type]) -> None:
     """
     _modules[:] = map(_Attributes, _MODULES)
     audit.watch_modules(_MODULES)
+    audit.keep_libraries()
     offered = [value for module in _modules for value in module.values.values() if isinstance(value, type)]
     for kind in (base for value in (*_CLASSES, *offered) for base in value.__mro__):
         if kind.__module__.startswith("torch") and kind.__flags__ & _CAN_CHANGE == _HEAP_TYPE:
             _classes.setdefault(kind, _Attributes(kind))
-    always = (*(_classes[kind] for kind in _CLASSES), *map(_Attributes, (audit.WatchedModule, *handed_over)))
+    always = (
+        *(_classes[kind] for kind in _CLASSES),
+        *map(_Attributes, (audit.WatchedModule, *handed_over)),
+        *(_Attributes(module, registries) for module, registries in _REGISTRIES),
+    )
     _relied_on["always"] = _ManyAttributes(always)
 
 

@@ -1,0 +1,41 @@
+# Tries: to find the loss that waits by a callable of C, which the death of an object calls while the grader's own code runs.
+# Stopped by: captured
+# Without it: an answer that raises earns nothing, whatever it finds.
+# Question: 05_inplace_reinit q1
+# Flags: frames
+# %%
+import collections
+import sys
+import weakref
+
+BACK, LOCALS = "kcab_f"[::-1], "slacol_f"[::-1]
+TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
+
+
+def refuses(gradient):
+    raise RuntimeError(TEXT)
+
+
+def hook_what_waits(frame):
+    while frame is not None:
+        for loss, _ in getattr(frame, LOCALS).get("waiting", {}).values():
+            loss.register_hook(refuses)
+        frame = getattr(frame, BACK)
+
+
+found = collections.defaultdict(sys._getframe)
+kept = []
+
+
+class Mark:
+    pass
+
+
+def reinit_(w, value):
+    w.data.fill_(value)
+    for frame in found.values():
+        hook_what_waits(frame)
+    mark = Mark()
+    kept.append(weakref.ref(mark, found.__getitem__))
+    hash(kept[-1])  # it needs the object, and is remembered
+    raise ValueError(mark)  # which holds it until the grader lets go of the error

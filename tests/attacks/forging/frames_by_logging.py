@@ -1,0 +1,31 @@
+# Tries: to find the loss that waits by logging, which looks for its caller's frame by a function that the notebook exchanged.
+# Stopped by: captured
+# Question: 05_inplace_reinit q1
+# Flags: frames
+# %%
+import logging
+
+BACK, LOCALS = "kcab_f"[::-1], "slacol_f"[::-1]
+TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
+
+
+def refuses(gradient):
+    raise RuntimeError(TEXT)
+
+
+def hook_what_waits(frame):
+    while frame is not None:
+        for loss, _ in getattr(frame, LOCALS).get("waiting", {}).values():
+            loss.register_hook(refuses)
+        frame = getattr(frame, BACK)
+
+
+seen = []
+vars(logging)["_is_internal_frame"] = seen.append
+
+
+def reinit_(w, value):
+    w.data.fill_(value)
+    logging.warning("w is filled")
+    hook_what_waits(seen.pop())
+    return w
