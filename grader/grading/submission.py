@@ -18,7 +18,7 @@ from grader.notebooks.files import FoundNotebook, NotebookError, NotebookFile, f
 from grader.notebooks.reader import Cell, parse_notebook
 from grader.notebooks.recognition import NO_STARTER_CODE, has_answers, recognise
 from grader.people.record import UNKNOWN, HandIn, Record
-from grader.people.roster import NOBODY, Roster
+from grader.people.roster import NOBODY, Roster, require_somebody
 from grader.people.students import students_of_folders
 from grader.results.model import Flag, Ignored
 from grader.text import distinct_file_name, file_name, some
@@ -196,6 +196,7 @@ def find_versions(
     safe = _name_students(item.student for item in notebooks)
     record = Record(folder)
     students = students_of_folders(safe.values(), roster, record)
+    require_somebody(roster, students.values())
     versions: dict[tuple[str, str], list[Version]] = defaultdict(list)
     unknown_copies = []
     for item in notebooks:

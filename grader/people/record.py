@@ -31,6 +31,8 @@ _COLUMNS = (
 _REPOSITORY = "/"  # ends the name in a row that says when a repository was read, which no notebook's does
 HISTORY = "@"
 """Begins the name of a commit in the path of an earlier version; that it was there once stays so."""
+LOGIN = "github"
+"""The kind of id that a student's part of a repository's name is."""
 _NEVER = "1970-01-01T00:00:00+00:00"
 
 
@@ -77,15 +79,18 @@ class Record:
     """
 
     def __init__(self, submissions: Path) -> None:
-        names = sorted(entry.name for entry in os.scandir(submissions) if entry.is_dir())
+        entries = os.scandir(submissions) if submissions.is_dir() else ()
+        names = sorted(entry.name for entry in entries if entry.is_dir())
         self.folders = {collision_key(name): name for name in names}
         self._rows = _read_rows(submissions / RECORD)
+        read = [row for row in self._rows.values() if _is_repository(row) and row["modified"] != _NEVER]
+        self.last_read = {_repository(row): datetime.fromisoformat(row["modified"]) for row in read}
         self._folder_of_id: dict[tuple[str, str], str] = {}
         self._notebooks: dict[str, dict[str, dict[str, set[str]]]] = {}  # by folder, system and id
         self._there = {_recorded(name): name for name in names}
         self._collected = {row["student"] for row in self._rows.values() if not _is_repository(row)}
         for row in self._rows.values():
-            if row["id"] and row["student"] in self._there:
+            if row["system"] and row["id"] and row["student"] in self._there:
                 folder = self._there[row["student"]]
                 self._folder_of_id.setdefault((row["system"], row["id"]), folder)
                 of_system = self._notebooks.setdefault(folder, {}).setdefault(row["system"], {})
@@ -117,14 +122,14 @@ class Record:
     def repositories_of(self, folder: str) -> set[str]:
         """The names of the repositories that a student's folder was filled from."""
         rows = (row for row in self._rows.values() if row["student"] == _recorded(folder))
-        return {row["from"].partition("/")[0] for row in rows if not row["system"]}
+        return {_repository(row) for row in rows if not row["system"] or _is_repository(row)}
 
-    def repositories(self) -> dict[tuple[str, str], str]:
-        """The repository that a notebook came from, by folder and notebook."""
-        rows = (
-            (key, row) for key, row in self._rows.items() if not row["system"] and not _is_repository(row)
-        )
-        return {key: row["from"].partition("/")[0] for key, row in rows}
+    def prefixes(self) -> dict[tuple[str, str], str]:
+        """What begins the name of the repository that a notebook came from, by folder and notebook."""
+        repositories = [row for row in self._rows.values() if _is_repository(row)]
+        of_repository = {_repository(row): _prefix(row) for row in repositories}
+        rows = [row for row in self._rows.values() if not row["system"] and not _is_repository(row)]
+        return {(row["student"], row["notebook"]): of_repository.get(_repository(row), "") for row in rows}
 
     def sha256_of(self, folder: str, notebook: str) -> str | None:
         """The hash of what was laid out in a student's folder under a name."""
@@ -140,26 +145,6 @@ class Record:
         """Whether its system has marked what was laid out there as late."""
         row = self._row(folder, notebook)
         return row is not None and row["marked"] == LATE
-
-    def moved(self, whose: Mapping[str, str]) -> list[tuple[str, str, str]]:
-        """What came from repositories whose student has another folder now: folder, notebook, new folder.
-
-        Args:
-            whose: by the name of a repository, the folder of its student.
-        """
-        rows = [*self._rows.values()]
-        return [
-            (row["student"], row["notebook"], new)
-            for row in rows
-            if not row["system"]
-            and (new := whose.get(row["from"].partition("/")[0]))
-            and _recorded(new) != row["student"]
-        ]
-
-    def move(self, folder: str, notebook: str, new: str) -> None:
-        """Note that what was laid out in one folder lies in another."""
-        row = self._rows.pop((folder, notebook))
-        self._rows.setdefault((_recorded(new), notebook), row | {"student": _recorded(new)})
 
     def keep(self, folder: str, notebook: str, name: str) -> None:
         """Note that what was laid out as a notebook lies under another name now."""
@@ -188,37 +173,48 @@ class Record:
         return HandIn(modified, at, is_marked, _missing(row), claimed_until=seen)
 
     def unread(self) -> dict[str, dict[str, Missing]]:
-        """By students' folders, the repositories that could not be read the last time."""
+        """What began the names of the repositories that could not be read the last time, by folder."""
         unread: dict[str, dict[str, Missing]] = {}
         for row in filter(_is_repository, self._rows.values()):
             if missing := _missing(row):
-                unread.setdefault(row["student"], {})[row["from"].rstrip("/")] = missing
+                unread.setdefault(row["student"], {})[_prefix(row)] = missing
         return unread
+
+    def note_repository(
+        self, name: str, folder: str, login: str, at: datetime | None, *, is_students: bool
+    ) -> None:
+        """Note whose repository it is and, with a time, that it was read then.
+
+        Args:
+            login: the part of its name that is not the assignment's.
+            is_students: whether that part names the student, and nobody else.
+        """
+        key = _recorded(folder), _recorded(name) + _REPOSITORY
+        row = self._rows.get(key) or dict.fromkeys(_COLUMNS, "") | {"modified": _NEVER}
+        row |= {"student": key[0], "notebook": key[1], "from": key[1], "id": _recorded(login)}
+        row["system"] = LOGIN if is_students else ""
+        if at:
+            row["modified"] = at.isoformat(timespec="seconds")
+        self._rows[key] = row
 
     def mark_night(
         self,
         found: Collection[tuple[str, str]],
-        read: Mapping[str, str],
-        unread: Mapping[str, str],
+        read: Collection[str],
+        unread: Collection[str],
         at: datetime,
     ) -> None:
-        """Note which repositories were read, and mark what came from them before and is not there any more.
+        """Mark what came from repositories before and is not there any more.
 
         Args:
             found: folders and names of the notebooks that are there.
-            read: by the name of a repository, the folder of its student.
-            unread: the same of those that could not be read.
+            read: the names of the repositories that were read.
+            unread: the names of those that could not be read.
             at: now.
         """
-        now = at.isoformat(timespec="seconds")
-        for name, folder in {**read, **unread}.items():
-            key = _recorded(folder), _recorded(name) + _REPOSITORY
-            row = self._rows.get(key) or dict.fromkeys(_COLUMNS, "") | {"modified": _NEVER}
-            when = now if name in read else row["modified"]
-            self._rows[key] = row | {"student": key[0], "notebook": key[1], "modified": when, "from": key[1]}
         there = {(_recorded(folder), _recorded(name)) for folder, name in found}
         for key, row in self._rows.items():
-            name = row["from"].partition("/")[0]
+            name = _repository(row)
             if name in unread:
                 why = "unread"
             elif name in read:
@@ -227,6 +223,7 @@ class Record:
             else:
                 why = row["missing"]
             if why != row["missing"]:
+                now = at.isoformat(timespec="seconds")
                 self._rows[key] = row | {"missing": why, "since": now if why else ""}
 
     def remember(  # noqa: PLR0913, PLR0917 - the columns
@@ -268,6 +265,16 @@ class Record:
 
 def _is_repository(row: Mapping[str, str]) -> bool:
     return row["notebook"].endswith(_REPOSITORY)
+
+
+def _repository(row: Mapping[str, str]) -> str:
+    """The name of the folder that a notebook came in, or of the repository that the row is about."""
+    return row["from"].partition("/")[0]
+
+
+def _prefix(row: Mapping[str, str]) -> str:
+    """What stands before the student's name in that of a repository, which may be nothing."""
+    return _repository(row).removesuffix(row["id"])
 
 
 def _missing(row: Mapping[str, str]) -> Missing | None:

@@ -107,14 +107,10 @@ def read_accounts(folder: Path) -> tuple[str, ...]:
     return tuple(logins or [person.student for person in people])
 
 
-def require_somebody(roster: Roster, folders: Mapping[str, Person | None]) -> None:
-    """Refuse a roster that names nobody who handed in, because then the whole class would be absent.
-
-    Args:
-        folders: whose they are.
-    """
-    if roster.people and folders and not any(folders.values()):
-        name = min(folders)
+def require_somebody(roster: Roster, students: Collection[str]) -> None:
+    """Refuse a roster that names nobody who submitted, because then the whole class would be absent."""
+    if roster.people and students and not {*students} & {*roster.students}:
+        name = min(students)
         raise GraderError(
             f"{roster.path} names nobody who handed in: its columns (student, name, email, github, canvas id,"
             " moodle id) have to name students as their folders are called; if it belongs to another class,"

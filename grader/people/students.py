@@ -10,7 +10,7 @@ from grader.errors import GraderError
 from grader.people.directory import NUMBERED, Directory, Person
 from grader.people.files import Row
 from grader.people.record import Record
-from grader.people.roster import Roster, require_somebody
+from grader.people.roster import Roster
 from grader.text import did_you_mean, terminal_text
 
 
@@ -76,20 +76,16 @@ class Students:
             raise row.error(str(error)) from None
 
 
+def person_of_folder(folder: str, roster: Roster, record: Record) -> Person | None:
+    """Who of the roster has a folder, by its name, or by the ids that it was collected with."""
+    ids = record.ids_of(folder)
+    # Systems call folders by the people's names, or by logins; what was not collected may be either.
+    logins = [text for kind, text in ids.items() if kind not in NUMBERED] if ids else [folder]
+    found = roster.find(folder, logins=logins, ids=ids)
+    return found[0] if len(found) == 1 else None
+
+
 def students_of_folders(folders: Iterable[str], roster: Roster, record: Record) -> dict[str, str]:
-    """Whose each folder is, by its name, or by the ids that it was collected with.
-
-    A folder that is nobody's on the roster names its student itself.
-
-    Raises:
-        GraderError: the roster names nobody of them.
-    """
-    people: dict[str, Person | None] = {}
-    for folder in folders:
-        ids = record.ids_of(folder)
-        # Systems call folders by the people's names, or by logins; what was not collected may be either.
-        logins = [text for kind, text in ids.items() if kind not in NUMBERED] if ids else [folder]
-        found = roster.find(folder, logins=logins, ids=ids)
-        people[folder] = found[0] if len(found) == 1 else None
-    require_somebody(roster, people)
+    """The student of each folder; one that is nobody's on the roster names its student itself."""
+    people = {folder: person_of_folder(folder, roster, record) for folder in folders}
     return {folder: person.student if person else folder for folder, person in people.items()}

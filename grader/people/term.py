@@ -12,8 +12,7 @@ from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
 from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
 from grader.people.record import RECORD, HandIn, Record
 from grader.people.standing import Standing
-from grader.people.students import Students
-from grader.people.witness import Witness
+from grader.people.students import Students, students_of_folders
 from grader.results.model import Missing, told_time
 from grader.text import some, terminal_text
 
@@ -141,15 +140,14 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
     Raises:
         GraderError: a file cannot be read, or a line of it means nothing.
     """
-    settings, record, prefixes = course.settings, Record(submissions), Witness(submissions).prefixes
+    settings, record = course.settings, Record(submissions)
+    unread = record.unread()
+    whose = students_of_folders(unread, students.roster, record)
     return Term(
         students,
         settings.assignments,
         read_deadlines(submissions, settings, course.stems, students),
         read_adjustments(submissions, course.stems, course.points, students),
-        {
-            student: {prefixes.get(repository, ""): missing for repository, missing in of_student.items()}
-            for student, of_student in record.unread().items()
-        },
-        {place: prefixes.get(repository, "") for place, repository in record.repositories().items()},
+        {whose[folder]: of_folder for folder, of_folder in unread.items()},
+        record.prefixes(),
     )

@@ -22,7 +22,8 @@ from grader.text import printable, utf8_text, without_formula
 SEEN = "seen.csv"
 MOST_VERSIONS = 2_000
 """The most versions of a repository that are remembered; a student decides how many there are."""
-_COLUMNS = ("repository", "prefix", "path", "blob", "commit", "claimed", "seen", "submitted")
+_COLUMNS = ("repository", "path", "blob", "commit", "claimed", "seen", "submitted")
+_TIMES = _COLUMNS[-3:]
 
 
 def blob_of(content: bytes) -> str:
@@ -60,44 +61,23 @@ class Sighting:
         return self.submitted < self.seen
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """The last time at which a repository was read; None where it never was."""
-
-    prefix: str
-    commit: str
-    at: datetime | None
-
-
 class Witness:
     """What was seen of repositories.
+
+    Args:
+        last_read: when each repository was read before; one that never was is not in it.
 
     Raises:
         GraderError: the file cannot be read.
     """
 
-    def __init__(self, submissions: Path) -> None:
+    def __init__(self, submissions: Path, last_read: Mapping[str, datetime]) -> None:
         self._seen: dict[str, dict[str, Sighting]] = {}  # by repository and blob
-        self._readings: dict[str, _Reading] = {}
+        self._last_read = last_read
         for row in _read_rows(submissions / SEEN):
-            repository, seen = row["repository"], _time(row["seen"])
-            if not row["blob"]:
-                self._readings[repository] = _Reading(row["prefix"], row["commit"], seen)
-            elif seen and (submitted := _time(row["submitted"])):
-                claimed = _time(row["claimed"]) or submitted
-                version = Committed(row["path"], row["blob"], row["commit"], claimed)
-                self._seen.setdefault(repository, {})[version.blob] = Sighting(version, seen, submitted)
-        self._before: Mapping[str, _Reading] = dict(self._readings)
-
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """What stands before the student's name in that of each repository."""
-        return {repository: reading.prefix for repository, reading in self._readings.items()}
-
-    def read(self, repository: str, prefix: str, commit: str, at: datetime | None) -> None:
-        """Note that a repository was read, or (without a time) that it could not be."""
-        known = self._readings.get(repository, _Reading(prefix, commit, None))
-        self._readings[repository] = _Reading(prefix, commit, at) if at else known
+            claimed, seen, submitted = (_time(row[name]) for name in _TIMES)
+            version = Committed(row["path"], row["blob"], row["commit"], claimed)
+            self._seen.setdefault(row["repository"], {})[version.blob] = Sighting(version, seen, submitted)
 
     def see(
         self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True
@@ -110,11 +90,11 @@ class Witness:
             is_now: whether it was read as it is now, so that no version can be newer.
         """
         known = self._seen.setdefault(repository, {})
-        before = self._before.get(repository)
+        before = self._last_read.get(repository)
         for version in versions:
             if version.blob in known or len(known) >= MOST_VERSIONS:
                 continue
-            is_plausible = before is None or before.at is None or version.claimed > before.at
+            is_plausible = before is None or version.claimed > before
             is_plausible = is_plausible and (version.claimed <= at or not is_now)
             known[version.blob] = Sighting(version, at, version.claimed if is_plausible else at)
 
@@ -125,13 +105,9 @@ class Witness:
 
     def content(self) -> bytes:
         """The file."""
-        rows: list[tuple[str, ...]] = [
-            (repository, reading.prefix, "", "", reading.commit, "", _text(reading.at), "")
-            for repository, reading in self._readings.items()
-        ]
-        rows += [
+        rows = [
             (
-                *(repository, "", each.version.path, blob, each.version.commit),
+                *(repository, each.version.path, blob, each.version.commit),
                 *map(_text, (each.version.claimed, each.seen, each.submitted)),
             )
             for repository, of_repository in self._seen.items()
@@ -144,14 +120,14 @@ class Witness:
         return utf8_text(text.getvalue()).encode()
 
 
-def _text(at: datetime | None) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds") if at else ""
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _time(text: str) -> datetime | None:
-    """A time, or None for an empty text; ValueError where it is none, or has no time zone."""
-    at = datetime.fromisoformat(text) if text else None
-    if at is not None and at.tzinfo is None:
+def _time(text: str) -> datetime:
+    """A time; ValueError where it is none, or has no time zone."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
         raise ValueError(f"{text} has no time zone")
     return at
 
@@ -168,7 +144,7 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
             for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))
         ]
         for row in rows:
-            for name in ("claimed", "seen", "submitted"):
+            for name in _TIMES:
                 _time(row[name])
     except FileNotFoundError:
         return []

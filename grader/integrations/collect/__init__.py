@@ -19,14 +19,14 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.integrations.collect.clones import NO_CLOSING, Answered, Closing, Reading, with_history
+from grader.integrations.collect.clones import NO_CLOSING, Answered, Closing, Reading, add_history
 from grader.integrations.collect.layout import (
     Changes,
     Layout,
+    Target,
     folder_of,
     lay_out,
     mark_without_notebook,
-    move_students,
     plan_targets,
     student_folders,
     write_ignored,
@@ -93,31 +93,25 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         context = Context(None if prefixes is None else tuple(prefixes), roster, [*closing], zone)
         if unread is None or not folder.is_dir():
             _require_notebooks(path, source)
-        witness = Witness(folder)
-        source.files = [*with_history(source, path, reading, witness, context.prefix_of)]
+        record = Record(folder)
+        witness = Witness(folder, record.last_read)
+        read_at = add_history(source, path, reading, witness)
+        at_top = {parts[0] for parts in source.repositories if len(parts) == 1}
+        if unread is not None:
+            read_at |= dict.fromkeys(at_top, now)
         listing = list_submissions(source, context)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise GraderError(f"{folder} cannot be made ({error.strerror}): choose another --out.") from error
-        record = Record(folder)
         folders, notes = student_folders(listing.files(), record, roster)
         targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
-        read = [parts[0] for parts in source.repositories if len(parts) == 1] if unread is not None else []
-        whose = {name: _folder_of_clone(name, context, record) for name in (*read, *(unread or ()))}
-        whose |= {t.notebook.file.repository: t.folder for t in targets if t.notebook.file.repository}
-        of_groups = {target.notebook.file.repository for target in targets if target.is_groups}
-        notes += move_students(
-            folder, record, {name: student for name, student in whose.items() if name not in of_groups}
-        )
+        named = at_top & read_at.keys() | {*(unread or ())}
+        _note_repositories(record, targets, context, read_at, named)
         if unread is not None:
-            found = {(target.folder, target.name) for target in targets}
-            are_read, are_unread = ({name: whose[name] for name in names} for names in (read, unread))
-            record.mark_night(found, are_read, are_unread, now)
-            for name in unread:
-                witness.read(name, context.prefix_of(name), "", None)
+            record.mark_night({(t.folder, t.name) for t in targets}, read_at, unread, now)
         changes = lay_out(targets, Layout(folder, record, witness, reading, unread is not None))
     holding = {target.folder for target in targets}
     without = {
@@ -139,10 +133,29 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     return Collected(students, changes, (*listing.notes, *notes), tuple(sorted(empty)), tuple(others))
 
 
-def _folder_of_clone(name: str, context: Context, record: Record) -> str:
-    """The folder of a clone's student, by the name of the repository."""
-    login = context.without_prefix(name)
-    return folder_of(Student(login, login, logins=(login,)), record, context.roster)
+def _note_repositories(
+    record: Record,
+    targets: Collection[Target],
+    context: Context,
+    read_at: Mapping[str, datetime],
+    named: Collection[str],
+) -> None:
+    """Note whose the repositories are: of those who have notebooks in them, else by their names.
+
+    Args:
+        read_at: when each was read.
+        named: those that are named by their students, also those that could not be read.
+    """
+    owners: dict[str, set[str]] = {name: set() for name in (*read_at, *named)}
+    for target in targets:
+        if target.notebook.file.repository:
+            owners[target.notebook.file.repository].add(target.folder)
+    for name, folders in owners.items():
+        login = context.without_prefix(name)
+        own = folders or {folder_of(Student(login, login, logins=(login,)), record, context.roster)}
+        for folder in own:
+            is_students = len(own) == 1 and name in named
+            record.note_repository(name, folder, login, read_at.get(name), is_students=is_students)
 
 
 def _not_listed(

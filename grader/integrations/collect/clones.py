@@ -79,38 +79,44 @@ class Reading:
         return self.closing.get(notebook_stem(name), {*chain(*self.closing.values())})
 
 
-def with_history(
-    source: Source, folder: Path, reading: Reading, witness: Witness, prefix_of: Callable[[str], str]
-) -> Iterator[SourceFile]:
-    """The files of a source; those of clones with the times of their commits, and with the versions in time.
+def add_history(source: Source, folder: Path, reading: Reading, witness: Witness) -> dict[str, datetime]:
+    """Give the files of clones the times of their commits, and add the versions in time.
 
     Args:
         folder: the source.
         witness: gets to know what is seen.
-        prefix_of: what stands before the student's name in that of a repository.
+
+    Returns:
+        By the name of each repository, when it was as it is here.
     """
+    files: list[SourceFile] = []
+    read_at: dict[str, datetime] = {}
     clones = {clone for clone in source.clones if not _is_inside(clone, source.clones)}
     of_clone: dict[Parts, list[SourceFile]] = {clone: [] for clone in sorted(clones)}
     for file in source.files:
         clone = next((file.parts[:at] for at in range(len(file.parts)) if file.parts[:at] in of_clone), None)
         if clone is None:
-            yield file
+            files.append(file)
         else:
             of_clone[clone].append(replace(file, repository=clone[-1]))
-    for clone, files in of_clone.items():
+    for clone, its_files in of_clone.items():
         place = folder.joinpath(*clone)
-        head, history = _history(place)
+        history = _history(place)
         at = reading.at if reading.are_current else _made_at(place, reading.at)
         witness.see(clone[-1], reversed(history), at, is_now=reading.are_current)
-        witness.read(clone[-1], prefix_of(clone[-1]), head, at)
+        read_at[clone[-1]] = at
         of_path: dict[str, list[Committed]] = {}
         for version in history:
             of_path.setdefault(version.path, []).append(version)
-        for file in files:
+        for file in its_files:
             known = of_path.get("/".join(file.parts[len(clone) :]), []) if file.copy is None else []
-            yield replace(file, modified=_nanoseconds(known[0].claimed)) if known else file
-            if known:
-                yield from _in_time(file, place, clone, known, reading, witness)
+            if not known:
+                files.append(file)
+                continue
+            files.append(replace(file, modified=_nanoseconds(known[0].claimed)))
+            files += _in_time(file, place, clone, known, reading, witness)
+    source.files = files
+    return read_at
 
 
 def _is_inside(parts: Parts, folders: Collection[Parts]) -> bool:
@@ -175,27 +181,27 @@ def _made_at(clone: Path, now: datetime) -> datetime:
     return min(now, max(times)) if times and is_fetched else now
 
 
-def _history(clone: Path) -> tuple[str, list[Committed]]:
-    """The newest commit of a clone, and the versions of its notebooks on the branch, the newest first.
+def _history(clone: Path) -> list[Committed]:
+    """The versions of a clone's notebooks on the branch, the newest first.
 
     What came to the branch by a merge has the time of the merge. Empty where git is missing or fails.
     """
     if not _holds_itself(clone):
-        return "", []
+        return []
     log = ["log", "-z", f"--format=tformat:{_COMMIT_MARK}%ct %H", "--raw", "--no-abbrev", "--no-renames"]
     branch = ["--first-parent", "-m", "--no-ext-diff", "--diff-filter=d"]
     listed = iter(_git(clone, [*log, *branch]).decode("utf-8", "surrogateescape").split("\0"))
-    head, commit, claimed = "", "", datetime.fromtimestamp(0, UTC)
+    commit, claimed = "", datetime.fromtimestamp(0, UTC)
     versions = []
     for entry in listed:
         if entry.startswith(_COMMIT_MARK):
             seconds, _, commit = entry.removeprefix(_COMMIT_MARK).partition(" ")
-            claimed, head = _claimed(seconds), head or commit
+            claimed = _claimed(seconds)
         elif (fields := entry.removeprefix("\n").split()) and fields[0].startswith(":"):
             path = next(listed, "")
             if is_notebook(path.rpartition("/")[2]):
                 versions.append(Committed(path, fields[3], commit, claimed))
-    return head, versions
+    return versions
 
 
 def _claimed(seconds: str) -> datetime:

@@ -14,7 +14,6 @@ import io
 import os
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -27,8 +26,9 @@ from grader.integrations.collect.model import Student, Submitted
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.directory import Person
-from grader.people.record import RECORD, Record, collision_key
+from grader.people.record import LOGIN, RECORD, Record, collision_key
 from grader.people.roster import ROSTER, Roster
+from grader.people.students import person_of_folder
 from grader.people.witness import SEEN, Committed, Witness, blob_of
 from grader.text import distinct_file_name, file_name, some, utf8_text, without_formula
 
@@ -64,13 +64,14 @@ def student_folders(
     owners: dict[str, str] = {}  # by folder, the student's identity
     several, by_name = set(), set()
     # Who is known keeps the folder, whoever else of that name comes now.
-    for student in sorted(files, key=lambda s: (_known_folder(s, record, None) is None, s.name, s.identity)):
-        person = _person(student, roster)
+    known_of = {student: _known(student, record, roster) for student in files}
+    for student in sorted(files, key=lambda s: (known_of[s][0] is None, s.name, s.identity)):
+        known, person = known_of[student]
         # The id beside a group's name may be that of the member who submitted.
         if not roster.called(student.name) and (members := roster.members(student.name)):
             folders[student] = tuple(member.student for member in members)
             continue
-        known = _known_folder(student, record, person)
+        known = known or (person.student if person else None)
         folder = known or _spelt(student.name, record)
         identity = student.identity if person is None else f"roster {person.student}"
         if known is None:
@@ -93,34 +94,37 @@ def student_folders(
         f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
     ]
     if by_name:
-        known = ", ".join(some(sorted(by_name), MOST_NAMED))
-        notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {known}.")
+        named_so = ", ".join(some(sorted(by_name), MOST_NAMED))
+        notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {named_so}.")
     return folders, notes
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
     """The folder of a student without a notebook: the one that is known, else called as the student."""
-    known = _known_folder(student, record, _person(student, roster))
-    return known or _spelt(student.name, record)
+    folder, person = _known(student, record, roster)
+    return folder or (person.student if person else _spelt(student.name, record))
 
 
-def _known_folder(student: Student, record: Record, person: Person | None) -> str | None:
-    """The folder that the student has, or has on the roster.
+def _known(student: Student, record: Record, roster: Roster) -> tuple[str | None, Person | None]:
+    """The folder that the student has already, and the student on the roster; None where it is not clear.
 
-    Moodle numbers people anew in each assignment: its number is somebody else's if the name is another.
+    Moodle numbers people anew in each assignment: its number is somebody else's if the name is another. A
+    login keeps its folder when a name on the roster is corrected, and when another account is exchanged for
+    it, unless the roster says that the folder is another student's.
     """
-    folder = record.folder_of(student.system, student.id)
-    if student.system == "moodle" and folder not in {_spelt(student.name, record), _with_id(student)}:
-        folder = None
-    return folder or (person.student if person else None)
-
-
-def _person(student: Student, roster: Roster) -> Person | None:
-    """The student on the roster, if it is clear who that is."""
-    people = roster.find(
-        student.name, logins=student.logins, ids={student.system: student.id} if student.id else {}
-    )
-    return people[0] if len(people) == 1 else None
+    ids = {student.system: student.id} if student.id else {}
+    people = roster.find(student.name, logins=student.logins, ids=ids)
+    person = people[0] if len(people) == 1 else None
+    if student.id:
+        folder = record.folder_of(student.system, student.id)
+        is_others = student.system == "moodle" and folder not in {
+            _spelt(student.name, record),
+            _with_id(student),
+        }
+        return None if is_others else folder, person
+    folder = next(filter(None, (record.folder_of(LOGIN, login) for login in student.logins)), None)
+    owner = person_of_folder(folder, roster, record) if folder else None
+    return folder if person is None or person is owner else None, person or owner
 
 
 def _with_id(student: Student) -> str:
@@ -227,38 +231,6 @@ class Changes:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-
-
-def move_students(folder: Path, record: Record, whose: Mapping[str, str]) -> list[str]:
-    """Move what came from repositories into the folders that their students have now; say what was moved.
-
-    A student gets another folder where the roster's name was corrected, or another account put into it.
-
-    Args:
-        whose: by the name of a repository, the folder of its student.
-
-    Raises:
-        GraderError: a folder cannot be written.
-    """
-    moved = set()
-    for old, notebook, new in record.moved(whose):
-        place, target = folder / old / notebook, folder / new / notebook
-        if not notebook.endswith("/") and place.is_file() and not place.is_symlink():
-            _require_free(target, folder)
-            if target.exists():
-                continue
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                place.rename(target)
-                with suppress(OSError):  # it holds more
-                    place.parent.rmdir()
-            except OSError as error:
-                raise GraderError(
-                    f"{place} cannot be moved to {target} ({error.strerror}): move it, and collect again."
-                ) from error
-        record.move(old, notebook, new)
-        moved.add((old, new))
-    return [f"{old} is {new} now: what was collected was moved there." for old, new in sorted(moved)]
 
 
 @dataclass(frozen=True)
