@@ -283,7 +283,7 @@ def _standing(submission: Submission, term: Term, course: Course) -> Standing:
     if stem is None:
         return Standing()
     max_score = total(course.points(stem).values())
-    return term.standing(submission.student, stem, max_score, submission.hand_in)
+    return term.standing(submission.student, stem, max_score, submission.submitted)
 
 
 def _provenance(

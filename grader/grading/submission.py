@@ -17,7 +17,7 @@ from grader.grading.flags import traces_in
 from grader.notebooks.files import FoundNotebook, NotebookError, NotebookFile, find_notebooks, read_file
 from grader.notebooks.reader import Cell, parse_notebook
 from grader.notebooks.recognition import NO_STARTER_CODE, has_answers, recognise
-from grader.people.record import UNKNOWN, HandIn, Record
+from grader.people.record import UNKNOWN, Record, SubmissionTime
 from grader.people.roster import NOBODY, Roster, require_somebody
 from grader.people.students import students_of_folders
 from grader.results.model import Flag, Ignored
@@ -46,7 +46,7 @@ class Submission:
             there.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader, once it has been read again.
-        hand_in: when it was handed in.
+        submitted: when it was handed in.
     """
 
     student: str
@@ -62,7 +62,7 @@ class Submission:
     error: str | None = None
     preload: frozenset[str] = frozenset()
     traces: tuple[Flag, ...] = ()
-    hand_in: HandIn = UNKNOWN
+    submitted: SubmissionTime = UNKNOWN
 
     @property
     def key(self) -> Key:
@@ -125,17 +125,17 @@ class Version:
             in_time: whether a version is in time, where that decides before the time.
         """
         submission, found = self.submission, self.found
-        hand_in = submission.hand_in
-        when = int(hand_in.recorded.timestamp()) * 10**9 if hand_in.recorded else found.modified
+        submitted = submission.submitted
+        when = int(submitted.recorded.timestamp()) * 10**9 if submitted.recorded else found.modified
         return (
             self.contradiction is None,
             found.copy is None,
             self.content,
             self.is_certain,
             in_time(submission),
-            hand_in.missing is None or hand_in.missing.why != "gone",
+            submitted.missing is None or submitted.missing.why != "gone",
             when,
-            bool(hand_in.is_marked_late),  # of one download, what is marked came last
+            bool(submitted.is_marked_late),  # of one download, what is marked came last
             -found.depth,
             found.stem == submission.name,
             found.raw_relative,
@@ -315,9 +315,9 @@ def _read(
         content = Content.ANSWERS if is_answered else Content.STARTER_CODE
     folder, _, inner = item.raw_relative.partition("/")
     modified = datetime.fromtimestamp(item.modified / 10**9, UTC)
-    hand_in = record.hand_in(folder, inner, modified)
+    submitted = record.submission_time(folder, inner, modified)
     submission = Submission(
-        student, stem, name, item.path, item.relative, sha256, error=error, hand_in=hand_in
+        student, stem, name, item.path, item.relative, sha256, error=error, submitted=submitted
     )
     submission = replace(submission, preload=preload)
     return Version(submission, item, content, recognition.is_certain, contradiction)

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
 from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
-from grader.people.record import RECORD, HandIn, Record
+from grader.people.record import RECORD, Record, SubmissionTime
 from grader.people.standing import Standing
 from grader.people.students import Students, students_of_folders
 from grader.results.model import Missing, told_time
@@ -40,7 +40,7 @@ class Term:
         """Whether an assignment is one of this term's."""
         return not self.stems or stem in self.stems
 
-    def standing(self, student: str, stem: str, max_score: float, hand_in: HandIn) -> Standing:
+    def standing(self, student: str, stem: str, max_score: float, submitted: SubmissionTime) -> Standing:
         """What is said of one submission; `max_score` is the assignment's.
 
         The file's own time counts only where nothing else is known and there is a deadline: it changes with
@@ -50,28 +50,30 @@ class Term:
         until, said = (times.get((student, stem)) for times in (deadlines.extended, deadlines.submitted))
         given = Standing(
             adjustments=self.adjustments.get((student, stem), ()),
-            missing=hand_in.missing,
+            missing=submitted.missing,
             extended=deadlines.told(until) if until else None,
         )
-        is_marked = None if said else hand_in.is_marked_late
-        at = said or hand_in.recorded or (hand_in.modified if stem in deadlines.of_class else None)
+        is_marked = None if said else submitted.is_marked_late
+        at = said or submitted.recorded or (submitted.modified if stem in deadlines.of_class else None)
         if at is None:
             return given
         late = deadlines.late(student, stem, at, max_score, is_marked=is_marked)
         is_known = is_marked is None  # where a system marks what is late, it tells no times
         due = until or (deadlines.of_class[stem].due if stem in deadlines.of_class else None)
-        first = hand_in.claimed_until
+        first = submitted.claimed_until
         seen = deadlines.told(first) if first and not said and due and at <= due < first else None
         return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None, seen=seen)
 
-    def is_in_time(self, student: str, stem: str | None, hand_in: HandIn) -> bool:
+    def is_in_time(self, student: str, stem: str | None, submitted: SubmissionTime) -> bool:
         """Whether a version counts before those of which this says no."""
         if stem is None:
             return True
-        at = hand_in.recorded or hand_in.modified
-        return self.deadlines.is_in_time(student, stem, at, is_marked=hand_in.is_marked_late)
+        at = submitted.at
+        return self.deadlines.is_in_time(student, stem, at, is_marked=submitted.is_marked_late)
 
-    def about_unknown_time(self, student: str, stem: str, place: str, hand_in: HandIn) -> str | None:
+    def about_unknown_time(
+        self, student: str, stem: str, place: str, submitted: SubmissionTime
+    ) -> str | None:
         """Why it cannot be known whether a version is late, and which line says it; None where it is known.
 
         Args:
@@ -81,12 +83,12 @@ class Term:
         if key in deadlines.submitted:
             return None
         until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
-        at = hand_in.recorded or hand_in.modified
+        at = submitted.at
         told = told_time(deadlines.told(at))
-        if hand_in.is_marked_late and until and at > until:
+        if submitted.is_marked_late and until and at > until:
             end = told_time(deadlines.told(until))
             why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {told}"
-        elif hand_in.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
+        elif submitted.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
             why = f"{RECORD} has no line for it, and the file was written on {told}, after the deadline"
         else:
             return None

@@ -8,22 +8,19 @@ back to it, and another name of the student change nothing.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from grader.errors import GraderError
-from grader.text import printable, utf8_text, without_formula
+from grader.people.written import csv_content, read_written, time_of, time_text
 
 SEEN = "seen.csv"
 MOST_VERSIONS = 2_000
 """The most versions of a repository that are remembered; a student decides how many there are."""
 _COLUMNS = ("repository", "path", "blob", "commit", "claimed", "seen", "submitted")
-_TIMES = _COLUMNS[-3:]
+_ADVICE = "bring back an older copy. Without the file, only commits say when work was submitted."
 
 
 def blob_of(content: bytes) -> str:
@@ -61,6 +58,13 @@ class Sighting:
         return self.submitted < self.seen
 
 
+def _sighting(row: Mapping[str, str]) -> tuple[str, Sighting]:
+    """A repository and a version of it; KeyError or ValueError where it is none."""
+    claimed, seen, submitted = (time_of(row[name]) for name in _COLUMNS[-3:])
+    version = Committed(row["path"], row["blob"], row["commit"], claimed)
+    return row["repository"], Sighting(version, seen, submitted)
+
+
 class Witness:
     """What was seen of repositories.
 
@@ -74,10 +78,8 @@ class Witness:
     def __init__(self, submissions: Path, last_read: Mapping[str, datetime]) -> None:
         self._seen: dict[str, dict[str, Sighting]] = {}  # by repository and blob
         self._last_read = last_read
-        for row in _read_rows(submissions / SEEN):
-            claimed, seen, submitted = (_time(row[name]) for name in _TIMES)
-            version = Committed(row["path"], row["blob"], row["commit"], claimed)
-            self._seen.setdefault(row["repository"], {})[version.blob] = Sighting(version, seen, submitted)
+        for repository, sighting in read_written(submissions / SEEN, _sighting, _ADVICE):
+            self._seen.setdefault(repository, {})[sighting.version.blob] = sighting
 
     def see(
         self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True
@@ -108,49 +110,9 @@ class Witness:
         rows = [
             (
                 *(repository, each.version.path, blob, each.version.commit),
-                *map(_text, (each.version.claimed, each.seen, each.submitted)),
+                *map(time_text, (each.version.claimed, each.seen, each.submitted)),
             )
             for repository, of_repository in self._seen.items()
             for blob, each in of_repository.items()
         ]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        writer.writerow(_COLUMNS)
-        writer.writerows(sorted([without_formula(printable(cell)) for cell in row] for row in rows))
-        return utf8_text(text.getvalue()).encode()
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _time(text: str) -> datetime:
-    """A time; ValueError where it is none, or has no time zone."""
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError(f"{text} has no time zone")
-    return at
-
-
-def _read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of the file; none without it.
-
-    Raises:
-        GraderError: it cannot be read, or a time in it is none.
-    """
-    try:
-        rows = [
-            {name: row[name] or "" for name in _COLUMNS}
-            for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))
-        ]
-        for row in rows:
-            for name in _TIMES:
-                _time(row[name])
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, csv.Error) as error:
-        raise GraderError(
-            f"{path} cannot be read ({error}): bring back an older copy. Without the file, only commits say"
-            " when work was submitted."
-        ) from error
-    return rows
+        return csv_content(_COLUMNS, sorted(rows))

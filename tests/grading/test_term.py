@@ -15,7 +15,7 @@ from tiny_course import HALF, RIGHT, write_notebook
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.people.deadlines import Deadlines
-from grader.people.record import Record
+from grader.people.record import Entry, Record
 from grader.people.roster import read_people
 from grader.people.standing import Standing, with_standing
 from grader.people.students import Students
@@ -320,7 +320,7 @@ def test_the_record_decides_which_version_counts(klass):
     for path, when in ((first, 1000), (second, 2000)):
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         at = datetime.fromtimestamp(when, UTC)
-        record.remember("ada", path.name, ("", ""), path.name, sha256, at, is_marked_late=False)
+        record.remember(Entry("ada", path.name, at, path.name, sha256=sha256))
     (klass.submissions / "collected.csv").write_bytes(record.content())
     os.utime(first, (9000, 9000))
     os.utime(second, (10, 10))

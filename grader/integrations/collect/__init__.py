@@ -112,7 +112,7 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         _note_repositories(record, targets, context, read_at, named)
         if unread is not None:
             record.mark_night({(t.folder, t.name) for t in targets}, read_at, unread, now)
-        changes = lay_out(targets, Layout(folder, record, witness, reading, unread is not None))
+        changes = lay_out(targets, Layout(folder, record, witness, reading))
     holding = {target.folder for target in targets}
     without = {
         folder: file

@@ -8,13 +8,11 @@ notebooks from costing the others.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -26,11 +24,12 @@ from grader.integrations.collect.model import Student, Submitted
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.directory import Person
-from grader.people.record import LOGIN, RECORD, Record, collision_key
+from grader.people.record import LOGIN, RECORD, Entry, Record, collision_key, earlier
 from grader.people.roster import ROSTER, Roster
 from grader.people.students import person_of_folder
 from grader.people.witness import SEEN, Committed, Witness, blob_of
-from grader.text import distinct_file_name, file_name, some, utf8_text, without_formula
+from grader.people.written import csv_content
+from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
 """The most notebooks of a student that are taken from a source."""
@@ -235,33 +234,38 @@ class Changes:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where notebooks are laid out, and what decides which version stays.
-
-    Attributes:
-        is_night: whether the source holds what is submitted now, so that an older version replaces a newer
-            one.
-    """
+    """Where notebooks are laid out, and what decides which version stays."""
 
     folder: Path
     record: Record
     witness: Witness
     reading: Reading
-    is_night: bool
 
-    def submitted(self, target: Target, content: bytes) -> tuple[datetime, datetime | None]:
-        """When a version was submitted and, where only its commit says so, when it was seen first."""
-        file, when = target.notebook.file, datetime.fromtimestamp(target.notebook.when / 10**9, UTC)
-        if not file.repository:
-            return when, None
-        blob, name = blob_of(content), "/".join(file.parts)
-        if not file.commit:  # Git may have changed line ends, or there is no history to read
-            version = Committed(name, blob, "", when)
-            self.witness.see(file.repository, [version], self.reading.at, is_now=self.is_night)
-        known = [file.repository, *self.record.repositories_of(target.folder)]
-        sighting = self.witness.sighting(known, blob)
-        if sighting is None:
-            return self.reading.at, None
-        return sighting.submitted, sighting.seen if sighting.is_claimed else None
+    def entry(self, target: Target, content: bytes) -> Entry:
+        """What the record says of a version, once that is laid out."""
+        notebook, file = target.notebook, target.notebook.file
+        when, seen = datetime.fromtimestamp(notebook.when / 10**9, UTC).replace(microsecond=0), None
+        if file.repository:
+            blob, name = blob_of(content), "/".join(file.parts)
+            if not file.commit:  # Git may have changed line ends, or there is no history to read
+                version = Committed(name, blob, "", when)
+                self.witness.see(file.repository, [version], self.reading.at, is_now=self.reading.are_current)
+            known = [file.repository, *self.record.repositories_of(target.folder)]
+            sighting = self.witness.sighting(known, blob)
+            when = sighting.submitted if sighting else self.reading.at
+            seen = sighting.seen if sighting and sighting.is_claimed else None
+        student = notebook.student
+        return Entry(
+            target.folder,
+            target.name,
+            when,
+            file.path,
+            system=student.system if student.id else "",
+            id="" if target.is_groups else student.id,
+            is_marked_late=notebook.is_marked_late,
+            sha256=hashlib.sha256(content).hexdigest(),
+            seen=seen,
+        )
 
 
 def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
@@ -274,7 +278,7 @@ def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
     try:
         try:
             for target in targets:
-                path = layout.folder / target.folder / target.name
+                path = layout.folder / target.path
                 _put(target, path, layout, changes)
         finally:
             write_atomic(layout.folder / RECORD, layout.record.content())
@@ -290,38 +294,33 @@ def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
 def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
     """Put a notebook where it belongs, unless something there has to stay."""
     _require_free(path, layout.folder)
-    notebook, record = target.notebook, layout.record
     try:
-        content = notebook.file.read()
+        content = target.notebook.file.read()
     except UnreadableError as error:
-        changes.skipped.append((notebook.file.path, str(error)))
+        changes.skipped.append((target.notebook.file.path, str(error)))
         return
-    sha256 = hashlib.sha256(content).hexdigest()
+    new, before = layout.entry(target, content), layout.record.entry(target.folder, target.name)
     old = path.read_bytes() if path.exists() else None
     there = None if old is None else hashlib.sha256(old).hexdigest()
-    recorded = record.sha256_of(target.folder, target.name)
-    when, seen = layout.submitted(target, content)
-    if there == sha256:
+    if there == new.sha256:
         changes.unchanged.append(target.path)
-        # A later download is no later submission.
-        when = min(when, record.time_of(target.folder, target.name) or when)
-    elif kept := _kept(target, layout, when, there=there, recorded=recorded, sha256=sha256):
-        changes.skipped.append((notebook.file.path, kept))
+        if before:  # a later download is no later submission
+            new = replace(new, submitted=min(new.submitted, before.submitted))
+    elif why := _not_taken(new, before, there, is_night=layout.reading.are_current):
+        changes.skipped.append((target.notebook.file.path, why))
         return
     else:
-        if old is not None:
-            _keep_work(target, path, layout, old, content, when)
-        with atomic_path(path) as new:
-            new.write_bytes(content)
-            os.utime(new, (when.timestamp(), when.timestamp()))
-        (changes.written if there is None else changes.replaced).append(target.path)
-    student = notebook.student
-    identity = (student.system if student.id else "", "" if target.is_groups else student.id)
-    record.remember(
-        *(target.folder, target.name, identity, notebook.file.path, sha256, when),
-        is_marked_late=notebook.is_marked_late,
-        seen=seen,
-    )
+        if old is not None and before is not None:
+            _keep_work(before, new, path, layout, old, content)
+        _write(path, content, new.submitted)
+        (changes.written if old is None else changes.replaced).append(target.path)
+    layout.record.remember(new)
+
+
+def _write(path: Path, content: bytes, submitted: datetime) -> None:
+    with atomic_path(path) as new:
+        new.write_bytes(content)
+        os.utime(new, (submitted.timestamp(), submitted.timestamp()))
 
 
 def _require_free(path: Path, folder: Path) -> None:
@@ -339,51 +338,47 @@ def _require_free(path: Path, folder: Path) -> None:
             raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
 
 
-def _kept(  # noqa: PLR0913 - a version, and what lies in its place
-    target: Target, layout: Layout, when: datetime, *, there: str | None, recorded: str | None, sha256: str
-) -> str | None:
+def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
     """Why a version is not taken, as the end of a sentence; None where it is.
 
     Args:
-        there: the hash of what lies in its place.
-        recorded: the hash of what was laid out there.
-        sha256: the hash of the version.
+        before: what was laid out in its place.
+        there: the hash of what lies there now.
+        is_night: whether the source holds what is submitted now, so that an older version replaces a newer
+            one.
     """
-    again = f"remove its line from {RECORD} to have this one"
+    place, again = f"{new.student}/{new.notebook}", f"remove its line from {RECORD} to have this one"
     if there is None:
-        is_deleted = recorded == sha256
-        return f"was not taken: {target.path} was deleted by somebody; {again}" if is_deleted else None
-    if there != recorded:
-        somebodys = f"{target.path} was changed or put there by somebody, so it is kept"
+        is_deleted = before is not None and before.sha256 == new.sha256
+        return f"was not taken: {place} was deleted by somebody; {again}" if is_deleted else None
+    if before is None or there != before.sha256:
+        somebodys = f"{place} was changed or put there by somebody, so it is kept"
         return f"was not taken: {somebodys}; move it away and {again}"
-    before = layout.record.time_of(target.folder, target.name)
-    if not layout.is_night and before and before > when:
-        return f"is older than {target.path}, which is kept"
-    return None
+    return (
+        f"is older than {place}, which is kept" if not is_night and before.submitted > new.submitted else None
+    )
 
 
-def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and when the new one came
-    target: Target, path: Path, layout: Layout, old: bytes, content: bytes, when: datetime
+def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie
+    before: Entry, new: Entry, path: Path, layout: Layout, old: bytes, content: bytes
 ) -> None:
     """Keep what is replaced under another name if it is work and the new version may not count before it.
 
     That is a version without answers, and one that is late where the last version in time counts first.
     """
-    record, reading = layout.record, layout.reading
-    closing = reading.closing_of(target.name)
-    before = record.time_of(target.folder, target.name)
-    if before is None or not reading.is_answered(target.name, old):
+    reading, name = layout.reading, new.notebook
+    if not reading.is_answered(name, old):
         return
-    is_late = any(before <= closes < when for closes in closing)
-    is_marked = target.notebook.is_marked_late and not record.is_marked_late(target.folder, target.name)
-    if is_late or (closing and is_marked) or not reading.is_answered(target.name, content):
-        name = version_name(target.name, before)
-        place = path.with_name(name)
-        if not place.exists():
-            with atomic_path(place) as new:
-                new.write_bytes(old)
-                os.utime(new, (before.timestamp(), before.timestamp()))
-            record.keep(target.folder, target.name, name)
+    closing = reading.closing_of(name)
+    is_late = any(before.submitted <= closes < new.submitted for closes in closing)
+    is_late = is_late or (bool(closing) and new.is_marked_late and not before.is_marked_late)
+    if is_late or not reading.is_answered(name, content):
+        kept = version_name(name, before.submitted)
+        if not path.with_name(kept).exists():
+            _write(path.with_name(kept), old, before.submitted)
+            layout.record.remember(
+                replace(before, notebook=kept, origin=earlier(before.origin), missing=None)
+            )
 
 
 def mark_without_notebook(folder: Path, students: Mapping[str, str]) -> None:
@@ -411,11 +406,7 @@ def write_ignored(folder: Path, ignored: Iterable[Skipped]) -> None:
     Raises:
         GraderError: it cannot be written.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["path", "reason"])
-    writer.writerows([without_formula(path), reason] for path, reason in ignored)
     try:
-        write_atomic(folder / IGNORED, utf8_text(text.getvalue()).encode())
+        write_atomic(folder / IGNORED, csv_content(("path", "reason"), ignored))
     except OSError as error:
         raise GraderError(f"{folder / IGNORED} {_CANNOT_BE_WRITTEN.format(error.strerror)}") from error

@@ -90,7 +90,8 @@ class Export:
         """The name of the clone that a notebook was collected from; None where it came otherwise."""
         _, record = self._roster_and_record
         folder, _, notebook = result.notebook.partition("/")
-        return record.clone_of(folder, notebook) if record else None
+        entry = record.entry(folder, notebook) if record else None
+        return entry.repository if entry and not entry.system and "/" in entry.origin else None
 
     def title(self, stem: str) -> str | None:
         """An assignment's title, or None where the course has no such assignment now."""
