@@ -72,7 +72,9 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
     versions = find_versions(submissions, course.functions, course.starter_code, out, roster)
     students = Students(roster, {version.submission.student for group in versions for version in group})
     term = read_term(submissions, course, students)
-    handed_in = counting(versions, lambda one: term.is_in_time(one.student, one.assignment, one.submitted))
+    handed_in = counting(
+        versions, lambda one: term.deadlines.is_in_time(one.student, one.assignment, one.submitted)
+    )
     handed_in = [_with_known_time(submission, term) for submission in handed_in]
     selected = _selected(handed_in, course, submissions, options, students)
     with store, _open_executor(_settings(course, selected, options), options, started) as executor:

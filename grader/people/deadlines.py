@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from grader.course.settings import Deadline, Settings
 from grader.people.files import Row, find_file, read_rows
+from grader.people.record import SubmissionTime
 from grader.people.students import Students
 from grader.results.model import Late, told_time
 
@@ -67,16 +68,14 @@ class Deadlines:
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
         return Late(minutes, round(share * max_score, _PLACES), told)
 
-    def is_in_time(
-        self, student: str, stem: str, submitted: datetime, *, is_marked: bool | None = None
-    ) -> bool:
+    def is_in_time(self, student: str, stem: str | None, submitted: SubmissionTime) -> bool:
         """Whether a version counts before those that are late; True for all where the last version counts."""
-        deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
+        deadline, extended = self.of_class.get(stem or ""), self.extended.get((student, stem or ""))
         if deadline is None or not deadline.in_time_first:
             return True
-        if is_marked is not None:
-            return not is_marked or (extended is not None and submitted <= extended)
-        return submitted <= max(deadline.closes, extended or deadline.closes)
+        if submitted.is_marked_late is not None:
+            return not submitted.is_marked_late or (extended is not None and submitted.at <= extended)
+        return submitted.at <= max(deadline.closes, extended or deadline.closes)
 
     def told(self, at: datetime) -> str:
         """A time in the zone of the term, as `Result.handed_in`."""

@@ -19,26 +19,22 @@ class Students:
     """The students of a class.
 
     Attributes:
-        handed_in: those who handed in anything, whether they are on the roster or not.
+        submitted: those who submitted anything, whether they are on the roster or not.
     """
 
     roster: Roster
-    handed_in: Collection[str]
+    submitted: Collection[str]
 
     @cached_property
-    def known(self) -> Collection[str]:
+    def _everybody(self) -> Directory:
         """All of them: those of the roster first, in its order."""
-        return dict.fromkeys([*self.roster.students, *sorted(self.handed_in)])
-
-    @cached_property
-    def _folders(self) -> Directory:
-        """Those who handed in, found by the names of their folders."""
-        return Directory(Person(student, student) for student in self.handed_in)
+        others = sorted({*self.submitted} - {*self.roster.students})
+        return Directory([*self.roster.people, *(Person(student, student) for student in others)])
 
     @property
     def unlisted(self) -> list[str]:
-        """Sentences about columns that are not read, and each who handed in and is not on the roster."""
-        others = {*self.handed_in} - {*self.roster.students} if self.roster.people else ()
+        """Sentences about columns that are not read, and each who submitted and is not on the roster."""
+        others = {*self.submitted} - {*self.roster.students} if self.roster.people else ()
         unread = [self.roster.about_unread] if self.roster.unread else []
         return [*unread, *(self.roster.about_unknown(name) for name in sorted(others))]
 
@@ -48,9 +44,7 @@ class Students:
         Raises:
             GraderError: it is nobody's, or may be that of several.
         """
-        if name in self.known:
-            return name
-        people = self.roster.find(name, logins=[name]) or self._folders.find(name)
+        people = self._everybody.find(name, logins=[name])
         told = terminal_text(name)
         if len(people) == 1:
             return people[0].student
@@ -58,7 +52,7 @@ class Students:
             several = " or ".join(terminal_text(person.student) for person in people)
             raise GraderError(f"{told} may be several students: write {several}")
         unread = f" ({self.roster.about_unread})" if self.roster.unread else ""
-        meant = terminal_text(did_you_mean(name, self.known))
+        meant = terminal_text(did_you_mean(name, self._everybody.students))
         raise GraderError(f"{told} is no student of this class: {meant}{unread}")
 
     def of_row(self, row: Row) -> str:

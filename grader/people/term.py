@@ -64,13 +64,6 @@ class Term:
         seen = deadlines.told(first) if first and not said and due and at <= due < first else None
         return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None, seen=seen)
 
-    def is_in_time(self, student: str, stem: str | None, submitted: SubmissionTime) -> bool:
-        """Whether a version counts before those of which this says no."""
-        if stem is None:
-            return True
-        at = submitted.at
-        return self.deadlines.is_in_time(student, stem, at, is_marked=submitted.is_marked_late)
-
     def about_unknown_time(
         self, student: str, stem: str, place: str, submitted: SubmissionTime
     ) -> str | None:

@@ -36,6 +36,7 @@ from grader.integrations.collect.source import REPOSITORY, Skipped, Source, open
 from grader.integrations.collect.systems import list_submissions
 from grader.people.record import Record
 from grader.people.roster import ROSTER, Roster, read_people
+from grader.people.students import students_of_folders
 from grader.people.witness import Witness
 
 __all__ = ["Collected", "collect"]
@@ -126,7 +127,7 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     write_ignored(folder, [*changes.skipped, *others])
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
-    notes += _not_listed(roster, {target.notebook.student.name for target in targets}, folders)
+    notes += _not_listed(roster, record, {target.notebook.student.name for target in targets}, folders)
     laid_out = changes.written + changes.replaced + changes.unchanged
     students = len({name.partition("/")[0] for name in laid_out})
     empty = {folder_of(student, record, roster) for student in listing.empty} - holding | without.keys()
@@ -152,14 +153,14 @@ def _note_repositories(
             owners[target.notebook.file.repository].add(target.folder)
     for name, folders in owners.items():
         login = context.without_prefix(name)
-        own = folders or {folder_of(Student(login, login, logins=(login,)), record, context.roster)}
+        own = folders or {folder_of(Student(login, logins=(login,)), record, context.roster)}
         for folder in own:
             is_students = len(own) == 1 and name in named
             record.note_repository(name, folder, login, read_at.get(name), is_students=is_students)
 
 
 def _not_listed(
-    roster: Roster, names: Collection[str], folders: Mapping[Student, Sequence[str]]
+    roster: Roster, record: Record, names: Collection[str], folders: Mapping[Student, Sequence[str]]
 ) -> Iterator[str]:
     """A sentence for each name that is not on the roster, or is that of several people there."""
     if not roster.people:
@@ -167,7 +168,8 @@ def _not_listed(
     unknown = sorted(
         student.name
         for student, its_folders in folders.items()
-        if student.name in names and not {*its_folders} <= {*roster.students}
+        if student.name in names
+        and not {*students_of_folders(its_folders, roster, record).values()} <= {*roster.students}
     )
     if unknown and roster.unread:
         yield roster.about_unread

@@ -24,7 +24,6 @@ def by_folders(
     Raises:
         GraderError: it is not clear whose the notebooks are; the text says what to do.
     """
-    _refuse_loose_files(source, context)
     _refuse_containers(source)
     names = {top: downloads.get(top, top) for (top, *inner) in source.folders if not inner}
     repositories = [names[top] for top in sorted(names) if (top,) in source.repositories or top in downloads]
@@ -44,23 +43,7 @@ def by_folders(
 
 def _student(name: str, context: Context) -> Student:
     login = context.without_prefix(name)
-    return Student(login, login, logins=(login,))
-
-
-def _refuse_loose_files(source: Source, context: Context) -> None:
-    """Refuse notebooks that lie in no folder and have no system's name.
-
-    Raises:
-        GraderError: there are some, and nobody said by ``--prefix`` that their names are students'.
-    """
-    loose = sorted(file.parts[0] for file in source.files if len(file.parts) == 1)
-    if loose and context.prefixes is None:
-        listed = terminal_text(", ".join(some(loose, MOST_NAMED)))
-        raise GraderError(
-            f"{listed}: not in a student's folder, and not named as any known system does"
-            f" ({context.known_patterns}). Put each into a folder with the student's name, or say"
-            ' --prefix "" if the files have the students\' names.'
-        )
+    return Student(login, logins=(login,))
 
 
 def _refuse_containers(source: Source) -> None:

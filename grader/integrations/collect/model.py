@@ -17,10 +17,14 @@ class Student:
     """A student, as a system names them."""
 
     name: str
-    identity: str  # tells students of one name apart
     system: str = ""  # where it knows people by an `id`
     id: str = ""
     logins: tuple[str, ...] = ()  # what may be a login, an address or a number of other systems
+
+    @property
+    def identity(self) -> str:
+        """Tells students of one name apart."""
+        return self.id or (self.logins[0] if self.logins else self.name)
 
 
 @dataclass(frozen=True)
@@ -64,14 +68,12 @@ class Context:
         prefixes: what names begin with, before the student's; None where nothing is said.
         stems: the assignments of the course.
         zone: of times without a time zone.
-        known_patterns: what known systems name files, for a message.
     """
 
     prefixes: tuple[str, ...] | None = None
     roster: Roster = NOBODY
     stems: Collection[str] = ()
     zone: tzinfo = UTC
-    known_patterns: str = ""
 
     def nanoseconds(self, when: datetime) -> int:
         """A time, which is in the course's time zone if it names none, since 1970."""

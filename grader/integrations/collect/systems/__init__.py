@@ -11,7 +11,6 @@ from __future__ import annotations
 import pkgutil  # noqa: TID251 - for the modules of this package alone
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib import import_module  # noqa: TID251 - as above
 
@@ -36,13 +35,22 @@ def list_submissions(source: Source, context: Context) -> Listing:
     Raises:
         GraderError: it is not clear whose the notebooks are; the text says what to do.
     """
-    known = "; ".join(f"{system.title}: {system.pattern}" for system in all_systems())
-    context = replace(context, known_patterns=known)
     listing = _of_system(source, context)
     if listing is None and (around := _wrapper(source, context)):
         source = source.below(around)
         listing = _of_system(source, context)
-    return by_folders(source, context) if listing is None else listing
+    if listing is not None:
+        return listing
+    loose = sorted(file.parts[0] for file in source.files if len(file.parts) == 1)
+    if loose and context.prefixes is None:
+        listed = terminal_text(", ".join(some(loose, MOST_NAMED)))
+        known = "; ".join(f"{system.title}: {system.pattern}" for system in all_systems())
+        raise GraderError(
+            f"{listed}: not in a student's folder, and not named as any known system does ({known})."
+            " Put each into a folder with the student's name, or say"
+            ' --prefix "" if the files have the students\' names.'
+        )
+    return by_folders(source, context)
 
 
 def _of_system(source: Source, context: Context) -> Listing | None:
@@ -121,9 +129,7 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
 
 
 def _student(system: System, named: Named) -> Student:
-    if named.id:
-        return Student(named.student, named.id, system.key, named.id, named.logins)
-    return Student(named.student, named.logins[0] if named.logins else named.student, logins=named.logins)
+    return Student(named.student, system.key if named.id else "", named.id, named.logins)
 
 
 def _in_order(

@@ -20,7 +20,7 @@ def read(source: Source, context: Context) -> Listing | None:
         GraderError: other folders lie beside them, which may be downloads of other branches.
     """
     clones = {folder[0] for folder in source.clones}
-    tops = {folder[0] for folder in source.folders} - clones
+    tops = ({folder[0] for folder in source.folders} | source.tops) - clones
     downloads = {top: found["repository"] for top in tops if (found := _NAME.fullmatch(top))}
     if not downloads:
         return None

@@ -41,7 +41,7 @@ def read(source: Source, _: Context) -> Listing | None:
         if not students:
             unknown.add(top)
             name = notebook_stem(top) if len(file.parts) == 1 else top
-            students = [Student(name, top, "gradescope", top)]
+            students = [Student(name, "gradescope", top)]
         when = times.get(top, file.modified)
         notebooks += [Submitted(student, file, file.parts[-1], when) for student in students]
     listing = Listing(notebooks)
@@ -87,7 +87,7 @@ def _parse_metadata(content: bytes) -> Metadata:
     groups: dict[str, list[Student]] = defaultdict(list)
     for (folder, _), known in people.items():
         named = [known[key] for key in (":name", ":email", ":sid") if key in known]
-        groups[folder].append(Student(named[0], named[-1], "gradescope", named[-1], tuple(named[1:])))
+        groups[folder].append(Student(named[0], "gradescope", named[-1], tuple(named[1:])))
     return groups, times
 
 
