@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from grader.results.model import Adjustment, Late, Missing, QuestionResult, Result
 from grader.scores import total
@@ -22,8 +22,7 @@ class Standing:
     @classmethod
     def of(cls, result: Result) -> Standing:
         """What a result was made with."""
-        fields = result.handed_in, result.late, result.adjustments, result.missing, result.extended
-        return cls(*fields, result.seen)
+        return cls(**{field.name: getattr(result, field.name) for field in fields(cls)})
 
 
 def with_standing(result: Result, standing: Standing) -> Result:
@@ -35,12 +34,7 @@ def with_standing(result: Result, standing: Standing) -> Result:
     adjusted = replace(
         result,
         questions=tuple(_adjusted(question, standing) for question in result.questions),
-        handed_in=standing.handed_in,
-        late=standing.late,
-        adjustments=standing.adjustments,
-        missing=standing.missing,
-        extended=standing.extended,
-        seen=standing.seen,
+        **{field.name: getattr(standing, field.name) for field in fields(standing)},
     )
     whole = [given.points for given in standing.adjustments if given.question is None]
     points = [*(question.score for question in adjusted.questions), -adjusted.penalty, *whole]

@@ -17,9 +17,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from types import MappingProxyType
 
 from grader.errors import GraderError
-from grader.integrations.collect.clones import NO_CLOSING, Answered, Closing, Reading, add_history
+from grader.integrations.collect.clones import add_history
 from grader.integrations.collect.layout import (
     Changes,
     Layout,
@@ -31,7 +32,7 @@ from grader.integrations.collect.layout import (
     student_folders,
     write_ignored,
 )
-from grader.integrations.collect.model import Context, Student
+from grader.integrations.collect.model import Answered, Closing, Context, Student
 from grader.integrations.collect.source import REPOSITORY, Skipped, Source, open_source
 from grader.integrations.collect.systems import list_submissions
 from grader.people.record import Record
@@ -61,7 +62,7 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     folder: Path,
     prefixes: Sequence[str] | None = None,
     unread: Collection[str] | None = None,
-    closing: Closing = NO_CLOSING,
+    closing: Closing = MappingProxyType({}),
     is_answered: Answered = lambda *_: True,
     zone: tzinfo = UTC,
 ) -> Collected:
@@ -88,15 +89,15 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     if path.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(path.resolve()):
         raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
     now = datetime.now(UTC).replace(microsecond=0)
-    reading = Reading(now, unread is not None, closing, is_answered)
     with open_source(path, zone) as source:
         roster = read_people(folder)
-        context = Context(None if prefixes is None else tuple(prefixes), roster, [*closing], zone)
+        named = None if prefixes is None else tuple(prefixes)
+        context = Context(named, roster, zone, now, unread is not None, closing, is_answered)
         if unread is None or not folder.is_dir():
             _require_notebooks(path, source)
         record = Record(folder)
         witness = Witness(folder, record.last_read)
-        read_at = add_history(source, path, reading, witness)
+        read_at = add_history(source, path, context, witness)
         at_top = {parts[0] for parts in source.repositories if len(parts) == 1}
         if unread is not None:
             read_at |= dict.fromkeys(at_top, now)
@@ -109,11 +110,10 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         targets, skipped = plan_targets(listing.notebooks, folders)
         if source.is_archive and sum(target.notebook.file.size for target in targets) > MAX_BYTES:
             raise GraderError(f"the notebooks of {path} are more than {MAX_BYTES >> 30} GiB: is it a bomb?")
-        named = at_top & read_at.keys() | {*(unread or ())}
-        _note_repositories(record, targets, context, read_at, named)
+        _note_repositories(record, targets, context, read_at, at_top & read_at.keys() | {*(unread or ())})
         if unread is not None:
             record.mark_night({(t.folder, t.name) for t in targets}, read_at, unread, now)
-        changes = lay_out(targets, Layout(folder, record, witness, reading))
+        changes = lay_out(targets, Layout(folder, record, witness, context))
     holding = {target.folder for target in targets}
     without = {
         folder: file

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Timer
-from types import MappingProxyType
 
+from grader.integrations.collect.model import Context
 from grader.integrations.collect.source import (
     TOO_LARGE,
     Parts,
@@ -47,39 +47,8 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 
-Closing = Mapping[str, Collection[datetime]]
-"""The times at which a version may be the last in time, by assignment; all hold for files of other names."""
 
-NO_CLOSING: Closing = MappingProxyType({})
-
-
-Answered = Callable[[str, bytes], bool]
-"""Whether a notebook, by its name and content, holds an answer."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How clones are read.
-
-    Attributes:
-        at: when.
-        are_current: whether they are what the repositories hold at that time; else a clone is of the time
-            at which it was made or brought up to date.
-        closing: the times at which versions may have been the last in time.
-        is_answered: whether a version is worth keeping.
-    """
-
-    at: datetime
-    are_current: bool
-    closing: Closing
-    is_answered: Answered
-
-    def closing_of(self, name: str) -> Collection[datetime]:
-        """The closing times of a notebook: its assignment's, or all where it is not named after one."""
-        return self.closing.get(notebook_stem(name), {*chain(*self.closing.values())})
-
-
-def add_history(source: Source, folder: Path, reading: Reading, witness: Witness) -> dict[str, datetime]:
+def add_history(source: Source, folder: Path, context: Context, witness: Witness) -> dict[str, datetime]:
     """Give the files of clones the times of their commits, and add the versions in time.
 
     Args:
@@ -102,8 +71,8 @@ def add_history(source: Source, folder: Path, reading: Reading, witness: Witness
     for clone, its_files in of_clone.items():
         place = folder.joinpath(*clone)
         history = _history(place)
-        at = reading.at if reading.are_current else _made_at(place, reading.at)
-        witness.see(clone[-1], reversed(history), at, is_now=reading.are_current)
+        at = context.at if context.is_night else _made_at(place, context.at)
+        witness.see(clone[-1], reversed(history), at, is_now=context.is_night)
         read_at[clone[-1]] = at
         of_path: dict[str, list[Committed]] = {}
         for version in history:
@@ -114,7 +83,7 @@ def add_history(source: Source, folder: Path, reading: Reading, witness: Witness
                 files.append(file)
                 continue
             files.append(replace(file, modified=_nanoseconds(known[0].claimed)))
-            files += _in_time(file, place, clone, known, reading, witness)
+            files += _in_time(file, place, clone, known, context, witness)
     source.files = files
     return read_at
 
@@ -128,7 +97,7 @@ def _in_time(  # noqa: PLR0913, PLR0917 - a file, where it lies, and what is kno
     place: Path,
     clone: Parts,
     known: Sequence[Committed],
-    reading: Reading,
+    context: Context,
     witness: Witness,
 ) -> Iterator[SourceFile]:
     """The versions of a file that were the last in time and hold an answer, but for the newest.
@@ -142,14 +111,14 @@ def _in_time(  # noqa: PLR0913, PLR0917 - a file, where it lies, and what is kno
         if (sighting := witness.sighting([clone[-1]], version.blob))
     }
     chosen: dict[str, Committed] = {}
-    for closes in reading.closing_of(file.parts[-1]):
+    for closes in context.closing_of(file.parts[-1]):
         last = next((v for v in known if v.blob in times and times[v.blob] <= closes), known[0])
         chosen[last.blob] = last
     chosen.pop(known[0].blob, None)
     for blob, version in chosen.items():
         content = partial(_read_committed, place, blob)
         try:
-            if not reading.is_answered(file.parts[-1], content()):
+            if not context.is_answered(file.parts[-1], content()):
                 continue
         except UnreadableError:
             continue

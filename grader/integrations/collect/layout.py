@@ -19,8 +19,8 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import atomic_path, write_atomic
-from grader.integrations.collect.clones import Reading, version_name
-from grader.integrations.collect.model import Student, Submitted
+from grader.integrations.collect.clones import version_name
+from grader.integrations.collect.model import Context, Student, Submitted
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.directory import Person
@@ -239,7 +239,7 @@ class Layout:
     folder: Path
     record: Record
     witness: Witness
-    reading: Reading
+    context: Context
 
     def entry(self, target: Target, content: bytes) -> Entry:
         """What the record says of a version, once that is laid out."""
@@ -249,10 +249,10 @@ class Layout:
             blob, name = blob_of(content), "/".join(file.parts)
             if not file.commit:  # Git may have changed line ends, or there is no history to read
                 version = Committed(name, blob, "", when)
-                self.witness.see(file.repository, [version], self.reading.at, is_now=self.reading.are_current)
+                self.witness.see(file.repository, [version], self.context.at, is_now=self.context.is_night)
             known = [file.repository, *self.record.repositories_of(target.folder)]
             sighting = self.witness.sighting(known, blob)
-            when = sighting.submitted if sighting else self.reading.at
+            when = sighting.submitted if sighting else self.context.at
             seen = sighting.seen if sighting and sighting.is_claimed else None
         student = notebook.student
         return Entry(
@@ -306,7 +306,7 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
         changes.unchanged.append(target.path)
         if before:  # a later download is no later submission
             new = replace(new, submitted=min(new.submitted, before.submitted))
-    elif why := _not_taken(new, before, there, is_night=layout.reading.are_current):
+    elif why := _not_taken(new, before, there, is_night=layout.context.is_night):
         changes.skipped.append((target.notebook.file.path, why))
         return
     else:
@@ -366,13 +366,13 @@ def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie
 
     That is a version without answers, and one that is late where the last version in time counts first.
     """
-    reading, name = layout.reading, new.notebook
-    if not reading.is_answered(name, old):
+    context, name = layout.context, new.notebook
+    if not context.is_answered(name, old):
         return
-    closing = reading.closing_of(name)
+    closing = context.closing_of(name)
     is_late = any(before.submitted <= closes < new.submitted for closes in closing)
     is_late = is_late or (bool(closing) and new.is_marked_late and not before.is_marked_late)
-    if is_late or not reading.is_answered(name, content):
+    if is_late or not context.is_answered(name, content):
         kept = version_name(name, before.submitted)
         if not path.with_name(kept).exists():
             _write(path.with_name(kept), old, before.submitted)

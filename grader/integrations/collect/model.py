@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
+from itertools import chain
 
 from grader.errors import GraderError
 from grader.integrations.collect.source import Parts, Source, SourceFile
-from grader.people.roster import NOBODY, Roster
+from grader.notebooks.files import notebook_stem
+from grader.people.roster import Roster
 from grader.text import terminal_text
+
+Closing = Mapping[str, Collection[datetime]]
+Answered = Callable[[str, bytes], bool]
 
 
 @dataclass(frozen=True)
@@ -62,18 +67,29 @@ class Listing:
 
 @dataclass(frozen=True)
 class Context:
-    """What an instructor says about the source.
+    """What is known of a source besides the source.
 
     Attributes:
         prefixes: what names begin with, before the student's; None where nothing is said.
-        stems: the assignments of the course.
         zone: of times without a time zone.
+        at: now.
+        is_night: whether clones are what the repositories hold now; else a clone is of the time at which it
+            was made or brought up to date.
+        closing: by assignment of the course, the times at which versions may have been the last in time.
+        is_answered: whether a notebook, by its name and content, holds an answer.
     """
 
-    prefixes: tuple[str, ...] | None = None
-    roster: Roster = NOBODY
-    stems: Collection[str] = ()
-    zone: tzinfo = UTC
+    prefixes: tuple[str, ...] | None
+    roster: Roster
+    zone: tzinfo
+    at: datetime
+    is_night: bool
+    closing: Closing
+    is_answered: Answered
+
+    def closing_of(self, name: str) -> Collection[datetime]:
+        """The closing times of a notebook: its assignment's, or all where it is not named after one."""
+        return self.closing.get(notebook_stem(name), {*chain(*self.closing.values())})
 
     def nanoseconds(self, when: datetime) -> int:
         """A time, which is in the course's time zone if it names none, since 1970."""
@@ -94,14 +110,6 @@ class Context:
                 " collect the assignments one after the other, each from a folder of its own."
             )
         return name.removeprefix(fitting[0]) if fitting else name
-
-    def prefix_of(self, repository: str) -> str:
-        """What stands before the student's name in that of a repository, which may be nothing.
-
-        Raises:
-            GraderError: as above.
-        """
-        return repository.removesuffix(self.without_prefix(repository))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def _has_assignment(reading: Named, first: Named, context: Context) -> bool:
 
     Submissions have large numbers, so the number of a submission is not shorter than what stands before it.
     """
-    is_stem = notebook_stem(reading.file) in context.stems
+    is_stem = notebook_stem(reading.file) in context.closing
     return is_stem and len(str(reading.order)) >= len(str(first.order))
 
 
