@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from grader.people.files import Row, find_file, read_rows
+from grader.people.files import Row, read_rows
 from grader.people.students import Students
 from grader.results.model import Adjustment
 from grader.scores import format_points, total
@@ -36,9 +36,8 @@ def read_adjustments(
     Raises:
         GraderError: a line cannot be understood, gives more points than there are, or repeats another.
     """
-    path = find_file(submissions, ADJUSTMENTS)
     found: dict[tuple[str, str], dict[str | None, Adjustment]] = {}
-    for row in read_rows(path, COLUMNS[:4], COLUMNS) if path else []:
+    for row in read_rows(submissions, ADJUSTMENTS, COLUMNS[:4], COLUMNS):
         student, stem = students.of_row(row), row.assignment(stems)
         points = points_of(stem)
         question = _question(row, points)

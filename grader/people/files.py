@@ -44,24 +44,27 @@ def find_file(submissions: Path, name: str) -> Path | None:
     return next((path for path in places if path.is_file() and not path.is_symlink()), None)
 
 
-def read_rows(path: Path, needed: Sequence[str], known: Sequence[str]) -> list[Row]:
-    """The rows of a file whose first line names its columns.
+def read_rows(submissions: Path, name: str, needed: Sequence[str], known: Sequence[str]) -> list[Row]:
+    """The rows of a file whose first line names its columns; none without the file.
 
     Args:
+        submissions: the folder of the students' folders.
+        name: of the file.
         needed: the headings without which nothing can be read.
         known: all headings.
 
     Raises:
         GraderError: it is not CSV, or has not these headings.
     """
-    sheet = read_sheet(path)
-    if not sheet.rows:
+    path = find_file(submissions, name)
+    sheet = read_sheet(path) if path else None
+    if sheet is None or not sheet.rows:
         return []
     headings = [heading.strip().casefold() for heading in sheet.rows[0]]
     wanted = f"its first line has to be {','.join(known)}"
-    for name in needed:
-        if name not in headings:
-            raise GraderError(f"{path}, line {sheet.lines[0]}: there is no column {name}: {wanted}")
+    for heading in needed:
+        if heading not in headings:
+            raise GraderError(f"{path}, line {sheet.lines[0]}: there is no column {heading}: {wanted}")
     for heading in headings:
         if heading and heading not in known:
             meant = did_you_mean(heading, known)

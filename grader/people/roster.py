@@ -95,11 +95,6 @@ def read_people(submissions: Path) -> Roster:
     return Roster(_people(sheet, columns), path, [*filter(None, unread)])
 
 
-def read_roster(folder: Path) -> tuple[str, ...]:
-    """The students that `roster.csv` names, in its order; none without such a file. Raises as above."""
-    return read_people(folder).students
-
-
 def read_accounts(folder: Path) -> tuple[str, ...]:
     """The students' GitHub accounts; the roster's names where it has no logins at all. Raises as above."""
     people = read_people(folder).people
@@ -144,9 +139,9 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
                     " remove one of them or correct it, or leave it empty."
                 )
         persons.append(Person(named, name or named, ids, line, known.get("group", "")))
-    shared = _shared(file_name(person.student) for person in persons)
+    numbers = Counter(file_name(person.student) for person in persons)
     for person in persons:
-        tag = next(iter(person.ids.values()), None) if file_name(person.student) in shared else None
+        tag = next(iter(person.ids.values()), None) if numbers[file_name(person.student)] > 1 else None
         student = file_name(f"{person.student}-{tag}" if tag else person.student)
         if (first := lines_of.setdefault(("student", student), person.line)) != person.line:
             raise GraderError(
@@ -224,8 +219,3 @@ def _columns(sheet: Sheet) -> dict[str, int]:
         f" each column holds, in these words: {_COLUMNS}. The column name (or student) is"
         f" needed{'; '.join(['', *meant])}"
     )
-
-
-def _shared(names: Iterable[str]) -> set[str]:
-    """The names that stand there more than once."""
-    return {name for name, number in Counter(names).items() if number > 1}

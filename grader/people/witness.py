@@ -52,11 +52,6 @@ class Sighting:
     seen: datetime
     submitted: datetime
 
-    @property
-    def is_claimed(self) -> bool:
-        """Whether only its commit says that it was submitted before it was seen."""
-        return self.submitted < self.seen
-
 
 def _sighting(row: Mapping[str, str]) -> tuple[str, Sighting]:
     """A repository and a version of it; KeyError or ValueError where it is none."""

@@ -18,7 +18,7 @@ from grader.errors import GraderError
 from grader.grading.submission import find_submissions
 from grader.notebooks import files as notebooks
 from grader.notebooks.files import NotebookError, copy_in
-from grader.people.roster import read_roster
+from grader.people.roster import read_people
 from grader.text import LONGEST_FILE_NAME, distinct_file_name, file_name, printable
 
 COURSE = {
@@ -552,18 +552,18 @@ def test_folders_that_look_the_same_are_two_students(folder):
 
 def test_roster(folder):
     """The roster lies in the folder or else beside it; without a roster no student is absent."""
-    assert read_roster(folder.path) == ()
+    assert read_people(folder.path).students == ()
     (folder.path.parent / "roster.csv").write_text("student\nada\nbob\n")
-    assert read_roster(folder.path) == ("ada", "bob")
+    assert read_people(folder.path).students == ("ada", "bob")
     (folder.path / "roster.csv").write_text("student\neve\n")
-    assert read_roster(folder.path) == ("eve",)
+    assert read_people(folder.path).students == ("eve",)
 
 
 def test_roster_beside_the_current_folder(folder, monkeypatch):
     """A folder given as a dot has a neighbourhood too."""
     (folder.path.parent / "roster.csv").write_text("ada")
     monkeypatch.chdir(folder.path)
-    assert read_roster(Path()) == ("ada",)
+    assert read_people(Path()).students == ("ada",)
 
 
 @pytest.mark.parametrize(
@@ -590,7 +590,7 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
 def test_roster_contents(folder, content, students):
     """With and without a header, as spreadsheets of several countries write it."""
     (folder.path / "roster.csv").write_bytes(content.encode())
-    assert read_roster(folder.path) == students
+    assert read_people(folder.path).students == students
 
 
 @pytest.mark.parametrize(
@@ -614,7 +614,7 @@ def test_roster_errors(folder, content, reason):
     """What is wrong with a roster is said with its line."""
     (folder.path / "roster.csv").write_bytes(content)
     with pytest.raises(GraderError, match=reason):
-        read_roster(folder.path)
+        read_people(folder.path)
 
 
 NASTY = [

@@ -1125,6 +1125,22 @@ def test_a_clone_of_now_replaces_a_newer_version(tmp_path):
     assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("old")
 
 
+def test_a_corrected_name_keeps_the_folder_and_a_corrected_login_does_not(tmp_path):
+    """A login keeps its folder until the roster says that the folder is another student's."""
+    roster = tmp_path / "class/roster.csv"
+    roster.parent.mkdir()
+    roster.write_text("name,github\nAda Lovlace,ada\nBen Bell,cem\n")
+    night(tmp_path, ada={"a": "1"}, cem={"a": "2"})
+    assert laid_out(tmp_path / "class") == ["Ada Lovlace/a.ipynb", "Ben Bell/a.ipynb"]
+    roster.write_text("name,github\nAda Lovelace,ada\nBen Bell,ben\nCem Demir,cem\n")
+    night(tmp_path, ada={"a": "3"}, cem={"a": "2"}, ben={"a": "4"})
+    assert {path: (tmp_path / "class" / path).read_bytes() for path in laid_out(tmp_path / "class")} == {
+        "Ada Lovlace/a.ipynb": text("3"),
+        "Ben Bell/a.ipynb": text("4"),
+        "Cem Demir/a.ipynb": text("2"),
+    }
+
+
 def test_unread_needs_a_prefix(tmp_path):
     """Only a prefix says whose a repository is that is not there."""
     with pytest.raises(GraderError, match="--unread needs --prefix"):

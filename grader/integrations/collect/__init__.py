@@ -27,10 +27,8 @@ from grader.integrations.collect.layout import (
     Target,
     folder_of,
     lay_out,
-    mark_without_notebook,
     plan_targets,
     student_folders,
-    write_ignored,
 )
 from grader.integrations.collect.model import Answered, Closing, Context, Student
 from grader.integrations.collect.source import REPOSITORY, Skipped, Source, open_source
@@ -113,18 +111,17 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         _note_repositories(record, targets, context, read_at, at_top & read_at.keys() | {*(unread or ())})
         if unread is not None:
             record.mark_night({(t.folder, t.name) for t in targets}, read_at, unread, now)
-        changes = lay_out(targets, Layout(folder, record, witness, context))
-    holding = {target.folder for target in targets}
-    without = {
-        folder: file
-        for student, file in listing.others.items()
-        for folder in folders[student]
-        if folder not in holding
-    }
-    changes.skipped += skipped + source.skipped
-    others = source.about_others()
-    mark_without_notebook(folder, without)
-    write_ignored(folder, [*changes.skipped, *others])
+        holding = {target.folder for target in targets}
+        without = {
+            name: file
+            for student, file in listing.others.items()
+            for name in folders[student]
+            if name not in holding
+        }
+        skipped += source.skipped
+        others = source.about_others()
+        changes = lay_out(targets, without, skipped + others, Layout(folder, record, witness, context))
+    changes.skipped += skipped
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
     notes += _not_listed(roster, record, {target.notebook.student.name for target in targets}, folders)

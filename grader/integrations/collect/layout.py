@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -41,7 +41,6 @@ _COPIES = ".copies"  # the folder in a student's folder in which they are laid o
 IGNORED = "ignored.csv"
 """Lists everything that was not taken the last time."""
 _NOT_COPIED = ".not-copied"  # ends the name of an empty file that stands for another file of a student
-_CANNOT_BE_WRITTEN = "cannot be written ({}): make room or choose another --out, and collect again."
 _RESERVED = frozenset({RECORD, ROSTER, SEEN, IGNORED, *NEVER_SUBMITTED})
 
 
@@ -253,7 +252,7 @@ class Layout:
             known = [file.repository, *self.record.repositories_of(target.folder)]
             sighting = self.witness.sighting(known, blob)
             when = sighting.submitted if sighting else self.context.at
-            seen = sighting.seen if sighting and sighting.is_claimed else None
+            seen = sighting.seen if sighting and sighting.submitted < sighting.seen else None
         student = notebook.student
         return Entry(
             target.folder,
@@ -268,8 +267,15 @@ class Layout:
         )
 
 
-def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
+def lay_out(
+    targets: Sequence[Target], others: Mapping[str, str], ignored: Sequence[Skipped], layout: Layout
+) -> Changes:
     """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
+
+    Args:
+        others: by the folder of a student without a notebook, another file that was submitted: an empty file
+            stands for it, for ``grade`` to name.
+        ignored: everything in the source that was not taken so far.
 
     Raises:
         GraderError: something is in the way, or cannot be read or written.
@@ -280,9 +286,16 @@ def lay_out(targets: Sequence[Target], layout: Layout) -> Changes:
             for target in targets:
                 path = layout.folder / target.path
                 _put(target, path, layout, changes)
+            for student, file in others.items():
+                path = layout.folder / student / (file_name(file) + _NOT_COPIED)
+                _require_free(path, layout.folder)
+                path.parent.mkdir(exist_ok=True)
+                path.touch()
         finally:
             write_atomic(layout.folder / RECORD, layout.record.content())
             write_atomic(layout.folder / SEEN, layout.witness.content())
+            skipped = [*changes.skipped, *ignored]
+            write_atomic(layout.folder / IGNORED, csv_content(("path", "reason"), skipped))
     except OSError as error:
         raise GraderError(
             f"{path} cannot be read or written ({error.strerror}): move it away, make room or choose another"
@@ -379,34 +392,3 @@ def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie
             layout.record.remember(
                 replace(before, notebook=kept, origin=earlier(before.origin), missing=None)
             )
-
-
-def mark_without_notebook(folder: Path, students: Mapping[str, str]) -> None:
-    """Put an empty file into the folders of students who submitted other files only, for ``grade`` to name.
-
-    Args:
-        students: by the name of the student's folder, a file that was submitted.
-
-    Raises:
-        GraderError: something is in the way, or it cannot be written.
-    """
-    for student, file in students.items():
-        path = folder / student / (file_name(file) + _NOT_COPIED)
-        _require_free(path, folder)
-        try:
-            path.parent.mkdir(exist_ok=True)
-            path.touch()
-        except OSError as error:
-            raise GraderError(f"{path} {_CANNOT_BE_WRITTEN.format(error.strerror)}") from error
-
-
-def write_ignored(folder: Path, ignored: Iterable[Skipped]) -> None:
-    """Write the list of everything in the source that was not taken.
-
-    Raises:
-        GraderError: it cannot be written.
-    """
-    try:
-        write_atomic(folder / IGNORED, csv_content(("path", "reason"), ignored))
-    except OSError as error:
-        raise GraderError(f"{folder / IGNORED} {_CANNOT_BE_WRITTEN.format(error.strerror)}") from error

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module  # noqa: TID251 - as above
+from itertools import count
 
 from grader.errors import GraderError
 from grader.integrations.collect.folders import by_folders
@@ -144,14 +145,12 @@ def _in_order(
         of_file = latest[student, named.file], named.file
         return named.is_late, *of_file, named.attempt, named.order or 0
 
-    places: dict[Student, list[tuple[bool, int, str, int, int]]] = defaultdict(list)
-    for student, named, _, _ in notebooks:
-        places[student].append(place(student, named))
     downloaded = max((file.modified for _, _, file, _ in notebooks), default=0)
-    for student, named, file, name in notebooks:
+    places: dict[Student, Iterator[int]] = defaultdict(count)
+    for student, named, file, name in sorted(notebooks, key=lambda each: place(each[0], each[1])):
         when = file.modified
         if named.when is not None:
             when = context.nanoseconds(named.when)
         elif named.order is not None:
-            when = downloaded + sorted(places[student]).index(place(student, named)) * 10**9
+            when = downloaded + next(places[student]) * 10**9
         yield Submitted(student, file, name, when, named.is_late)

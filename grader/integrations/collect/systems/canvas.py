@@ -23,27 +23,19 @@ def parse(name: str, context: Context) -> Named | None:
         student, number = anonymous["id"], int(anonymous["number"])
         return _named(f"anon_{student}", student, number, anonymous["file"], bool(anonymous["late"]))
     readings = [*_readings(name)]
-    for is_likely in (_has_id_on_roster, _has_name_on_roster, _has_assignment):
-        if likely := [reading for reading in readings if is_likely(reading, readings[0], context)]:
-            return likely[0]
-    return readings[0] if readings else None
-
-
-def _has_id_on_roster(reading: Named, _: Named, context: Context) -> bool:
-    return bool(context.roster.find("", ids={"canvas": reading.id}))
-
-
-def _has_name_on_roster(reading: Named, _: Named, context: Context) -> bool:
-    return bool(context.roster.called(reading.student))
-
-
-def _has_assignment(reading: Named, first: Named, context: Context) -> bool:
-    """Whether the file is named as an assignment, and not a number of the student's own before that.
-
-    Submissions have large numbers, so the number of a submission is not shorter than what stands before it.
-    """
-    is_stem = notebook_stem(reading.file) in context.closing
-    return is_stem and len(str(reading.order)) >= len(str(first.order))
+    stems, first = context.closing, len(str(readings[0].order)) if readings else 0
+    likely = (
+        [reading for reading in readings if context.roster.find("", ids={"canvas": reading.id})],
+        [reading for reading in readings if context.roster.called(reading.student)],
+        # Submissions have large numbers: a number of the student's own before the assignment is shorter.
+        [
+            reading
+            for reading in readings
+            if notebook_stem(reading.file) in stems and len(str(reading.order)) >= first
+        ],
+        readings,
+    )
+    return next((found[0] for found in likely if found), None)
 
 
 def _readings(name: str) -> Iterator[Named]:
