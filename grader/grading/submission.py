@@ -46,7 +46,7 @@ class Submission:
             there.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader, once it has been read again.
-        submitted: when it was handed in.
+        submitted: when it was submitted.
     """
 
     student: str

@@ -367,9 +367,8 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
     if before is None or there != before.sha256:
         somebodys = f"{place} was changed or put there by somebody, so it is kept"
         return f"was not taken: {somebodys}; move it away and {again}"
-    return (
-        f"is older than {place}, which is kept" if not is_night and before.submitted > new.submitted else None
-    )
+    is_older = not is_night and before.submitted > new.submitted
+    return f"is older than {place}, which is kept" if is_older else None
 
 
 def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie
@@ -386,9 +385,8 @@ def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie
     is_late = any(before.submitted <= closes < new.submitted for closes in closing)
     is_late = is_late or (bool(closing) and new.is_marked_late and not before.is_marked_late)
     if is_late or not context.is_answered(name, content):
-        kept = version_name(name, before.submitted)
-        if not path.with_name(kept).exists():
-            _write(path.with_name(kept), old, before.submitted)
-            layout.record.remember(
-                replace(before, notebook=kept, origin=earlier(before.origin), missing=None)
-            )
+        place = path.with_name(version_name(name, before.submitted))
+        if not place.exists():
+            _write(place, old, before.submitted)
+            origin = earlier(before.origin)
+            layout.record.remember(replace(before, notebook=place.name, origin=origin, missing=None))
