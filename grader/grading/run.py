@@ -15,14 +15,13 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.course.pictures import pictures_of
 from grader.errors import GraderError
-from grader.grading.answers import read_answers
-from grader.grading.class_observer import ClassObserver
+from grader.grading.class_observer import ClassObserver, Observed
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Key, Submission, counting, find_versions
-from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
+from grader.notebooks.files import RELEASE_MANIFEST
 from grader.people.roster import read_people
 from grader.people.standing import with_standing
 from grader.people.students import Students
@@ -34,7 +33,7 @@ from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
 from grader.results.gradebook import Edit, edits, gradebook, still_handed_in, write_gradebook
 from grader.results.model import Absence, Result
-from grader.results.similar import same_work
+from grader.results.similar import same_work, with_digests
 from grader.results.store import ResultsStore, read_run
 from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
@@ -86,14 +85,13 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
         record = plan.record(submissions)
         with observer.observing(readable) as observed:
             observer.require_sound_checks(readable)  # before anything is written
-            if plan.stale or plan.old_feedback:
+            if plan.stale:
                 store.write_run(record)
             for submission in unreadable:
                 steps.grade(submission)
             for came in observed:
-                steps.grade(came.submission, came.evidence, came.seed)
-        steps.write_old_feedback()
-        store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
+                steps.grade(came.submission, came)
+        store.write_run({**record, "finished": True})
         return steps.write_class(submissions, handed_in, edited)
 
 
@@ -211,20 +209,20 @@ class RunSteps:
         rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
         return judge(rubric, evidence, reference, known, partial(self._observer.measured, stem, seed))
 
-    def grade(self, submission: Submission, evidence: Evidence | None = None, seed: int = 0) -> None:
+    def grade(self, submission: Submission, observed: Observed | None = None) -> None:
         """Judge a submission, or say why it cannot be read, and write what comes of it.
 
         Feedback is written before the result: a result that is there means that its feedback is too.
 
         Args:
-            evidence: None where the submission cannot be read.
-            seed: of the inputs.
+            observed: None where the submission cannot be read.
         """
         stem, provenance = submission.assignment or "", self._plan.provenance(submission)
         rubric = self._plan.rubrics.get(stem)
-        if evidence is None or rubric is None:
+        if observed is None or rubric is None:
             result = failed(submission, submission.error or "", provenance, rubric)
         else:
+            evidence, seed = observed.evidence, observed.seed
             verdicts = self._verdicts(stem, seed, evidence, self._known[stem, seed])
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
@@ -232,40 +230,26 @@ class RunSteps:
             if any(verdict.outcome != "passed" for verdict in verdicts.values()):
                 credit = self._credit(stem, seed)  # only then it counts what the stubs pass
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+            starter_code = {question.function: question.stub for question in rubric.questions}
+            result = with_digests(result, observed.cells, starter_code)
         result = with_standing(result, self._plan.standing(submission))
-        self._write_feedback(submission, result, evidence, seed)
+        self._write_feedback(result, observed)
         self._store.write_result(result)
         if submission.key in self._results:
             self._replaced[submission.key] = self._results[submission.key]
         self._results[submission.key] = self._store.shared(result)
         self._reporter.count(in_error=result.status == "error")
 
-    def write_old_feedback(self) -> None:
-        """Write the pages of results that stay as they are, because other things are shown now."""
-        for submission in self._plan.old_feedback:
-            known = self._plan.evidence.evidence(submission) if submission.error is None else None
-            seed, evidence = known or (0, None)
-            self._write_feedback(submission, self._results[submission.key], evidence, seed)
-
-    def _write_feedback(
-        self, submission: Submission, result: Result, evidence: Evidence | None, seed: int
-    ) -> None:
+    def _write_feedback(self, result: Result, observed: Observed | None) -> None:
+        shows, stem = self._settings.feedback, result.assignment or ""
         pictures: Pictures = {}
-        if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
-            reference = self._observer.reference(result.assignment or "", seed)
-            pictures = pictures_of(self._plan.rubrics[result.assignment or ""], evidence, reference)
-        code = self._own_code(submission, result)
-        write_feedback(self._store, result, pictures, code, self._settings.feedback)
-
-    def _own_code(self, submission: Submission, result: Result) -> OwnCode:
-        """The student's code of questions that failed, from the notebook that was graded."""
-        is_shown = self._settings.feedback.diagnoses
-        if not is_shown or not any(question.has_failed_checks for question in result.all_questions):
-            return {}
-        try:
-            return own_code(result, submission.cells())
-        except NotebookError:  # changed meanwhile: what is there now is not what the messages speak of
-            return {}
+        code: OwnCode = {}
+        if observed is not None and observed.evidence.fault is None and shows.xrays:
+            reference = self._observer.reference(stem, observed.seed)
+            pictures = pictures_of(self._plan.rubrics[stem], observed.evidence, reference)
+        if observed is not None and shows.diagnoses:
+            code = own_code(result, observed.cells)
+        write_feedback(self._store, result, pictures, code, shows)
 
     def write_class(
         self, submissions: Path, handed_in: Sequence[Submission], edited: Sequence[Edit]
@@ -282,7 +266,7 @@ class RunSteps:
         changes, about_gradebook = write_gradebook(store, text, replaced, edited, same_class=same_class)
         full_names = {person.student: person.name for person in plan.term.students.roster.people}
         students = students_of(results, absent, full_names, plan.term.stems)
-        work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
+        work = same_work(results)
         due = {stem: plan.term.deadlines.about(stem) for stem in plan.course.stems}
         unlisted = plan.term.students.unlisted
         page = report_html(results, students, plan.protection.name, work=work, due=due, unlisted=unlisted)

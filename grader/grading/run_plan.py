@@ -155,7 +155,6 @@ class RunPlan:
         checks_sha256: by assignment, a hash of all that decides its verdicts.
         stale: the submissions without a result that grading would give again.
         known: how many of these only have to be judged: they have a result, and its evidence holds.
-        old_feedback: the other submissions, if their feedback shows what the course showed before.
     """
 
     course: Course
@@ -169,7 +168,6 @@ class RunPlan:
     checks_sha256: Mapping[str, str]
     stale: Sequence[Submission]
     known: int
-    old_feedback: Sequence[Submission]
 
     def provenance(self, submission: Submission) -> Provenance:
         """With what a submission is graded, and when."""
@@ -193,14 +191,7 @@ class RunPlan:
             "torch": self.protection.torch,
             "protection": self.protection.name,
             "limits": asdict(self.limits),
-            # Until all feedback was written anew, the run does not say what feedback shows.
-            "feedback": None if self.old_feedback else asdict(self.course.settings.feedback),
         }
-
-    def final_record(self, record: Mapping[str, Any], *, shows_all: bool) -> dict[str, Any]:
-        """What ``run.json`` says in the end: what feedback shows only where all submissions were selected."""
-        shown = asdict(self.course.settings.feedback) if shows_all else record["feedback"]
-        return {**record, "finished": True, "feedback": shown}
 
 
 def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
@@ -249,7 +240,6 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
         assumed, protection = protection, executor.start()  # from now on this confines what is observed
         if (protection.name, protection.torch) == (assumed.name, assumed.torch):
             break
-    shows_other = bool(before) and before.get("feedback") != asdict(course.settings.feedback)
     return RunPlan(
         course,
         term,
@@ -262,7 +252,6 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
         checks_sha256,
         stale,
         known=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
-        old_feedback=[s for s in selected if s.key in as_now] if shows_other else [],
     )
 
 
