@@ -174,19 +174,17 @@ class ClassObserver:
     ) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            store, fingerprint = self._store.store, self._store.reference_fingerprint(stem, seed)
-            evidence = store.expected(kind, stem, fingerprint)
-            if evidence is None:
-                self._keep(kind, stem, seed, observe(stem, seed))
-            else:
+            head, evidence = self._store.store.expected(kind, stem, seed) or (None, None)
+            if evidence is not None and head == self._store.reference_head(stem, seed):
                 self._expected[kind, stem, seed] = evidence
+            else:
+                self._keep(kind, stem, seed, observe(stem, seed))
         return self._expected[kind, stem, seed]
 
     def _keep(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
         self._expected[kind, stem, seed] = evidence
         if evidence.fault is None and not evidence.starved:
-            fingerprint = self._store.reference_fingerprint(stem, seed)
-            self._store.store.write_expected(kind, stem, fingerprint, evidence)
+            self._store.store.write_expected(kind, stem, self._store.reference_head(stem, seed), evidence)
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))

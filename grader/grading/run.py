@@ -91,8 +91,12 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
                 steps.grade(submission)
             for came in observed:
                 steps.grade(came.submission, came)
-        store.write_run({**record, "finished": True})
+        store.prune_expected()
+        store.write_run({**{k: v for k, v in record.items() if k not in _OF_UNFINISHED}, "finished": True})
         return steps.write_class(submissions, handed_in, edited)
+
+
+_OF_UNFINISHED = {"seed", "forced"}  # what ``run.json`` says only of a run that has to be completed
 
 
 def _with_known_time(submission: Submission, term: Term) -> Submission:

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -32,19 +32,16 @@ _FEEDBACK_FORMS = ("md", "html")
 
 
 @dataclass(frozen=True)
-class StoredEvidence:
-    """What was observed of a notebook.
+class Head:
+    """The first line of stored evidence, which is read without the rest.
 
     Attributes:
-        fingerprint: a hash of all that decides about it.
-        seed: of the inputs; None for a notebook of the course.
-        reference: the fingerprint of the reference that was observed on the same inputs, or None.
+        fingerprint: a hash of all that decides about the evidence.
+        seed: of the inputs.
     """
 
     fingerprint: str
-    evidence: Evidence
-    seed: int | None = None
-    reference: str | None = None
+    seed: int
 
 
 class ResultsStore:
@@ -166,73 +163,96 @@ class ResultsStore:
             BrokenRunError: a page cannot be removed.
         """
         for form in _FEEDBACK_FORMS:
-            page = self._place("feedback", student, name, form)
-            try:
-                page.unlink(missing_ok=True)
-            except OSError as error:
-                raise BrokenRunError(
-                    f"{page} cannot be removed ({error.strerror}): remove it and run the same again"
-                ) from error
+            _remove(self._place("feedback", student, name, form))
         with suppress(OSError):  # it holds other files, or is not there
             (self.path / "feedback" / student).rmdir()
 
-    def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
-        """The fingerprint of the evidence that is stored of a submission; None where there is none."""
-        try:
-            with self._place("evidence", student, name).open(encoding="utf-8") as file:
-                head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
-            return str(head["fingerprint"])
-        except (KeyError, OSError, TypeError, ValueError):
-            return None
+    def head(self, student: str, name: str) -> Head | None:
+        """The head of a submission's stored evidence; None where there is none that can be read."""
+        return _read_head(self._place("evidence", student, name))
 
-    def evidence(self, student: str, name: str) -> StoredEvidence | None:
+    def evidence(self, student: str, name: str) -> tuple[Head, Evidence] | None:
         """What was observed of a submission before; None where there is nothing that can be read."""
         return _read_evidence(self._place("evidence", student, name))
 
-    def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
+    def write_evidence(self, student: str, name: str, head: Head, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run student code again."""
-        self.write(self._place("evidence", student, name), _evidence_text(stored))
+        self.write(self._place("evidence", student, name), _evidence_text(head, evidence))
 
-    def expected(self, kind: str, stem: str, fingerprint: str) -> Evidence | None:
-        """What was observed before of the course's own notebooks; it tells the expected values.
+    def expected(self, kind: str, stem: str, seed: int) -> tuple[Head, Evidence] | None:
+        """What was observed before of the course's own notebooks; it contains the expected values.
 
         Args:
-            kind: ``reference`` or ``stubs`` (the notebook as it is handed out).
-            fingerprint: of the reference.
+            kind: ``reference`` or ``stubs`` (the notebook with its starter code).
+            seed: of the inputs.
         """
-        stored = _read_evidence(self._expected_path(kind, stem, fingerprint))
-        return stored.evidence if stored is not None and stored.fingerprint == fingerprint else None
+        return _read_evidence(self._expected_path(kind, stem, seed))
 
-    def write_expected(self, kind: str, stem: str, fingerprint: str, evidence: Evidence) -> None:
+    def write_expected(self, kind: str, stem: str, head: Head, evidence: Evidence) -> None:
         """Store what was observed of such a notebook, beside what was observed on other inputs."""
-        text = _evidence_text(StoredEvidence(fingerprint, evidence))
-        self.write(self._expected_path(kind, stem, fingerprint), text)
+        self.write(self._expected_path(kind, stem, head.seed), _evidence_text(head, evidence))
 
-    def _expected_path(self, kind: str, stem: str, fingerprint: str) -> Path:
+    def prune_expected(self) -> None:
+        """Remove what was observed of the course's notebooks on inputs that no stored observation has.
+
+        Raises:
+            BrokenRunError: a file cannot be removed.
+        """
+        paths = (self.path / "evidence").glob("*/*.json")
+        heads = ((path.stem, head) for path in paths if (head := _read_head(path)) is not None)
+        needed = {_expected_name(stem, head.seed) for stem, head in heads}
+        for path in (self.path / "reference").rglob("*.json"):
+            if path.name not in needed:
+                _remove(path)
+
+    def _expected_path(self, kind: str, stem: str, seed: int) -> Path:
         folder = self.path / "reference"
-        return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
+        return (folder if kind == "reference" else folder / kind) / _expected_name(stem, seed)
 
     def _place(self, folder: str, student: str, name: str, form: str = "json") -> Path:
         return self.path / folder / student / f"{name}.{form}"
 
 
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BrokenRunError(
+            f"{path} cannot be removed ({error.strerror}): remove it and run the same again"
+        ) from error
+
+
+def _expected_name(stem: str, seed: int) -> str:
+    return f"{stem}-{seed}.json"
+
+
 _EVIDENCE = '\n"evidence":'
 
 
-def _evidence_text(stored: StoredEvidence) -> str:
+def _evidence_text(head: Head, evidence: Evidence) -> str:
     """JSON whose first line alone says on what the rest depends, so that it can be read without the rest."""
-    head = {"fingerprint": stored.fingerprint, "seed": stored.seed, "reference": stored.reference}
-    return f"{json.dumps(head)[:-1]},{_EVIDENCE}{stored.evidence.to_json()}}}\n"
+    return f"{json.dumps(asdict(head))[:-1]},{_EVIDENCE}{evidence.to_json()}}}\n"
 
 
-def _read_evidence(path: Path) -> StoredEvidence | None:
-    """The evidence in a file; None where there is none, or none that can be read."""
+def _read_head(path: Path) -> Head | None:
+    """The head of the evidence in a file; None where there is none that can be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _head_of(file.readline().rstrip().removesuffix(","))
+    except (OSError, ValueError):
+        return None
+
+
+def _head_of(line: str) -> Head:
+    return msgspec.json.decode(f"{line}}}", type=Head)
+
+
+def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
+    """The evidence in a file, with its head; None where there is none, or none that can be read."""
     try:
         head, _, rest = path.read_text(encoding="utf-8").partition(f",{_EVIDENCE}")
-        stored = json.loads(f"{head}}}")
-        evidence = Evidence.from_json(rest.removesuffix("}\n"))
-        return StoredEvidence(stored["fingerprint"], evidence, stored["seed"], stored["reference"])
-    except (KeyError, MalformedError, OSError, TypeError, ValueError):
+        return _head_of(head), Evidence.from_json(rest.removesuffix("}\n"))
+    except (MalformedError, OSError, ValueError):
         return None
 
 
