@@ -20,7 +20,7 @@ from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, cells_of
 from grader.reports.terminal import GRADING, ProgressReporter
-from grader.sandbox.evidence import NOTHING_KNOWN, Evidence
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe_moved
 from grader.sandbox.plan import ProbePlan
 from grader.text import some
@@ -155,9 +155,7 @@ class ClassObserver:
         if stored is not None:
             return Observed(submission, *stored, cells)
         stem = submission.assignment or ""
-        reference = self._expected.get(("reference", stem, seed))  # it may still be under way
-        known = NOTHING_KNOWN if reference is None else reference.probes
-        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits, known)
+        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits)
         return Observed(submission, seed, evidence, cells, is_new=True)
 
     def _kept(self, observed: Observed) -> Observed:

@@ -199,19 +199,16 @@ class RunSteps:
         self._plan, self._observer, self._results, self._reporter = plan, observer, results, reporter
         self._settings, self._store = plan.course.settings, plan.store
         self._credit = cache(self._credit_of)
-        self._known: dict[tuple[str, int], dict[str, Verdict]] = defaultdict(dict)  # by assignment and seed
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
         self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
-        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed), {})
+        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))
         return PartialCredit.of(self._settings.partial_credit, self._plan.rubrics[stem].checks, verdicts)
 
-    def _verdicts(
-        self, stem: str, seed: int, evidence: Evidence, known: dict[str, Verdict]
-    ) -> dict[str, Verdict]:
+    def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:
         rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
-        return judge(rubric, evidence, reference, known, partial(self._observer.measured, stem, seed))
+        return judge(rubric, evidence, reference, partial(self._observer.measured, stem, seed))
 
     def grade(self, submission: Submission, observed: Observed | None = None) -> None:
         """Judge a submission, or say why it cannot be read, and write what comes of it.
@@ -227,7 +224,7 @@ class RunSteps:
             result = failed(submission, submission.error or "", provenance, rubric)
         else:
             evidence, seed = observed.evidence, observed.seed
-            verdicts = self._verdicts(stem, seed, evidence, self._known[stem, seed])
+            verdicts = self._verdicts(stem, seed, evidence)
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
             credit = PartialCredit(self._settings.partial_credit)
@@ -241,7 +238,7 @@ class RunSteps:
         self._store.write_result(result)
         if submission.key in self._results:
             self._replaced[submission.key] = self._results[submission.key]
-        self._results[submission.key] = self._store.shared(result)
+        self._results[submission.key] = result
         self._reporter.count(in_error=result.status == "error")
 
     def _write_feedback(self, result: Result, observed: Observed | None) -> None:

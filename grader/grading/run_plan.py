@@ -20,7 +20,7 @@ from typing import Any
 
 from grader.course.course import Course
 from grader.course.rubric import Rubric
-from grader.grading.executor import Executor, torch_version
+from grader.grading.executor import Executor
 from grader.grading.submission import Submission
 from grader.people.standing import Standing
 from grader.people.term import Term
@@ -193,9 +193,6 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
 ) -> RunPlan:
     """Plan a run.
 
-    Workers are started only where something has to be observed; until then it is assumed that they would be
-    confined as in the run before.
-
     Args:
         before: what ``run.json`` says of the run before.
         selected: the submissions that the run is about.
@@ -209,26 +206,18 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     seed = known if isinstance(known, int) else secrets.randbits(63)
     is_forced = options.force or (known is not None and before.get("forced") is True)
     environment = executor.environment_fingerprint
-    protection = _protection_before(before, options, environment) or executor.start()
-    while True:
-        evidence = EvidenceStore(
-            course, rubrics, store, options.limits, environment, protection, seed, is_forced
-        )
-        as_now = {
-            submission.key
-            for submission in selected
-            if not options.force
-            and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
-            and Standing.of(results[submission.key]) == _standing(submission, term, course)
-            and store.has_feedback(*submission.key)
-            and evidence.is_current(submission)
-        }
-        stale = [submission for submission in selected if submission.key not in as_now]
-        if all(map(evidence.is_current, stale)):
-            break
-        assumed, protection = protection, executor.start()  # from now on this confines what is observed
-        if (protection.name, protection.torch) == (assumed.name, assumed.torch):
-            break
+    protection = executor.start()
+    evidence = EvidenceStore(course, rubrics, store, options.limits, environment, protection, seed, is_forced)
+    as_now = {
+        submission.key
+        for submission in selected
+        if not options.force
+        and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
+        and Standing.of(results[submission.key]) == _standing(submission, term, course)
+        and store.has_feedback(*submission.key)
+        and evidence.is_current(submission)
+    }
+    stale = [submission for submission in selected if submission.key not in as_now]
     return RunPlan(
         course,
         term,
@@ -274,14 +263,3 @@ def _provenance(
         protection.torch,
         protection.name,
     )
-
-
-def _protection_before(
-    before: Mapping[str, Any], options: Options, environment: Sequence[str]
-) -> Protection | None:
-    """What confined the workers of the run before, if that was asked for now too, and torch is the same."""
-    name, torch = before.get("protection"), before.get("torch")
-    is_as_asked = isinstance(name, str) and (name != "none") == options.sandbox
-    if not is_as_asked or torch != torch_version(environment) or options.force:
-        return None
-    return Protection(str(name), str(torch))

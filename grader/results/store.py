@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,7 @@ import msgspec
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
-from grader.results.model import SCHEMA, QuestionResult, Result
+from grader.results.model import SCHEMA, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.text import file_name, some
@@ -56,7 +56,6 @@ class ResultsStore:
 
     def __init__(self, path: Path) -> None:
         self.path, self._numbers = path, count()
-        self._questions: dict[QuestionResult, QuestionResult] = {}  # each of the results that were read, once
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
@@ -107,7 +106,7 @@ class ResultsStore:
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
         try:
-            return self.shared(_read_result(self._place("submissions", student, name)))
+            return _read_result(self._place("submissions", student, name))
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -141,11 +140,6 @@ class ResultsStore:
             place = self._place("submissions", student, name)
             raise GraderError(f"{place} is spoiled: run the same `grade` again")
         return result
-
-    def shared(self, result: Result) -> Result:
-        """The same result; equal questions of results are in memory once, for a class may be large."""
-        questions = tuple(self._questions.setdefault(question, question) for question in result.questions)
-        return replace(result, questions=questions)
 
     def write_result(self, result: Result) -> None:
         """Store a result."""

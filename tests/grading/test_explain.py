@@ -1,6 +1,5 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
-
 import pytest
 from tiny_course import HALF, RIGHT, write_notebook
 

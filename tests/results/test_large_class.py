@@ -202,14 +202,6 @@ def _notebooks_in_memory():
     return sum(type(held) is Notebook for held in gc.get_objects())
 
 
-def test_what_is_equal_is_kept_once(klass):
-    """Two right answers are one in memory, whether judged now or read."""
-    for outcome in (klass.grade(), klass.grade()):
-        ada, _, cem, *_ = outcome.results
-        assert (ada.student, cem.student) == ("ada", "cem")
-        assert all(one is other for one, other in zip(ada.questions, cem.questions, strict=True))
-
-
 def test_a_second_run_into_the_same_folder_is_refused(klass):
     """Two runs at once would make a mixture: the later one ends in a sentence, and the first may go on."""
     with ResultsStore(klass.out):
