@@ -172,6 +172,9 @@ class RunPlan:
             "seed": self.evidence.seed,
             "forced": self.evidence.is_forced,
             "finished": False,
+            # Of the last run that was completed, until this one is.
+            "current": self.before.get("current", []),
+            "gradebook_sha256": self.before.get("gradebook_sha256"),
             "submissions": str(submissions.resolve()),
             "submissions_from_here": os.path.relpath(submissions.resolve(), self.store.path.resolve()),
             "grader": __version__,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -272,6 +272,30 @@ def read_run(folder: Path) -> dict[str, Any]:
 def was_stopped(results: Path) -> bool:
     """Whether the last run of ``grade`` has not come to its end."""
     return read_run(results).get("finished") is False
+
+
+def read_current(results: Path) -> tuple[list[Result], list[str]]:
+    """The stored results whose notebooks are still there, and where the notebooks of the others were.
+
+    A result outlives its notebook, in case that comes back; exports and the gradebook are without it. Where
+    ``run.json`` does not say which notebooks there are, as after a stopped run, all of them are taken.
+
+    Raises:
+        GraderError: as `read_results`.
+    """
+    stored, run = read_results(results), read_run(results)
+    if not run.get("finished") or "current" not in run:
+        return stored, []
+    keys = current_keys(run)
+    gone = [result.notebook for result in stored if (result.student, result.name) not in keys]
+    return [result for result in stored if (result.student, result.name) in keys], gone
+
+
+def current_keys(run: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The student and name of each result in the gradebook that the last finished run wrote."""
+    keys = run.get("current")
+    pairs = keys if isinstance(keys, list) else []
+    return {(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def read_results(results: Path) -> list[Result]:
