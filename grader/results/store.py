@@ -26,7 +26,7 @@ from grader.sandbox.evidence import Evidence
 from grader.text import file_name, some
 
 _MOST_NAMED = 12
-RUN_SCHEMA = "autograd-grader/run/v1"
+RUN_SCHEMA = "autograd-grader/run/v2"
 _UNFINISHED = ".unfinished"
 _FEEDBACK_FORMS = ("md", "html")
 
@@ -255,18 +255,37 @@ def read_run(folder: Path) -> dict[str, Any]:
 
     Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
     where that lies now.
+
+    Raises:
+        GraderError: another version of the grader wrote it.
     """
+    path = folder / "run.json"
     try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(run, dict):
         return {}
+    _require_version(path, run, RUN_SCHEMA)
     was, beside = run.get("submissions"), run.get("submissions_from_here")
     if isinstance(was, str) and isinstance(beside, str) and not Path(was).is_dir():
         now = folder.resolve() / beside
         run["submissions"] = str(now.resolve()) if now.is_dir() else was
     return run
+
+
+def _require_version(path: Path, stored: Mapping[str, Any], schema: str) -> None:
+    """Refuse what another version of the grader wrote; what no grader wrote is not its concern.
+
+    Raises:
+        GraderError: the text says what to do.
+    """
+    found = stored.get("schema")
+    if isinstance(found, str) and found != schema and found.startswith(schema.rpartition("/")[0]):
+        raise GraderError(
+            f"{path} was written by another version of the grader ({found}, this one writes {schema}): go on"
+            " with that version, or grade again into another folder"
+        )
 
 
 def was_stopped(results: Path) -> bool:
@@ -334,8 +353,15 @@ def read_results(results: Path) -> list[Result]:
 
 
 def _read_result(path: Path) -> Result:
-    """The result in a file; OSError, RecursionError and ValueError where there is none."""
-    stored = result_from_json(msgspec.json.decode(path.read_bytes()), path.stem)
+    """The result in a file; OSError, RecursionError and ValueError where there is none.
+
+    Raises:
+        GraderError: another version of the grader wrote it.
+    """
+    decoded = msgspec.json.decode(path.read_bytes())
+    if isinstance(decoded, dict):
+        _require_version(path, decoded, SCHEMA)
+    stored = result_from_json(decoded, path.stem)
     if stored.student != path.parent.name:
         raise ValueError(f"it is a result of {stored.student!r}")
     return stored

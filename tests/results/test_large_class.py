@@ -175,6 +175,23 @@ def test_a_broken_result_is_no_result(klass, content):
     assert (timeless(second), second.fresh) == (timeless(first), 1)
 
 
+@pytest.mark.parametrize("name", ["run.json", "submissions/ben/01_tiny.json"])
+def test_results_of_an_earlier_version_are_refused(klass, name):
+    """The error names the file and says what to do; nothing is changed."""
+    klass.grade()
+    path = klass.out / name
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    earlier = {**stored, "schema": stored["schema"].rpartition("/")[0] + "/v0"}
+    path.write_text(json.dumps(earlier), encoding="utf-8")
+    before = klass.files()
+    with pytest.raises(
+        GraderError, match=r"another version of the grader \(.*/v0, .* into another folder"
+    ) as told:
+        klass.grade()
+    assert str(path) in str(told.value)
+    assert klass.files() == before
+
+
 def test_other_bytes_of_the_same_size_and_age_are_graded(klass):
     """Of a notebook nothing but its content counts."""
     klass.grade()
