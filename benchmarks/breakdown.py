@@ -24,7 +24,7 @@ from grader.course.contract import Contract
 from grader.course.course import observe_reference
 from grader.course.probes import PictureProbe, Probe
 from grader.grading.executor import modules_of_answers
-from grader.grading.judge import Verdict, judge
+from grader.grading.judge import judge
 from grader.grading.run import Options, grade
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Answer
@@ -138,16 +138,15 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
     preload = modules_of_answers(COURSE, [stem])
     with Zygote(preload=preload, handed_out=assignment.handed_out, stubs=stubs) as zygote:
         expected, meter = observe_reference(zygote, COURSE, stem, 1), Meter(zygote)
-        known: dict[str, Verdict] = {}
-        judge(rubric, observe(meter, cells, plan, _PLENTY), expected, known)  # which warms up
+        judge(rubric, observe(meter, cells, plan, _PLENTY), expected)  # which warms up
         spent, before = meter.anew(), meter.counted()
         for _ in range(times):
             seen = observe(meter, cells, plan, _PLENTY)
             with _counting(spent.outside, DECODE):
-                for name, answer in seen.probes.items():
-                    Answer.parse(answer.text, expected.probes.get(name))
+                for answer in seen.probes.values():
+                    Answer.parse(answer.text)
             with _counting(spent.outside, JUDGE):
-                verdicts = judge(rubric, seen, expected, known)
+                verdicts = judge(rubric, seen, expected)
             if any(verdict.outcome != "passed" for verdict in verdicts.values()):
                 raise MeasureError(f"the reference of {stem} does not pass its checks")
         everything = (meter.counted() - before) / times * 1000

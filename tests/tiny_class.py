@@ -56,6 +56,11 @@ class TinyClass:
         """What the results say of the last run."""
         return json.loads((self.out / "run.json").read_text(encoding="utf-8"))
 
+    def seed(self, student, name="01_tiny"):
+        """The seed of the inputs with which a student's notebook was observed."""
+        path = self.out / "evidence" / student / f"{name}.json"
+        return json.loads(path.read_text(encoding="utf-8"))["seed"]
+
     def scores(self):
         """The score of each student, as the gradebook has it."""
         with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:

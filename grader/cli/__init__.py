@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from grader.cli.author import build, doctor, new, try_probes
-from grader.cli.instructor import collect, explain, export, grade, release
+from grader.cli.instructor import collect, explain, export, forget, grade, release
 from grader.cli.student import check, hint, reset, status, submit, watch
 from grader.errors import GraderError
 from grader.version import __version__
@@ -23,7 +23,7 @@ from grader.version import __version__
 #: Audiences and their commands, in the order of `--help`: students come first.
 _SECTIONS = {
     "For students": (check, watch, hint, status, reset, submit),
-    "For instructors": (release, collect, grade, explain, export),
+    "For instructors": (release, collect, grade, explain, export, forget),
     "For authors": (new, try_probes, doctor, build),
 }
 

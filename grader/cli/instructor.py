@@ -292,6 +292,28 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
 
 
+@click.command()
+@click.argument("student")
+@click.option(
+    "--out",
+    type=_PATH,
+    default=Path("results"),
+    show_default=True,
+    help="Folder with the results of `grade`.",
+)
+def forget(student: str, out: Path) -> None:
+    """Remove everything about a student from the results.
+
+    Example: forget ada. Lists every file that was removed, and the lines of files about several students.
+    Submissions stay: remove the student's folder there first, or the next `grade` grades it again.
+    """
+    from grader.grading import forget as forgetting
+    from grader.text import terminal_text
+
+    for path in forgetting.forget(out, student):
+        click.echo(f"removed {terminal_text(path)}")
+
+
 def _known_format(context: click.Context, parameter: click.Parameter, form: str) -> str:
     """The format; the table of formats is imported only where ``export`` is run."""
     from grader.integrations.export.formats import FORMATS

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -216,13 +216,17 @@ class Course:
         return {stem: self.points(stem) for stem in self.stems}
 
     def fingerprint(self, stem: str) -> str:
-        """SHA-256 of all that decides an assignment's verdicts: master, checks, helpers, points, grader."""
+        """SHA-256 of all that decides an assignment's verdicts and feedback, besides what was observed.
+
+        That is its notebook source, checks, helpers, points, the parts of its feedback, and the grader.
+        """
         digest = hashlib.sha256(f"{__version__} {code_hash()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
         for path in (self.assignment(stem).path, self.check_file(stem), helpers):
             if path.is_file():
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
-        settings = [self.settings.partial_credit, self.settings.points.get(stem, {})]
+        shown = asdict(self.settings.feedback)
+        settings = [self.settings.partial_credit, self.settings.points.get(stem, {}), shown]
         digest.update(json.dumps(settings, sort_keys=True).encode())
         return digest.hexdigest()
 

@@ -18,9 +18,9 @@ from grader.grading.judge import collected_checks, error_of, observations_of
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
-from grader.notebooks.reader import cells_of
+from grader.notebooks.reader import Cell, cells_of
 from grader.reports.terminal import GRADING, ProgressReporter
-from grader.sandbox.evidence import NOTHING_KNOWN, Evidence
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe_moved
 from grader.sandbox.plan import ProbePlan
 from grader.text import some
@@ -31,11 +31,17 @@ _CHANGED = "the notebook was changed or removed while it was graded; grade again
 
 @dataclass(frozen=True)
 class Observed:
-    """A submission with its traces, the seed of its inputs, and its evidence; new where it was not stored."""
+    """A submission with its traces, the seed of its inputs, and its evidence.
+
+    Attributes:
+        cells: of its notebook; none if that was changed since it was found.
+        is_new: whether the evidence was not stored before.
+    """
 
     submission: Submission
     seed: int
     evidence: Evidence
+    cells: Sequence[Cell] = ()
     is_new: bool = False
 
 
@@ -147,12 +153,10 @@ class ClassObserver:
             return Observed(submission, seed, Evidence(fault=_CHANGED))
         stored = self._store.evidence(submission)
         if stored is not None:
-            return Observed(submission, *stored)
+            return Observed(submission, *stored, cells)
         stem = submission.assignment or ""
-        reference = self._expected.get(("reference", stem, seed))  # it may still be under way
-        known = NOTHING_KNOWN if reference is None else reference.probes
-        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits, known)
-        return Observed(submission, seed, evidence, is_new=True)
+        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits)
+        return Observed(submission, seed, evidence, cells, is_new=True)
 
     def _kept(self, observed: Observed) -> Observed:
         """What came, once it is stored."""
@@ -168,19 +172,17 @@ class ClassObserver:
     ) -> Evidence:
         """What is expected, from this run, a run before, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            store, fingerprint = self._store.store, self._store.reference_fingerprint(stem, seed)
-            evidence = store.expected(kind, stem, fingerprint)
-            if evidence is None:
-                self._keep(kind, stem, seed, observe(stem, seed))
-            else:
+            head, evidence = self._store.store.expected(kind, stem, seed) or (None, None)
+            if evidence is not None and head == self._store.reference_head(stem, seed):
                 self._expected[kind, stem, seed] = evidence
+            else:
+                self._keep(kind, stem, seed, observe(stem, seed))
         return self._expected[kind, stem, seed]
 
     def _keep(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
         self._expected[kind, stem, seed] = evidence
         if evidence.fault is None and not evidence.starved:
-            fingerprint = self._store.reference_fingerprint(stem, seed)
-            self._store.store.write_expected(kind, stem, fingerprint, evidence)
+            self._store.store.write_expected(kind, stem, self._store.reference_head(stem, seed), evidence)
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))

@@ -25,7 +25,7 @@ import ssl
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -40,7 +40,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.grading.executor import Executor, Settings, environment_fingerprint
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError
-from grader.sandbox.evidence import NOTHING_KNOWN, REASONS, Answer, Evidence, Failure
+from grader.sandbox.evidence import REASONS, Evidence, Failure
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote, ZygoteGoneError
@@ -101,13 +101,7 @@ class DaskExecutor(Executor):
             _require_protection(protection, answer)
         return protection
 
-    def observe(
-        self,
-        cells: Sequence[Cell],
-        plan: ProbePlan,
-        limits: TimeLimits,
-        known: Mapping[str, Answer] = NOTHING_KNOWN,
-    ) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
         protection = self.start()
         sent = json.dumps([(cell.number, cell.source) for cell in cells]).encode()
         arguments = self._plugin.name, self._share(plan), sent, limits
@@ -115,7 +109,7 @@ class DaskExecutor(Executor):
         try:
             answer = json.loads(self._result(task))
             _require_protection(protection, answer)
-            return Evidence.from_json(answer["evidence"], known)
+            return Evidence.from_json(answer["evidence"])
         except MalformedError:  # that notebook's fault alone
             return Evidence(fault=REASONS[Failure.MALFORMED])
         except (AttributeError, KeyError, TypeError, ValueError):

@@ -16,7 +16,7 @@ from typing import Any, Self
 from grader.course.assignment import ANSWERS, MASTER
 from grader.course.course import Course
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence
+from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ProbePlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote, ZygoteProcess
@@ -69,13 +69,7 @@ class Executor(ABC):
     def _start(self) -> Protection: ...
 
     @abstractmethod
-    def observe(
-        self,
-        cells: Sequence[Cell],
-        plan: ProbePlan,
-        limits: TimeLimits,
-        known: Mapping[str, Answer] = NOTHING_KNOWN,
-    ) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
         """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
 
     def cancel(self) -> None:
@@ -106,15 +100,9 @@ class LocalExecutor(Executor):
         self._zygote = self._stack.enter_context(Zygote(**self._settings, started=self._started))
         return self._zygote.protection
 
-    def observe(
-        self,
-        cells: Sequence[Cell],
-        plan: ProbePlan,
-        limits: TimeLimits,
-        known: Mapping[str, Answer] = NOTHING_KNOWN,
-    ) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
         self.start()
-        return observe(self._zygote, cells, plan, limits, known)
+        return observe(self._zygote, cells, plan, limits)
 
 
 def environment_fingerprint() -> list[str]:

@@ -58,15 +58,12 @@ def judge(
     rubric: Rubric,
     evidence: Evidence,
     reference: Evidence,
-    known: dict[str, Verdict] | None = None,
     measured: Measured | None = None,
 ) -> dict[str, Verdict]:
     """Run every check over a submission.
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        known: by the same rubric and reference, the verdicts of checks over answers that are the reference's,
-            byte for byte. Such a check is run once, and its verdict is kept here.
         measured: asked for the questions in which a failure depends on how far the reference's facts move.
             Most do not: they stay the same whether these move not at all, or as far as any can.
 
@@ -81,14 +78,7 @@ def judge(
     def judged(check: Check, reference: Evidence) -> Verdict:
         return _verdict(rubric, check, functions[check.id], evidence, reference)
 
-    # All that a verdict depends on, besides the reference, is in the text of its answers, where it has any.
-    same = {name for name, answer in evidence.probes.items() if answer == reference.probes.get(name)}
-    verdicts: dict[str, Verdict] = {}
-    for check in rubric.checks:
-        of_same = {} if known is None or not same.issuperset(check.probes) else known
-        if check.id not in of_same:
-            of_same[check.id] = judged(check, reference)
-        verdicts[check.id] = of_same[check.id]
+    verdicts = {check.id: judged(check, reference) for check in rubric.checks}
     if measured is None:
         return verdicts
     doubtful = [

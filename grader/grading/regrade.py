@@ -48,15 +48,17 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
     stored = store.evidence(result.student, result.name)
     if stored is None:
         return replace(found, remarks=[_NO_EVIDENCE])
-    reference, stubs = (
-        store.expected(kind, result.assignment, stored.reference or "") for kind in ("reference", "stubs")
+    head, evidence = stored
+    expected, on_stubs = (
+        store.expected(kind, result.assignment, head.seed) for kind in ("reference", "stubs")
     )
+    reference, stubs = expected and expected[1], on_stubs and on_stubs[1]
     remarks = list(_changed(course, result))
-    found = replace(found, evidence=stored.evidence, reference=reference, seed=stored.seed, remarks=remarks)
+    found = replace(found, evidence=evidence, reference=reference, seed=head.seed, remarks=remarks)
     if reference is None:
         return replace(found, remarks=[*remarks, _NO_REFERENCE])
     try:
-        return _judged_now(found, course, stored.evidence, reference, stubs)
+        return _judged_now(found, course, evidence, reference, stubs)
     except CourseError as error:  # the probes of now ask for other facts
         return replace(found, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
 

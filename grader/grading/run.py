@@ -7,22 +7,22 @@ run that was stopped goes on where it was. What a run has to know of the run bef
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from grader.course.course import Course
 from grader.course.pictures import pictures_of
 from grader.errors import GraderError
-from grader.grading.answers import read_answers
-from grader.grading.class_observer import ClassObserver
+from grader.grading.class_observer import ClassObserver, Observed
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Key, Submission, counting, find_versions
-from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
+from grader.notebooks.files import RELEASE_MANIFEST
 from grader.people.roster import read_people
 from grader.people.standing import with_standing
 from grader.people.students import Students
@@ -32,10 +32,11 @@ from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
 from grader.reports.student_page import write_students
 from grader.reports.terminal import ProgressCallback, ProgressReporter, RunSummary
-from grader.results.gradebook import Edit, edits, gradebook, still_handed_in, write_gradebook
+from grader.results.changes import Change, add_change, replaced, withdrawn
+from grader.results.gradebook import gradebook, sha256_of, write_gradebook
 from grader.results.model import Absence, Result
-from grader.results.similar import same_work
-from grader.results.store import ResultsStore, read_run
+from grader.results.similar import same_work, with_digests
+from grader.results.store import ResultsStore, current_keys, read_run
 from grader.results.students import students_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import ZygoteProcess
@@ -67,7 +68,6 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
     course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
     before, results = read_run(out), store.results()
-    edited = edits(out, results.values())
     roster = read_people(submissions)
     versions = find_versions(submissions, course.functions, course.starter_code, out, roster)
     students = Students(roster, {version.submission.student for group in versions for version in group})
@@ -88,15 +88,17 @@ def grade(  # noqa: PLR0913, PLR0917 - what a run needs, and how it tells of its
         record = plan.record(submissions)
         with observer.observing(readable) as observed:
             observer.require_sound_checks(readable)  # before anything is written
-            if plan.stale or plan.old_feedback:
+            if plan.stale:
                 store.write_run(record)
             for submission in unreadable:
                 steps.grade(submission)
             for came in observed:
-                steps.grade(came.submission, came.evidence, came.seed)
-        steps.write_old_feedback()
-        store.write_run(plan.final_record(record, shows_all=len(selected) == len(handed_in)))
-        return steps.write_class(submissions, handed_in, edited)
+                steps.grade(came.submission, came)
+        store.prune_expected()
+        return steps.write_class(submissions, handed_in, record)
+
+
+_OF_UNFINISHED = {"seed", "forced"}  # what ``run.json`` says only of a run that has to be completed
 
 
 def _with_known_time(submission: Submission, term: Term) -> Submission:
@@ -199,92 +201,84 @@ class RunSteps:
         self._plan, self._observer, self._results, self._reporter = plan, observer, results, reporter
         self._settings, self._store = plan.course.settings, plan.store
         self._credit = cache(self._credit_of)
-        self._known: dict[tuple[str, int], dict[str, Verdict]] = defaultdict(dict)  # by assignment and seed
         self._broken: dict[str, list[str]] = defaultdict(list)  # names, by the cause
-        self._replaced: Results = {}  # results of runs before, in whose place this run wrote another
+        self._changes: list[Change] = []
+        self._replaced = 0  # results of runs before, in whose place this run wrote another
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
-        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed), {})
+        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))
         return PartialCredit.of(self._settings.partial_credit, self._plan.rubrics[stem].checks, verdicts)
 
-    def _verdicts(
-        self, stem: str, seed: int, evidence: Evidence, known: dict[str, Verdict]
-    ) -> dict[str, Verdict]:
+    def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:
         rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
-        return judge(rubric, evidence, reference, known, partial(self._observer.measured, stem, seed))
+        return judge(rubric, evidence, reference, partial(self._observer.measured, stem, seed))
 
-    def grade(self, submission: Submission, evidence: Evidence | None = None, seed: int = 0) -> None:
+    def grade(self, submission: Submission, observed: Observed | None = None) -> None:
         """Judge a submission, or say why it cannot be read, and write what comes of it.
 
         Feedback is written before the result: a result that is there means that its feedback is too.
 
         Args:
-            evidence: None where the submission cannot be read.
-            seed: of the inputs.
+            observed: None where the submission cannot be read.
         """
         stem, provenance = submission.assignment or "", self._plan.provenance(submission)
         rubric = self._plan.rubrics.get(stem)
-        if evidence is None or rubric is None:
+        if observed is None or rubric is None:
             result = failed(submission, submission.error or "", provenance, rubric)
         else:
-            verdicts = self._verdicts(stem, seed, evidence, self._known[stem, seed])
+            evidence, seed = observed.evidence, observed.seed
+            verdicts = self._verdicts(stem, seed, evidence)
             for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
                 self._broken[cause].append(f"{submission.student}/{submission.name}")
             credit = PartialCredit(self._settings.partial_credit)
             if any(verdict.outcome != "passed" for verdict in verdicts.values()):
                 credit = self._credit(stem, seed)  # only then it counts what the stubs pass
             result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+            starter_code = {question.function: question.stub for question in rubric.questions}
+            result = with_digests(result, observed.cells, starter_code)
         result = with_standing(result, self._plan.standing(submission))
-        self._write_feedback(submission, result, evidence, seed)
+        self._write_feedback(result, observed)
+        before = self._results.get(submission.key)
+        if before is not None:
+            self._replaced += 1
+            self._note_change(replaced(before, result))
         self._store.write_result(result)
-        if submission.key in self._results:
-            self._replaced[submission.key] = self._results[submission.key]
-        self._results[submission.key] = self._store.shared(result)
+        self._results[submission.key] = result
         self._reporter.count(in_error=result.status == "error")
 
-    def write_old_feedback(self) -> None:
-        """Write the pages of results that stay as they are, because other things are shown now."""
-        for submission in self._plan.old_feedback:
-            known = self._plan.evidence.evidence(submission) if submission.error is None else None
-            seed, evidence = known or (0, None)
-            self._write_feedback(submission, self._results[submission.key], evidence, seed)
+    def _note_change(self, change: Change | None) -> None:
+        if change is not None:
+            add_change(self._store.path, change)
+            self._changes.append(change)
 
-    def _write_feedback(
-        self, submission: Submission, result: Result, evidence: Evidence | None, seed: int
-    ) -> None:
+    def _write_feedback(self, result: Result, observed: Observed | None) -> None:
+        shows, stem = self._settings.feedback, result.assignment or ""
         pictures: Pictures = {}
-        if evidence is not None and evidence.fault is None and self._settings.feedback.xrays:
-            reference = self._observer.reference(result.assignment or "", seed)
-            pictures = pictures_of(self._plan.rubrics[result.assignment or ""], evidence, reference)
-        code = self._own_code(submission, result)
-        write_feedback(self._store, result, pictures, code, self._settings.feedback)
-
-    def _own_code(self, submission: Submission, result: Result) -> OwnCode:
-        """The student's code of questions that failed, from the notebook that was graded."""
-        is_shown = self._settings.feedback.diagnoses
-        if not is_shown or not any(question.has_failed_checks for question in result.all_questions):
-            return {}
-        try:
-            return own_code(result, submission.cells())
-        except NotebookError:  # changed meanwhile: what is there now is not what the messages speak of
-            return {}
+        code: OwnCode = {}
+        if observed is not None and observed.evidence.fault is None and shows.xrays:
+            reference = self._observer.reference(stem, observed.seed)
+            pictures = pictures_of(self._plan.rubrics[stem], observed.evidence, reference)
+        if observed is not None and shows.diagnoses:
+            code = own_code(result, observed.cells)
+        write_feedback(self._store, result, pictures, code, shows)
 
     def write_class(
-        self, submissions: Path, handed_in: Sequence[Submission], edited: Sequence[Edit]
+        self, submissions: Path, handed_in: Sequence[Submission], record: Mapping[str, Any]
     ) -> RunSummary:
-        """Write the gradebook, the history of changes and the report, over all that was handed in."""
+        """Write the gradebook, the report and the final record, over all that was submitted."""
         plan, store = self._plan, self._store
         results = [self._results[s.key] for s in handed_in if s.key in self._results]
         absent = _absences(handed_in, plan.term, plan.course)
-        same_class = plan.before.get("submissions") == str(submissions.resolve())
-        if same_class:
-            self._remove_withdrawn_feedback({s.key for s in handed_in})
-        replaced = [(before, self._results[key]) for key, before in self._replaced.items()]
-        text = gradebook(results, absent)
-        changes, about_gradebook = write_gradebook(store, text, replaced, edited, same_class=same_class)
+        if plan.before.get("submissions") == str(submissions.resolve()):
+            self._withdraw({s.key for s in handed_in}, absent)
+        text, written = gradebook(results, absent), plan.before.get("gradebook_sha256")
+        about_gradebook = write_gradebook(store, text, written)
+        final = {key: value for key, value in record.items() if key not in _OF_UNFINISHED}
+        current = [[result.student, result.name] for result in results]
+        store.write_run({**final, "finished": True, "current": current, "gradebook_sha256": sha256_of(text)})
         full_names = {person.student: person.name for person in plan.term.students.roster.people}
         students = students_of(results, absent, full_names, plan.term.stems)
-        work = same_work(results, read_answers(store, handed_in, self._results, plan.course))
+        work = same_work(results)
         due = {stem: plan.term.deadlines.about(stem) for stem in plan.course.stems}
         unlisted = plan.term.students.unlisted
         page = report_html(results, students, plan.protection.name, work=work, due=due, unlisted=unlisted)
@@ -300,21 +294,22 @@ class RunSteps:
             results=results,
             absent=absent,
             protection=plan.protection.name,
-            fresh=len(plan.stale) - len(self._replaced),
-            graded_again=len(self._replaced) - plan.known,
+            fresh=len(plan.stale) - self._replaced,
+            graded_again=self._replaced - plan.known,
             judged_again=plan.known,
             without_notebook=_without_notebook(handed_in, submissions, store.path),
             notes=[note for note in notes if note],
-            changes=changes,
+            changes=sorted(self._changes, key=lambda change: (change.student, change.assignment)),
             unlisted=unlisted,
         )
 
-    def _remove_withdrawn_feedback(self, handed_in: set[Key]) -> None:
-        """Remove the pages of what the gradebook still has, but is not handed in any more; results stay."""
-        others = [result for key, result in self._results.items() if key not in handed_in]
-        withdrawn, _ = still_handed_in(others, self._store.path)
-        for result in withdrawn:
-            self._store.remove_feedback(result.student, result.name)
+    def _withdraw(self, submitted: set[Key], absent: Sequence[Absence]) -> None:
+        """Note results whose notebooks have gone since the last run, and remove their pages; results stay."""
+        rows = {(absence.student, absence.assignment) for absence in absent}
+        for key in sorted(current_keys(self._plan.before) - submitted):
+            if key in self._results:
+                self._note_change(withdrawn(self._results[key], is_absent=key in rows))
+            self._store.remove_feedback(*key)
 
     def _note_of_others(self, submissions: Path, graded_now: int) -> str | None:
         """A sentence where results of other submissions are stored besides those that are shown."""

@@ -20,12 +20,12 @@ from typing import Any
 
 from grader.course.course import Course
 from grader.course.rubric import Rubric
-from grader.grading.executor import Executor, torch_version
+from grader.grading.executor import Executor
 from grader.grading.submission import Submission
 from grader.people.standing import Standing
 from grader.people.term import Term
 from grader.results.model import Provenance, Result
-from grader.results.store import ResultsStore, StoredEvidence
+from grader.results.store import Head, ResultsStore
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
@@ -66,7 +66,8 @@ class EvidenceStore:
     Attributes:
         rubrics: by assignment, what is asked.
         environment: names and versions of what else evidence depends on.
-        seeds: of the inputs of this run, then of runs before, the newest first.
+        seed: of the inputs of this run.
+        is_forced: whether only what was observed on these inputs is current.
     """
 
     course: Course
@@ -75,23 +76,11 @@ class EvidenceStore:
     limits: TimeLimits
     environment: Sequence[str]
     protection: Protection
-    seeds: Sequence[int]
+    seed: int
+    is_forced: bool
 
     def __post_init__(self) -> None:
         self._questions, self._base = cache(self._hash_of_questions), cache(self._hash_of_asked)
-
-    @property
-    def seed(self) -> int:
-        """Of the inputs of this run."""
-        return self.seeds[0]
-
-    def seeds_once_observed(self, waiting: Collection[Submission]) -> Sequence[int]:
-        """The seeds of all evidence, the newest first, once these submissions are observed.
-
-        The seed of this run is among them only where a submission is observed with it.
-        """
-        earlier = self.seeds[1:]
-        return self.seeds if not earlier or not all(map(self.is_current, waiting)) else earlier
 
     def is_current(self, submission: Submission) -> bool:
         """Whether the stored evidence of a submission is what would be observed now."""
@@ -99,8 +88,10 @@ class EvidenceStore:
 
     def known_seed(self, submission: Submission) -> int | None:
         """The seed of a submission's stored evidence, if the same would be observed with it now."""
-        stored = self.store.fingerprint_of_evidence(*submission.key)
-        return next((seed for seed in self.seeds if stored == self._fingerprint(submission, seed)), None)
+        head = self.store.head(*submission.key)
+        if head is None or (self.is_forced and head.seed != self.seed):
+            return None
+        return head.seed if head.fingerprint == self._fingerprint(submission, head.seed) else None
 
     def seed_of(self, submission: Submission) -> int:
         """The seed of the inputs by which a submission will be judged."""
@@ -111,20 +102,17 @@ class EvidenceStore:
         """The seed of a submission's stored evidence, and the evidence; None where it is not current."""
         seed = self.known_seed(submission)
         stored = None if seed is None else self.store.evidence(*submission.key)
-        return None if seed is None or stored is None else (seed, stored.evidence)
+        return None if seed is None or stored is None else (seed, stored[1])
 
     def write(self, submission: Submission, evidence: Evidence) -> None:
         """Store what was observed of a submission on the inputs of this run."""
-        fingerprint = self._fingerprint(submission, self.seed)
-        reference = self.reference_fingerprint(submission.assignment or "", self.seed)
-        self.store.write_evidence(
-            *submission.key, StoredEvidence(fingerprint, evidence, self.seed, reference)
-        )
+        head = Head(self._fingerprint(submission, self.seed), self.seed)
+        self.store.write_evidence(*submission.key, head, evidence)
 
-    def reference_fingerprint(self, stem: str, seed: int) -> str:
-        """A hash of what decides about a reference's evidence."""
+    def reference_head(self, stem: str, seed: int) -> Head:
+        """What is stored with the evidence of the reference and the starter code, observed now."""
         asked = ["reference", self._questions(stem, seed, True)]
-        return _sha256([*asked, list(self.environment), self.protection.name])
+        return Head(_sha256([*asked, list(self.environment), self.protection.name]), seed)
 
     def _fingerprint(self, submission: Submission, seed: int) -> str:
         base = self._base(submission.assignment or "", seed)
@@ -155,7 +143,6 @@ class RunPlan:
         checks_sha256: by assignment, a hash of all that decides its verdicts.
         stale: the submissions without a result that grading would give again.
         known: how many of these only have to be judged: they have a result, and its evidence holds.
-        old_feedback: the other submissions, if their feedback shows what the course showed before.
     """
 
     course: Course
@@ -169,7 +156,6 @@ class RunPlan:
     checks_sha256: Mapping[str, str]
     stale: Sequence[Submission]
     known: int
-    old_feedback: Sequence[Submission]
 
     def provenance(self, submission: Submission) -> Provenance:
         """With what a submission is graded, and when."""
@@ -181,26 +167,21 @@ class RunPlan:
         return _standing(submission, self.term, self.course)
 
     def record(self, submissions: Path) -> dict[str, Any]:
-        """What ``run.json`` says while the run goes on."""
-        seeds = self.evidence.seeds_once_observed(self.stale)
+        """What ``run.json`` says while the run goes on; its seed is for a run that has to be completed."""
         return {
-            "seed": seeds[0],
-            "earlier_seeds": seeds[1:],
+            "seed": self.evidence.seed,
+            "forced": self.evidence.is_forced,
             "finished": False,
+            # Of the last run that was completed, until this one is.
+            "current": self.before.get("current", []),
+            "gradebook_sha256": self.before.get("gradebook_sha256"),
             "submissions": str(submissions.resolve()),
             "submissions_from_here": os.path.relpath(submissions.resolve(), self.store.path.resolve()),
             "grader": __version__,
             "torch": self.protection.torch,
             "protection": self.protection.name,
             "limits": asdict(self.limits),
-            # Until all feedback was written anew, the run does not say what feedback shows.
-            "feedback": None if self.old_feedback else asdict(self.course.settings.feedback),
         }
-
-    def final_record(self, record: Mapping[str, Any], *, shows_all: bool) -> dict[str, Any]:
-        """What ``run.json`` says in the end: what feedback shows only where all submissions were selected."""
-        shown = asdict(self.course.settings.feedback) if shows_all else record["feedback"]
-        return {**record, "finished": True, "feedback": shown}
 
 
 def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
@@ -215,9 +196,6 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
 ) -> RunPlan:
     """Plan a run.
 
-    Workers are started only where something has to be observed; until then it is assumed that they would be
-    confined as in the run before.
-
     Args:
         before: what ``run.json`` says of the run before.
         selected: the submissions that the run is about.
@@ -226,30 +204,23 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     stems = sorted({submission.assignment for submission in selected if submission.assignment})
     rubrics = {stem: course.rubric(stem) for stem in stems}
     checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
-    seeds = [] if options.force else _seeds(before)
-    # Students who have read feedback may know the inputs and hand in again: a run that has ended is over.
-    if not seeds or before.get("finished"):
-        seeds = [secrets.randbits(63), *seeds]
+    # Students who have read feedback may know the inputs and submit again: a run that has ended is over.
+    known = None if options.force or before.get("finished") else before.get("seed")
+    seed = known if isinstance(known, int) else secrets.randbits(63)
+    is_forced = options.force or (known is not None and before.get("forced") is True)
     environment = executor.environment_fingerprint
-    protection = _protection_before(before, options, environment) or executor.start()
-    while True:
-        evidence = EvidenceStore(course, rubrics, store, options.limits, environment, protection, seeds)
-        as_now = {
-            submission.key
-            for submission in selected
-            if not options.force
-            and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
-            and Standing.of(results[submission.key]) == _standing(submission, term, course)
-            and store.has_feedback(*submission.key)
-            and evidence.is_current(submission)
-        }
-        stale = [submission for submission in selected if submission.key not in as_now]
-        if all(map(evidence.is_current, stale)):
-            break
-        assumed, protection = protection, executor.start()  # from now on this confines what is observed
-        if (protection.name, protection.torch) == (assumed.name, assumed.torch):
-            break
-    shows_other = bool(before) and before.get("feedback") != asdict(course.settings.feedback)
+    protection = executor.start()
+    evidence = EvidenceStore(course, rubrics, store, options.limits, environment, protection, seed, is_forced)
+    as_now = {
+        submission.key
+        for submission in selected
+        if not options.force
+        and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
+        and Standing.of(results[submission.key]) == _standing(submission, term, course)
+        and store.has_feedback(*submission.key)
+        and evidence.is_current(submission)
+    }
+    stale = [submission for submission in selected if submission.key not in as_now]
     return RunPlan(
         course,
         term,
@@ -262,7 +233,6 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
         checks_sha256,
         stale,
         known=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
-        old_feedback=[s for s in selected if s.key in as_now] if shows_other else [],
     )
 
 
@@ -296,21 +266,3 @@ def _provenance(
         protection.torch,
         protection.name,
     )
-
-
-def _protection_before(
-    before: Mapping[str, Any], options: Options, environment: Sequence[str]
-) -> Protection | None:
-    """What confined the workers of the run before, if that was asked for now too, and torch is the same."""
-    name, torch = before.get("protection"), before.get("torch")
-    is_as_asked = isinstance(name, str) and (name != "none") == options.sandbox
-    if not is_as_asked or torch != torch_version(environment) or options.force:
-        return None
-    return Protection(str(name), str(torch))
-
-
-def _seeds(before: Mapping[str, Any]) -> list[int]:
-    """The secret seeds of the runs before that were not forgotten, the newest first."""
-    earlier = before.get("earlier_seeds")
-    seeds = [before.get("seed"), *(earlier if isinstance(earlier, list) else [])]
-    return [seed for seed in seeds if isinstance(seed, int)]

@@ -75,19 +75,11 @@ class Submission:
         Raises:
             NotebookError: it has gone, or was changed since it was found.
         """
-        cells = self.cells()
-        return replace(self, traces=traces_in(cells)), cells
-
-    def cells(self) -> tuple[Cell, ...]:
-        """Read the cells again.
-
-        Raises:
-            NotebookError: as above.
-        """
         file = read_file(self.path)
         if file.sha256 != self.sha256:
             raise NotebookError(f"{self.relative} was changed while the class was graded: grade again.")
-        return parse_notebook(file).cells
+        cells = parse_notebook(file).cells
+        return replace(self, traces=traces_in(cells)), cells
 
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student

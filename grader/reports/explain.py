@@ -21,7 +21,7 @@ from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import diagnoses_of
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.scores import format_points, is_capped, points_text, total
+from grader.scores import counted_points, format_points, is_capped, points_text, total
 from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
@@ -206,9 +206,17 @@ def _question(
 
 def _how_scored(question: QuestionResult) -> str:
     """How a score came about, by the stored figures alone."""
+    if not question.adjusted:
+        return _how_earned(question)
+    points, done = counted_points(abs(question.adjusted)), "added" if question.adjusted > 0 else "taken"
+    return f"{_how_earned(question)}; then {points} {done} by hand, so it is {format_points(question.score)}"
+
+
+def _how_earned(question: QuestionResult) -> str:
+    """What the checks earned, without what a person gave or took."""
     passed = [check for check in question.checks if check.outcome == "passed"]
     if len(passed) == len(question.checks):
-        return f"all {len(passed)} checks passed, which earns everything"
+        return f"all {len(passed)} checks passed, which earns all {counted_points(question.max_score)}"
     points = [check.points for check in passed]
     sums = f"{len(passed)} of {len(question.checks)} checks passed, worth {format_points(total(points))}"
     free = points.count(0)

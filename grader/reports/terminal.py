@@ -24,7 +24,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader import signals as interrupt
-from grader.results.gradebook import CHANGES_FILE_NAME, Change, score_text
+from grader.results.changes import FILE_NAME as CHANGES_FILE_NAME
+from grader.results.changes import Change
 from grader.results.model import Absence, Result
 from grader.results.statistics import case_of, cases, summarise
 from grader.scores import format_points, points_text
@@ -334,7 +335,7 @@ def _print_changes(console: Console, run: RunSummary) -> None:
     console.print(f"\n{number} {'result' if number == 1 else 'results'} changed:", highlight=False)
     table = _table("student", "assignment", before="right", after="right", why="left")
     for change in run.changes[:_MAX_NAMED]:
-        figures = _plain(score_text(change.before)), _plain(score_text(change.after))
+        figures = str(change.before), str(change.after)
         table.add_row(_plain(change.student), _plain(change.assignment), *figures, change.why)
     console.print(table)
     if number > _MAX_NAMED:

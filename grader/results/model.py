@@ -63,6 +63,7 @@ class QuestionResult:
         score: with the adjustment.
         afterword: what to know once it is solved; None before.
         cell: the number of the code cell that the function is from; None where that is not known.
+        digest: equal for answers that differ in names only, see `similar.py`; empty for others.
     """
 
     id: str
@@ -74,6 +75,7 @@ class QuestionResult:
     checks: tuple[CheckResult, ...]
     afterword: str | None = None
     cell: int | None = None
+    digest: str = ""
     adjusted: float = 0.0  # the points that a person gave or took, as far as they could be
 
     @property

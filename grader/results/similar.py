@@ -22,7 +22,7 @@ import hashlib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from grader.notebooks.definitions import without_magics
@@ -36,9 +36,6 @@ _COMMON, _LEAST_COMMON = 0.25, 8  # part of the students, and how many they have
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
-
-#: Digests of answers without names, by the names of their functions; empty where an answer is not compared.
-Digests = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -54,15 +51,19 @@ class SameWork:
     students: tuple[str, ...]
 
 
-def digests_of(result: Result, cells: Sequence[Cell], stubs: Mapping[str, str]) -> Digests:
-    """The digest of each answer of a notebook with these cells.
+def with_digests(result: Result, cells: Sequence[Cell], starter_code: Mapping[str, str]) -> Result:
+    """The result of a notebook with these cells, with the digest of each answer.
 
     Args:
-        stubs: the cells of the functions as they were handed out, by the functions' names.
+        starter_code: the cells of the functions as students get them, by the functions' names.
     """
     sources = {cell.number: cell.source for cell in cells}
-    names = [(question.function, question.cell or 0) for question in answered(result)]
-    return {name: digest(sources.get(cell, ""), name, stubs.get(name, "")) for name, cell in names}
+
+    def digest_of(question: QuestionResult) -> str:
+        source = sources.get(question.cell or 0, "") if question.status == "answered" else ""
+        return digest(source, question.function, starter_code.get(question.function, ""))
+
+    return replace(result, questions=tuple(replace(q, digest=digest_of(q)) for q in result.questions))
 
 
 def answered(result: Result) -> list[QuestionResult]:
@@ -202,12 +203,8 @@ class _Renamed(ast.NodeTransformer):
         return self._numbers.setdefault(name, f"_{len(self._numbers)}")
 
 
-def same_work(results: Iterable[Result], digests: Mapping[tuple[str, str], Digests]) -> list[SameWork]:
-    """Who handed in the same, by assignment: the same notebooks first, then equal answers.
-
-    Args:
-        digests: by the student and the name of the result.
-    """
+def same_work(results: Iterable[Result]) -> list[SameWork]:
+    """Who submitted the same, by assignment: the same notebooks first, then equal answers."""
     by_stem: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         if result.assignment and not result.error and answered(result):
@@ -216,7 +213,7 @@ def same_work(results: Iterable[Result], digests: Mapping[tuple[str, str], Diges
     for stem, of_stem in sorted(by_stem.items()):
         files = _files(of_stem)
         found += [SameWork(stem, (), students) for students in files]
-        answers = _answers(of_stem, digests)
+        answers = _answers(of_stem)
         known = [{*students} for students in files]
         found += [
             SameWork(stem, tuple(questions), students)
@@ -235,18 +232,15 @@ def _files(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in students.values() if len(group) > 1]
 
 
-def _answers(
-    results: Sequence[Result], digests: Mapping[tuple[str, str], Digests]
-) -> dict[tuple[str, ...], list[str]]:
+def _answers(results: Sequence[Result]) -> dict[tuple[str, ...], list[str]]:
     """The questions in which the answers of some students are equal, by these students."""
     equal: dict[tuple[str, str], dict[str, QuestionResult]] = defaultdict(dict)
     numbers: dict[str, int] = defaultdict(int)  # of answers, by question
     for result in results:
-        known = digests.get((result.student, result.name), {})
         for question in answered(result):
             numbers[question.id] += 1
-            if code := known.get(question.function):
-                equal[question.id, code][result.student] = question
+            if question.digest:
+                equal[question.id, question.digest][result.student] = question
     mistakes = _mistakes(results, numbers)
     found: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (identity, _), group in sorted(equal.items()):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -20,31 +20,28 @@ import msgspec
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import lock_file, write_atomic
-from grader.results.model import SCHEMA, QuestionResult, Result
+from grader.results.model import SCHEMA, Result
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.text import file_name, some
 
 _MOST_NAMED = 12
-RUN_SCHEMA = "autograd-grader/run/v1"
+RUN_SCHEMA = "autograd-grader/run/v2"
 _UNFINISHED = ".unfinished"
 _FEEDBACK_FORMS = ("md", "html")
 
 
 @dataclass(frozen=True)
-class StoredEvidence:
-    """What was observed of a notebook.
+class Head:
+    """The first line of stored evidence, which is read without the rest.
 
     Attributes:
-        fingerprint: a hash of all that decides about it.
-        seed: of the inputs; None for a notebook of the course.
-        reference: the fingerprint of the reference that was observed on the same inputs, or None.
+        fingerprint: a hash of all that decides about the evidence.
+        seed: of the inputs.
     """
 
     fingerprint: str
-    evidence: Evidence
-    seed: int | None = None
-    reference: str | None = None
+    seed: int
 
 
 class ResultsStore:
@@ -59,7 +56,6 @@ class ResultsStore:
 
     def __init__(self, path: Path) -> None:
         self.path, self._numbers = path, count()
-        self._questions: dict[QuestionResult, QuestionResult] = {}  # each of the results that were read, once
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
@@ -110,7 +106,7 @@ class ResultsStore:
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
         try:
-            return self.shared(_read_result(self._place("submissions", student, name)))
+            return _read_result(self._place("submissions", student, name))
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -145,11 +141,6 @@ class ResultsStore:
             raise GraderError(f"{place} is spoiled: run the same `grade` again")
         return result
 
-    def shared(self, result: Result) -> Result:
-        """The same result; equal questions of results are in memory once, for a class may be large."""
-        questions = tuple(self._questions.setdefault(question, question) for question in result.questions)
-        return replace(result, questions=questions)
-
     def write_result(self, result: Result) -> None:
         """Store a result."""
         text = json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False) + "\n"
@@ -166,73 +157,96 @@ class ResultsStore:
             BrokenRunError: a page cannot be removed.
         """
         for form in _FEEDBACK_FORMS:
-            page = self._place("feedback", student, name, form)
-            try:
-                page.unlink(missing_ok=True)
-            except OSError as error:
-                raise BrokenRunError(
-                    f"{page} cannot be removed ({error.strerror}): remove it and run the same again"
-                ) from error
+            _remove(self._place("feedback", student, name, form))
         with suppress(OSError):  # it holds other files, or is not there
             (self.path / "feedback" / student).rmdir()
 
-    def fingerprint_of_evidence(self, student: str, name: str) -> str | None:
-        """The fingerprint of the evidence that is stored of a submission; None where there is none."""
-        try:
-            with self._place("evidence", student, name).open(encoding="utf-8") as file:
-                head = json.loads(f"{file.readline().strip().removesuffix(',')}}}")
-            return str(head["fingerprint"])
-        except (KeyError, OSError, TypeError, ValueError):
-            return None
+    def head(self, student: str, name: str) -> Head | None:
+        """The head of a submission's stored evidence; None where there is none that can be read."""
+        return _read_head(self._place("evidence", student, name))
 
-    def evidence(self, student: str, name: str) -> StoredEvidence | None:
+    def evidence(self, student: str, name: str) -> tuple[Head, Evidence] | None:
         """What was observed of a submission before; None where there is nothing that can be read."""
         return _read_evidence(self._place("evidence", student, name))
 
-    def write_evidence(self, student: str, name: str, stored: StoredEvidence) -> None:
+    def write_evidence(self, student: str, name: str, head: Head, evidence: Evidence) -> None:
         """Store what was observed, so that a changed assertion need not run student code again."""
-        self.write(self._place("evidence", student, name), _evidence_text(stored))
+        self.write(self._place("evidence", student, name), _evidence_text(head, evidence))
 
-    def expected(self, kind: str, stem: str, fingerprint: str) -> Evidence | None:
-        """What was observed before of the course's own notebooks; it tells the expected values.
+    def expected(self, kind: str, stem: str, seed: int) -> tuple[Head, Evidence] | None:
+        """What was observed before of the course's own notebooks; it contains the expected values.
 
         Args:
-            kind: ``reference`` or ``stubs`` (the notebook as it is handed out).
-            fingerprint: of the reference.
+            kind: ``reference`` or ``stubs`` (the notebook with its starter code).
+            seed: of the inputs.
         """
-        stored = _read_evidence(self._expected_path(kind, stem, fingerprint))
-        return stored.evidence if stored is not None and stored.fingerprint == fingerprint else None
+        return _read_evidence(self._expected_path(kind, stem, seed))
 
-    def write_expected(self, kind: str, stem: str, fingerprint: str, evidence: Evidence) -> None:
+    def write_expected(self, kind: str, stem: str, head: Head, evidence: Evidence) -> None:
         """Store what was observed of such a notebook, beside what was observed on other inputs."""
-        text = _evidence_text(StoredEvidence(fingerprint, evidence))
-        self.write(self._expected_path(kind, stem, fingerprint), text)
+        self.write(self._expected_path(kind, stem, head.seed), _evidence_text(head, evidence))
 
-    def _expected_path(self, kind: str, stem: str, fingerprint: str) -> Path:
+    def prune_expected(self) -> None:
+        """Remove what was observed of the course's notebooks on inputs that no stored observation has.
+
+        Raises:
+            BrokenRunError: a file cannot be removed.
+        """
+        paths = (self.path / "evidence").glob("*/*.json")
+        heads = ((path.stem, head) for path in paths if (head := _read_head(path)) is not None)
+        needed = {_expected_name(stem, head.seed) for stem, head in heads}
+        for path in (self.path / "reference").rglob("*.json"):
+            if path.name not in needed:
+                _remove(path)
+
+    def _expected_path(self, kind: str, stem: str, seed: int) -> Path:
         folder = self.path / "reference"
-        return (folder if kind == "reference" else folder / kind) / f"{stem}-{fingerprint[:16]}.json"
+        return (folder if kind == "reference" else folder / kind) / _expected_name(stem, seed)
 
     def _place(self, folder: str, student: str, name: str, form: str = "json") -> Path:
         return self.path / folder / student / f"{name}.{form}"
 
 
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BrokenRunError(
+            f"{path} cannot be removed ({error.strerror}): remove it and run the same again"
+        ) from error
+
+
+def _expected_name(stem: str, seed: int) -> str:
+    return f"{stem}-{seed}.json"
+
+
 _EVIDENCE = '\n"evidence":'
 
 
-def _evidence_text(stored: StoredEvidence) -> str:
+def _evidence_text(head: Head, evidence: Evidence) -> str:
     """JSON whose first line alone says on what the rest depends, so that it can be read without the rest."""
-    head = {"fingerprint": stored.fingerprint, "seed": stored.seed, "reference": stored.reference}
-    return f"{json.dumps(head)[:-1]},{_EVIDENCE}{stored.evidence.to_json()}}}\n"
+    return f"{json.dumps(asdict(head))[:-1]},{_EVIDENCE}{evidence.to_json()}}}\n"
 
 
-def _read_evidence(path: Path) -> StoredEvidence | None:
-    """The evidence in a file; None where there is none, or none that can be read."""
+def _read_head(path: Path) -> Head | None:
+    """The head of the evidence in a file; None where there is none that can be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _head_of(file.readline().rstrip().removesuffix(","))
+    except (OSError, ValueError):
+        return None
+
+
+def _head_of(line: str) -> Head:
+    return msgspec.json.decode(f"{line}}}", type=Head)
+
+
+def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
+    """The evidence in a file, with its head; None where there is none, or none that can be read."""
     try:
         head, _, rest = path.read_text(encoding="utf-8").partition(f",{_EVIDENCE}")
-        stored = json.loads(f"{head}}}")
-        evidence = Evidence.from_json(rest.removesuffix("}\n"))
-        return StoredEvidence(stored["fingerprint"], evidence, stored["seed"], stored["reference"])
-    except (KeyError, MalformedError, OSError, TypeError, ValueError):
+        return _head_of(head), Evidence.from_json(rest.removesuffix("}\n"))
+    except (MalformedError, OSError, ValueError):
         return None
 
 
@@ -241,13 +255,18 @@ def read_run(folder: Path) -> dict[str, Any]:
 
     Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
     where that lies now.
+
+    Raises:
+        GraderError: another version of the grader wrote it.
     """
+    path = folder / "run.json"
     try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(run, dict):
         return {}
+    _require_version(path, run, RUN_SCHEMA)
     was, beside = run.get("submissions"), run.get("submissions_from_here")
     if isinstance(was, str) and isinstance(beside, str) and not Path(was).is_dir():
         now = folder.resolve() / beside
@@ -255,9 +274,47 @@ def read_run(folder: Path) -> dict[str, Any]:
     return run
 
 
+def _require_version(path: Path, stored: Mapping[str, Any], schema: str) -> None:
+    """Refuse what another version of the grader wrote; what no grader wrote is not its concern.
+
+    Raises:
+        GraderError: the text says what to do.
+    """
+    found = stored.get("schema")
+    if isinstance(found, str) and found != schema and found.startswith(schema.rpartition("/")[0]):
+        raise GraderError(
+            f"{path} was written by another version of the grader ({found}, this one writes {schema}): go on"
+            " with that version, or grade again into another folder"
+        )
+
+
 def was_stopped(results: Path) -> bool:
     """Whether the last run of ``grade`` has not come to its end."""
     return read_run(results).get("finished") is False
+
+
+def read_current(results: Path) -> tuple[list[Result], list[str]]:
+    """The stored results whose notebooks are still there, and where the notebooks of the others were.
+
+    A result outlives its notebook, in case that comes back; exports and the gradebook are without it. Where
+    ``run.json`` does not say which notebooks there are, as after a stopped run, all of them are taken.
+
+    Raises:
+        GraderError: as `read_results`.
+    """
+    stored, run = read_results(results), read_run(results)
+    if not run.get("finished") or "current" not in run:
+        return stored, []
+    keys = current_keys(run)
+    gone = [result.notebook for result in stored if (result.student, result.name) not in keys]
+    return [result for result in stored if (result.student, result.name) in keys], gone
+
+
+def current_keys(run: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The student and name of each result in the gradebook that the last finished run wrote."""
+    keys = run.get("current")
+    pairs = keys if isinstance(keys, list) else []
+    return {(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def read_results(results: Path) -> list[Result]:
@@ -296,8 +353,15 @@ def read_results(results: Path) -> list[Result]:
 
 
 def _read_result(path: Path) -> Result:
-    """The result in a file; OSError, RecursionError and ValueError where there is none."""
-    stored = result_from_json(msgspec.json.decode(path.read_bytes()), path.stem)
+    """The result in a file; OSError, RecursionError and ValueError where there is none.
+
+    Raises:
+        GraderError: another version of the grader wrote it.
+    """
+    decoded = msgspec.json.decode(path.read_bytes())
+    if isinstance(decoded, dict):
+        _require_version(path, decoded, SCHEMA)
+    stored = result_from_json(decoded, path.stem)
     if stored.student != path.parent.name:
         raise ValueError(f"it is a result of {stored.student!r}")
     return stored

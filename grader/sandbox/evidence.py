@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import msgspec
@@ -119,31 +118,22 @@ class Answer:
 
     Attributes:
         text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
+        outcome: the text, decoded.
         none: of each function that returned nothing but None whenever the probe called it, why.
         patched: what they replaced in torch.
         changed: what else they left behind that cannot be put back.
     """
 
     text: str
+    outcome: ProbeOutcome = field(compare=False)
     none: tuple[ReturnedNone, ...] = ()
     patched: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
     @cached_property
-    def outcome(self) -> ProbeOutcome:
-        """The text, decoded."""
-        return Answer.stored(self.text).outcome
-
-    @cached_property
     def moved_most(self) -> Answer:
         """The same answer of the reference, whose numbers move as far as any can."""
-        return self.with_outcome(with_most_noise(self.outcome))
-
-    def with_outcome(self, outcome: ProbeOutcome) -> Answer:
-        """The same answer, whose text need not be decoded again."""
-        answer = replace(self)
-        answer.__dict__["outcome"] = outcome  # where a cached property keeps it
-        return answer
+        return replace(self, outcome=with_most_noise(self.outcome))
 
     @property
     def failure(self) -> Failure | None:
@@ -151,14 +141,8 @@ class Answer:
         return self.outcome.failure if isinstance(self.outcome, NoFacts) else None
 
     @classmethod
-    def parse(cls, text: str, known: Answer | None = None) -> Answer:
-        """A worker's answer; MalformedError where it is of another form.
-
-        Args:
-            known: an answer that was found to be of that form. The same text is decoded when it is asked for.
-        """
-        if known is not None and known.text == text and known.failure is None:
-            return replace(known)
+    def parse(cls, text: str) -> Answer:
+        """A worker's answer; MalformedError where it is of another form."""
         said = parse_answer(text)
         if said.raised is not None:
             outcome: ProbeOutcome = ProbeRaised(said.raised)
@@ -166,22 +150,20 @@ class Answer:
             outcome = said.facts.decoded()
         else:
             raise MalformedError
-        return cls(text, said.none, said.patched, said.changed).with_outcome(outcome)
+        return cls(text, outcome, said.none, said.patched, said.changed)
 
     @classmethod
     def without_facts(cls, reason: NoFacts) -> Answer:
         """No answer of a worker's, but why there is none."""
-        return cls(json.dumps({"fault": reason.reason, "failure": reason.failure})).with_outcome(reason)
+        return cls(json.dumps({"fault": reason.reason, "failure": reason.failure}), reason)
 
     @classmethod
-    def stored(cls, text: str, known: Answer | None = None) -> Answer:
+    def stored(cls, text: str) -> Answer:
         """Either of the two, as it was stored; MalformedError where it is neither."""
-        if known is not None and known.text == text:
-            return replace(known)
         if not text.startswith(_FAULT):
             return cls.parse(text)
         fault = of_form(_Fault, parse(text))
-        return cls(text).with_outcome(NoFacts(fault.fault, fault.failure))
+        return cls(text, NoFacts(fault.fault, fault.failure))
 
 
 _FAULT = '{"fault":'  # how no answer of a worker's begins
@@ -288,10 +270,6 @@ def about_stopped(cells: Iterable[object], text: str) -> str:
     return f"{which} stopped, because {'it' if is_single else 'they'} took too long."
 
 
-#: Answers by probe, see `Answer.parse`.
-NOTHING_KNOWN: Mapping[str, Answer] = MappingProxyType({})
-
-
 @dataclass(frozen=True)
 class Evidence:
     """What a notebook's workers said.
@@ -357,11 +335,8 @@ class Evidence:
         return f'{first},"probes":{{{answers}\n}}}}'
 
     @classmethod
-    def from_json(cls, text: str, known: Mapping[str, Answer] = NOTHING_KNOWN) -> Evidence:
+    def from_json(cls, text: str) -> Evidence:
         """What `to_json` wrote, here or on another machine.
-
-        Args:
-            known: answers by probe, as `Answer.parse` takes them.
 
         Raises:
             MalformedError: it is of another form, or one of the answers is.
@@ -370,8 +345,7 @@ class Evidence:
             first, *lines, last = text.split("\n")
             stored = of_form(_Stored, json.loads(first + last))
             named = [line.removesuffix(",").partition(":") for line in lines]
-            texts = {json.loads(name): answer for name, _, answer in named}
-            probes = {name: Answer.stored(answer, known.get(name)) for name, answer in texts.items()}
+            probes = {json.loads(name): Answer.stored(answer) for name, _, answer in named}
         except ValueError:
             raise MalformedError from None
         if any(what not in TRACES for what, _ in stored.traces):
@@ -391,7 +365,7 @@ def _with_noise(probes: Mapping[str, Answer]) -> dict[str, Answer]:
         if is_moved:
             moved[probe].append(answer.outcome)
     measured = {
-        name: probes[name].with_outcome(with_noise(probes[name].outcome, outcomes))
+        name: replace(probes[name], outcome=with_noise(probes[name].outcome, outcomes))
         for name, outcomes in moved.items()
         if name in probes
     }

@@ -13,7 +13,7 @@ observed again alone. The first worker that is killed is replaced without a noti
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from grader.sandbox.cells import (
     Workers,
 )
 from grader.sandbox.decoding import parse_exactly
-from grader.sandbox.evidence import NOTHING_KNOWN, Answer, Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts, no_facts
 from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
 from grader.sandbox.probe_code import probe_code
 from grader.sandbox.zygote import WorkerProcess
@@ -38,20 +38,10 @@ _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own w
 Answers = dict[str, Answer]  # by probe
 
 
-def observe(
-    workers: Workers,
-    cells: Sequence[Cell],
-    plan: ProbePlan,
-    limits: TimeLimits,
-    known: Mapping[str, Answer] = NOTHING_KNOWN,
-) -> Evidence:
-    """Evidence, whatever the notebook does; GraderError where there is no worker.
-
-    Args:
-        known: answers by probe, as `Answer.parse` takes them.
-    """
+def observe(workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    """Evidence, whatever the notebook does; GraderError where there is no worker."""
     notebook = NotebookRun(workers, cells, plan, limits)
-    probes = ProbeRun(notebook, plan, limits, known)
+    probes = ProbeRun(notebook, plan, limits)
     try:
         with notebook.loaded() as worker:
             shared = probes.ask_in_one_worker(worker)
@@ -99,10 +89,8 @@ class _Question(NamedTuple):
 class ProbeRun:
     """The probes of one notebook whose cells have run."""
 
-    def __init__(
-        self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits, known: Mapping[str, Answer]
-    ) -> None:
-        self._notebook, self._plan, self._limits, self._known = notebook, plan, limits, known
+    def __init__(self, notebook: NotebookRun, plan: ProbePlan, limits: TimeLimits) -> None:
+        self._notebook, self._plan, self._limits = notebook, plan, limits
 
     def ask_in_one_worker(self, worker: WorkerProcess) -> SharedAnswers:
         """All probes but those that need a worker alone, up to a fault that could reach other questions."""
@@ -249,8 +237,7 @@ class ProbeRun:
             "seed": probe.seed,
             "moved": probe.moved,
         }
-        parse = partial(Answer.parse, known=self._known.get(probe.name))
-        answer = self._notebook.ask(worker, "probe", request, seconds, parse)
+        answer = self._notebook.ask(worker, "probe", request, seconds, Answer.parse)
         self._notebook.note_patched(answer.patched)
         return answer
 

@@ -1,7 +1,5 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
-import json
-
 import pytest
 from tiny_course import HALF, RIGHT, write_notebook
 
@@ -47,14 +45,13 @@ def test_everything_an_appeal_needs(graded):
     """Who, what, when, the code, the verdicts, the facts on both sides, the checks and the probes."""
     out = said(graded, "ben", "01_tiny", "--all")
     result = graded.result("ben")
-    seed = json.loads((graded.out / "run.json").read_text(encoding="utf-8"))["seed"]
     for text in (
         "ben, 01_tiny: 2 of 6, graded",
         f"{graded.submissions / 'ben' / '01_tiny.ipynb'} (the file is still the same)",
         result["provenance"]["notebook_sha256"],
         f"{result['provenance']['graded_at']}, grader {result['provenance']['grader']}, torch",
         result["provenance"]["protection"],
-        f"seed {seed}",
+        f"seed {graded.seed('ben')}",
         "Code cell 2 stopped with ZeroDivisionError",
         "judged now  the same, check by check",
         "q1 · Double: 0 of 2, answered",

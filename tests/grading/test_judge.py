@@ -406,20 +406,3 @@ def test_a_file_that_pytest_cannot_read_judges_nobody(rubric):
         judge(rubric, RIGHT, RIGHT)
     assert str(rubric.path) in str(caught.value)
     sys.modules["hidden_01_judged"] = sys.modules[__name__]
-
-
-def test_answers_that_are_the_references_are_judged_once(rubric, monkeypatch):
-    """A check over answers that are the reference's runs once; an answer with another byte is judged anew."""
-    right, known = RIGHT, {}
-    first = judge(rubric, right, right, known)
-    assert first == judge(rubric, right, right) == known
-    monkeypatch.setattr("grader.grading.judge.error_of", lambda *_: pytest.fail("it is judged anew"))
-    assert judge(rubric, replace(right, names={}), right, known) == first
-    monkeypatch.undo()
-    text = right.probes["plain"].text
-    other = {**right.probes, "plain": Answer.parse(text.replace('["int", 1]', '["int", 2]'))}
-    again = judge(rubric, replace(right, probes=other), right, known)
-    assert [name for name in first if again[name] != first[name]] == ["test_again"]
-    unseen = judge(rubric, replace(right, probes={}), right, known)
-    assert all(verdict.outcome == "failed" for verdict in unseen.values())
-    assert known == first

@@ -199,7 +199,7 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     assert after["ben"]["score"] == "4.4"
     assert float(after["kim"]["score"]) == float(before["kim"]["score"]) + 1
     assert float(after["kim"]["q1"]) == float(before["kim"]["q1"]) + 1
-    assert [after[name]["adjustment"] for name in ("ada", "ben", "kim")] == ["", "-1", ""]
+    assert [after[name]["adjustment"] for name in ("ada", "ben", "kim")] == ["", "-1", "1"]
     assert klass.result("kim")["adjustments"] == [
         {"question": "q1", "points": 1.0, "comment": "the picture was wrong"}
     ]
@@ -369,23 +369,64 @@ def test_a_broken_record_is_told(klass):
         Record(klass.submissions)
 
 
-def test_an_edited_gradebook_is_noticed_and_kept(klass):
-    """Edits would be lost with the next run: they are told as lines of adjustments.csv."""
+@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace("ada,01_tiny,2,", "ada,01_tiny,3,"),
+        lambda text: text.replace(",", ";"),
+        lambda text: "\ufeff" + text,
+        lambda text: text + "zoe,01_tiny,6,6,graded,,6,,,,\n",
+        lambda _: "",
+    ],
+)
+def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_stopped):
+    """Whatever was changed, the file is kept under another name, also if a run was stopped since."""
     klass.hand_in("ada", HALF)
     klass.hand_in("ben", RIGHT)
     klass.grade()
     path = klass.out / "gradebook.csv"
     before = path.read_text(encoding="utf-8")
-    score = rows(klass)["ada"]["score"]
-    edited = before.replace(f"ada,01_tiny,{score},", f"ada,01_tiny,{float(score) + 1},")
+    edited = edit(before)
+    assert edited != before
     path.write_text(edited, encoding="utf-8")
+    if is_stopped:
+        klass.hand_in("ben", HALF)
+        klass.hand_in("ada", RIGHT)
+        with monkeypatch.context() as patch:
+            patch.setattr("grader.grading.run.write_gradebook", lambda *_: 1 / 0)
+            assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     run = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert "adjustments.csv beside the submissions" in run.output
-    assert "ada,01_tiny,,1," in run.output.replace("\n", " ")
-    assert "changed" not in run.stdout
-    assert path.read_text(encoding="utf-8") == before
+    assert "gradebook.edited.csv" in run.stderr
+    assert "adjustments.csv" in run.stderr
+    scores = {"ada": "6", "ben": "2"} if is_stopped else {"ada": "2", "ben": "6"}
+    assert {name: row["score"] for name, row in rows(klass).items()} == scores
     assert (klass.out / "gradebook.edited.csv").read_text(encoding="utf-8") == edited
+    path.write_text("second", encoding="utf-8")
+    klass.grade()
+    assert (klass.out / "gradebook.edited.csv").read_text(encoding="utf-8") == edited
+    assert (klass.out / "gradebook.edited-2.csv").read_text(encoding="utf-8") == "second"
     assert "was edited" not in klass.run("grade", klass.submissions, "--out", klass.out).output
+
+
+def test_an_adjusted_question_is_explained_everywhere(klass):
+    """The reason of the change, the column of the gradebook and `explain` agree about it."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("kim", HALF)
+    klass.grade()
+    given = "student,assignment,question,points\nkim,01_tiny,q1,1\nada,01_tiny,q2,-1\nada,01_tiny,,-2\n"
+    (klass.submissions / "adjustments.csv").write_text(given, encoding="utf-8")
+    klass.grade()
+    assert {name: row["adjustment"] for name, row in rows(klass).items()} == {"ada": "-3", "kim": "1"}
+    with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
+        logged = {line["student"]: (line["score"], line["why"]) for line in csv.DictReader(file)}
+    assert logged == {"ada": ("3", "adjusted"), "kim": ("3", "adjusted")}
+    kim, ada = (" ".join(klass.explain(name, "01_tiny", "--all").output.split()) for name in ("kim", "ada"))
+    assert (
+        "0 of 1 checks passed, worth 0, which is what is earned; then 1 point added by hand, so it is 1"
+        in kim
+    )
+    assert "all 2 checks passed, which earns all 4 points; then 1 point taken by hand, so it is 3" in ada
 
 
 def collected_night(klass, tmp_path, unread, **clones):

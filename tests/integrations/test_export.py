@@ -29,9 +29,8 @@ from grader.integrations.export.github import (
     quoted,
     step_summary,
 )
-from grader.results.gradebook import gradebook
-from grader.results.model import Absence, CheckResult, Provenance, QuestionResult, Result
-from grader.results.store import read_results
+from grader.results.model import CheckResult, Provenance, QuestionResult, Result
+from grader.results.store import RUN_SCHEMA
 from grader.sheets import read_sheet
 
 FORMATS = ["github", "gradescope", "junit"]
@@ -196,20 +195,19 @@ def test_junit_is_xml_whatever_a_student_wrote(desk):
 def test_what_is_exported_is_what_the_gradebook_has(desk):
     """A result outlives its notebook; who is absent now, or handed nothing in any more, is left out."""
     desk.results = store(desk.results.parent / "class", made("ada"), made("ben"), made("=cem"))
-    book = "student,assignment,score,max_score,status,notebook_sha256\n"
-    book += "ada,01_tiny,4.5,10,graded,1\nben,01_tiny,0,10,absent,\n'=cem,01_tiny,4.5,10,graded,3\n"
-    (desk.results / "gradebook.csv").write_text(book, encoding="utf-8")
+    run = {"schema": RUN_SCHEMA, "finished": True, "current": [["ada", "01_tiny"], ["=cem", "01_tiny"]]}
+    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
     ended = desk.export("junit")
     assert "no longer in the gradebook: ben/01_tiny.ipynb." in ended.output
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     assert [suite.get("name") for suite in suites] == ["=cem", "ada"]
 
 
-def test_the_gradebook_of_a_stopped_run_leaves_nobody_out(desk):
-    """It is older than the results."""
+def test_after_a_stopped_run_nobody_is_left_out(desk):
+    """It hasn't said which notebooks there are now."""
     desk.results = store(desk.results.parent / "class", made("ada"))
-    (desk.results / "gradebook.csv").write_text("student,assignment,score,max_score,status,notebook_sha256\n")
-    (desk.results / "run.json").write_text(json.dumps({"finished": False}))
+    run = {"schema": RUN_SCHEMA, "finished": False, "current": []}
+    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
     assert "no longer in the gradebook" not in desk.export("junit").output
     assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 1
 
@@ -542,19 +540,28 @@ def test_several_columns_are_named_at_once(desk, canvas):
 
 
 def test_the_wide_gradebook_has_a_row_for_each_student(desk):
-    """A column for each assignment, then what all of them give."""
-    book = gradebook(read_results(desk.results), [Absence("=eve", "01_tiny", {"q1": 10.0})])
-    (desk.results / "gradebook.csv").write_text(book, encoding="utf-8")
+    """A column for each assignment, then their sum; students of the roster without a result, too."""
+    submissions = desk.results.with_name("submissions")
+    submissions.mkdir()
+    (submissions / "roster.csv").write_text("student\nada\n=eve\n", encoding="utf-8")
+    run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
+    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
     desk.export("wide")
     assert desk.text("grades.csv") == (
-        "student,name,email,01_tiny,total,max,percent\n'=eve,,,0,0,10,0.0\n"
-        "ada,,,4.5,4.5,10,45.0\nben,,,4.5,4.5,10,45.0\n"
+        "student,name,email,01_tiny,total,max,percent\n'=eve,'=eve,,0,0,10,0.0\n"
+        "ada,ada,,4.5,4.5,10,45.0\nben,,,4.5,4.5,10,45.0\n"
     )
 
 
-def test_without_a_gradebook_there_is_no_wide_one(desk):
-    """It holds those who are absent, whom results do not know."""
-    assert "gradebook.csv cannot be read" in desk.export("wide").stderr
+@pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", "", None])
+def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
+    """Results count, whatever somebody made of the file."""
+    desk.export("wide")
+    expected = desk.text("grades.csv")
+    if edited is not None:
+        (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
+    ended = desk.export("wide")
+    assert (ended.exit_code, desk.text("grades.csv")) == (0, expected)
 
 
 # All of them
@@ -687,9 +694,13 @@ def test_what_cannot_be_done_is_told(desk, arguments, told):
 
 def test_a_run_that_was_stopped_is_mentioned(desk):
     """Some of its results are missing or old, which a gradebook elsewhere would not show."""
-    (desk.results / "run.json").write_text('{"finished": false}', encoding="utf-8")
+    (desk.results / "run.json").write_text(
+        json.dumps({"schema": RUN_SCHEMA, "finished": False}), encoding="utf-8"
+    )
     assert "was stopped: grade again" in desk.export("junit").output
-    (desk.results / "run.json").write_text('{"finished": true}', encoding="utf-8")
+    (desk.results / "run.json").write_text(
+        json.dumps({"schema": RUN_SCHEMA, "finished": True}), encoding="utf-8"
+    )
     assert "was stopped" not in desk.export("junit").output
 
 

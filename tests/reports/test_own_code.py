@@ -1,6 +1,5 @@
 """A student's own code in feedback: which cells, which lines, and what a hostile text can do: nothing."""
 
-import json
 import re
 
 import pytest
@@ -178,18 +177,3 @@ def test_other_settings_show_or_hide_own_code(klass, page_of_ben, close_the_lab)
     klass.settings("")
     klass.grade()
     assert page_of_ben() == page
-
-
-def test_a_result_of_an_older_grader_shows_no_code(klass, page_of_ben):
-    """It knows neither cells nor places; its page is written all the same."""
-    path = klass.out / "submissions" / "ben" / "01_tiny.json"
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    for each in stored["questions"]:
-        del each["cell"]
-        for of_question in each["checks"]:
-            del of_question["place"]
-    path.write_text(json.dumps(stored), encoding="utf-8")
-    klass.settings("[feedback]\nxrays = false\n")  # every page is written again, from stored results
-    klass.grade()
-    assert "Your code" not in page_of_ben()
-    assert "stopped with NameError" in page_of_ben()

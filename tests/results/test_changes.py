@@ -1,118 +1,82 @@
-"""Which results changed since the run before: found, told, and kept."""
+"""Which results changed since the run before: found, reported, and logged with the reason."""
 
 import csv
-import io
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.gradebook import Change, changed_checks, changes, history, score_text
-from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-
-HEADING = "student,assignment,score,max_score,status,notebook_sha256,q1\n"
-AT = datetime(2026, 11, 22, tzinfo=UTC)
+from grader.results.changes import Change, Score, add_change, changed_checks, replaced, withdrawn
+from grader.results.model import Adjustment, CheckResult, Late, Provenance, QuestionResult, Result
 
 
-def book(*lines):
-    return HEADING + "".join(f"{line}\n" for line in lines)
+def result(score=4.0, most=6.0, *, sha256="aa", adjusted=0.0, **changes):
+    """A result of one question."""
+    question = QuestionResult("q1", "", "f", "answered", score, most, (), adjusted=adjusted)
+    made = Result("01", "ada", "01", "", (), "graded", None, score, most, (), (question,), Provenance(sha256))
+    return replace(made, **changes)
 
 
-def told(before, after):
-    return [(c.student, score_text(c.before), score_text(c.after), c.why) for c in changes(before, after)]
+GIVEN = (Adjustment("q1", 2.0, ""),)
+OTHER_CHECKS, DEADLINE = "checks or course changed", "another deadline"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,bb,6", "another notebook"),
-        ("ada,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", "checks or course changed"),
-        ("ada,01,0,6,graded,aa,0", "ada,01,0,6,error,bb,0", "another notebook"),
-        ("ada,01,4,6,graded,aa,4", "ada,01,4,8,graded,aa,4", "checks or course changed"),
-        ("ada,01,4,6.0,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
-        ("ada,01,0,6,graded,aa,0", "ada,01,0,6,absent,,0", "nothing handed in any more"),
-        ("ada,01,4,6,graded,aa,4", "ada,01,4,6,graded,bb,4", None),
-        ("ada,01,4.0,6,graded,aa,4", "ada,01,4,6,graded,aa,4", None),
-        ("ada,01,0,6,absent,,0", "ada,01,6,6,graded,bb,6", None),
-        ("ben,01,4,6,graded,aa,4", "ada,01,6,6,graded,aa,6", "nothing handed in any more"),
-        ("ada,02,4,6,error,aa,4", "ada,01,6,6,graded,aa,6", "nothing handed in any more"),
-        ("ben,01,0,6,absent,,0", "ada,01,6,6,graded,aa,6", None),
+        (result(), result(6.0, sha256="bb"), "another notebook"),
+        (result(0.0), result(0.0, sha256="bb", status="error"), "another notebook"),
+        (result(), result(6.0), OTHER_CHECKS),
+        (result(), result(4.0, 8.0), OTHER_CHECKS),
+        (result(), result(6.0, adjusted=2.0, adjustments=GIVEN), "adjusted"),
+        (result(), result(5.0, adjusted=2.0, adjustments=GIVEN), f"adjusted and {OTHER_CHECKS}"),
+        (result(), replace(result(late=Late(9, 1.0)), score=3.0), DEADLINE),
+        (
+            replace(result(late=Late(9, 1.0)), score=3.0),
+            replace(result(late=Late(9, 2.0)), score=2.0),
+            DEADLINE,
+        ),
+        (result(late=Late(9, 0.6)), result(8.0, 12.0, late=Late(9, 1.2)), OTHER_CHECKS),
+        (result(), result(sha256="bb"), None),
+        (result(), result(adjustments=(Adjustment("q1", 0.0, ""),)), None),
     ],
 )
 def test_what_is_a_change(before, after, why):
-    """Another score, maximum or status of a student who had a result, or no row any more; not what is new."""
-    assert [why_ for *_, why_ in told(book(before), book(after))] == ([why] if why else [])
+    """Another score, maximum or status, with the reason that the two results show."""
+    change = replaced(before, after)
+    assert (change and change.why) == why
 
 
 def test_a_change_says_before_and_after():
     """Score and, where it is not graded, the status."""
-    assert told(book("ada,01,4.5,6,graded,aa,4"), book("ada,01,0,6,error,bb,0")) == [
-        ("ada", "4.5 of 6", "0 of 6, error", "another notebook")
-    ]
+    change = replaced(result(4.5), result(0.0, sha256="bb", status="error"))
+    assert (str(change.before), str(change.after)) == ("4.5 of 6", "0 of 6, error")
+    gone, absent = (withdrawn(result(), is_absent=is_absent) for is_absent in (False, True))
+    assert (str(gone.after), str(absent.after)) == ("0 of 6, gone", "0 of 6, absent")
+    assert gone.why == absent.why == "nothing handed in any more"
 
 
-@pytest.mark.parametrize(
-    "text", ["student;assignment\nada;01\n", HEADING + "ada,01\n", HEADING + '"ada,01', "\n"]
-)
-def test_what_is_no_gradebook_is_not_compared(text):
-    """A spreadsheet may have saved it in a form of its own."""
-    with pytest.raises(ValueError):
-        changes(text, book("ada,01,4,6,graded,aa,4"))
-
-
-def change(student="ada", after="6"):
-    lines = [f"{student},01,{score},6,graded,aa,4" for score in ("4", after)]
-    one, two = (next(csv.DictReader(io.StringIO(book(line)))) for line in lines)
-    return Change(one, two)
+def change(student="ada", after=6.0):
+    scores = Score(4.0, 6.0, "graded"), Score(after, 6.0, "graded")
+    return Change(student, "01", *scores, OTHER_CHECKS)
 
 
 def test_the_history_grows_at_its_end(tmp_path):
-    """What was there stays, with whatever spreadsheet's bytes and without a newline at its end."""
+    """Every byte that was there stays; a line that a spreadsheet left without its end gets one."""
     path = tmp_path / "changes.csv"
-    first = history(path, [change()], AT)
-    assert first.splitlines()[1] == (
-        '"2026-11-22T00:00:00Z","ada","01","4","6","graded","6","6","graded","checks or course changed",""'
-    )
-    path.write_bytes(first.encode() + "2026,zoë".encode("latin-1"))
-    second = history(path, [change("ben")], AT)
-    assert second.startswith(f"{first}2026,zoë\n")
-    assert second.splitlines()[-1].startswith('"2026-11-22T00:00:00Z","ben"')
-
-
-def test_the_same_change_is_not_added_twice_in_a_row(tmp_path):
-    """Who was killed before the gradebook was written finds the same again; there and back are two."""
-    path = tmp_path / "changes.csv"
-    path.write_text(history(path, [change()], AT))
-    assert history(path, [change()], AT) is None
-    path.write_text(history(path, [change(after="5")], AT))
-    assert len(history(path, [change()], AT).splitlines()) == 4
-
-
-def test_a_history_without_checks_goes_on(tmp_path):
-    """The heading of an older history gets the new column; its lines stay, and nothing is added twice."""
-    path = tmp_path / "changes.csv"
-    first = history(path, [change()], AT)
-    lines = [line.rpartition(",")[0] for line in first.splitlines()]
-    path.write_text("\n".join(lines) + "\n")
-    assert history(path, [change()], AT) is None
-    path.write_text(history(path, [replace(change("ben"), checks="q1: a passed -> failed")], AT))
-    assert path.read_text().splitlines()[1] == lines[1]
-    with path.open(newline="") as file:
-        assert [(line["student"], line["checks"]) for line in csv.DictReader(file)] == [
-            ("ada", None),
-            ("ben", "q1: a passed -> failed"),
-        ]
-
-
-def test_a_killed_run_adds_no_change_again_without_its_checks(tmp_path):
-    """The next run knows the change, but not the result of before."""
-    path = tmp_path / "changes.csv"
-    path.write_text(history(path, [replace(change(), checks="q1: a passed -> failed")], AT))
-    assert history(path, [change()], AT) is None
+    add_change(tmp_path, change())
+    first = path.read_bytes()
+    heading, line = csv.reader(first.decode().splitlines())
+    assert heading[0] == "time" and heading[-1] == "checks"
+    assert line[1:] == ["ada", "01", "4", "6", "graded", "6", "6", "graded", OTHER_CHECKS, ""]
+    path.write_bytes(first + "2026,zoë".encode("latin-1"))
+    add_change(tmp_path, change("=ben"))
+    grown = path.read_bytes()
+    assert grown.startswith(first + "2026,zoë\n".encode("latin-1"))
+    assert b'"\'=ben"' in grown.splitlines()[-1]
 
 
 def test_of_many_checks_the_first_are_named():
@@ -132,11 +96,11 @@ def result_of(outcomes):
     return Result("01", "ada", "01", "", (), "graded", None, 0, 1, (), (question,), Provenance())
 
 
-def test_a_history_that_cannot_be_read_stops_the_run(tmp_path):
-    """A history that cannot be read is not overwritten."""
+def test_a_history_that_cannot_be_written_stops_the_run(tmp_path):
+    """What is in its place stays."""
     (tmp_path / "changes.csv").mkdir()
-    with pytest.raises(BrokenRunError, match=r"changes\.csv cannot be read .*: move it away"):
-        history(tmp_path / "changes.csv", [change()], AT)
+    with pytest.raises(BrokenRunError, match=r"changes\.csv cannot be written"):
+        add_change(tmp_path, change())
 
 
 def test_a_class_is_told_who_changed(klass):
@@ -150,38 +114,56 @@ def test_a_class_is_told_who_changed(klass):
     out = klass.grade()
     assert "1 result changed:" in out
     assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
-        *("'=ben", "01_tiny", "2", "of", "6", "6"),
+        *("=ben", "01_tiny", "2", "of", "6", "6"),
     ]
     klass.edit_checks(("@points(3)", "@points(4)"))
     assert "3 results changed:" in klass.grade()
     assert "changed" not in klass.grade()
-    with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
-        kept = [
-            (line["student"], line["score_before"], line["score"], line["why"], line["checks"])
-            for line in csv.DictReader(file)
-        ]
-    assert kept == [
-        (
-            *("'=ben", "2", "6", "another notebook"),
-            "q1: test_double failed -> passed; q2: test_requires_grad failed -> passed",
-        ),
-        *((student, "6", "7", "checks or course changed", "") for student in ("'=ben", "ada", "new")),
+    first, *others = history(klass)
+    assert first == (
+        *("'=ben", "2", "6", "another notebook"),
+        "q1: test_double failed -> passed; q2: test_requires_grad failed -> passed",
+    )
+    assert sorted(others) == [
+        (student, "6", "7", "checks or course changed", "") for student in ("'=ben", "ada", "new")
     ]
 
 
-def test_a_run_that_was_killed_is_compared_when_it_is_continued(klass, monkeypatch):
-    """What changed before the kill is reported against the gradebook of the last finished run."""
+def history(klass):
+    """Student, score before and after, and reason of each line."""
+    with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
+        columns = ("student", "score_before", "score", "why", "checks")
+        return [tuple(line[column] for column in columns) for line in csv.DictReader(file)]
+
+
+def test_a_run_that_is_stopped_has_logged_what_it_replaced(klass, monkeypatch):
+    """A change is logged, with its checks, before its result is replaced; the next run adds nothing."""
     klass.hand_in("ada", RIGHT)
     klass.hand_in("ben", RIGHT)
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.run.write_gradebook", lambda *_, **__: 1 / 0)
+        patch.setattr("grader.grading.run.write_gradebook", lambda *_: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
-    out = klass.grade()
-    assert "This run: 0 new" in out
-    assert "1 result changed:" in out
+    logged = history(klass)
+    assert [line[:4] for line in logged] == [("ada", "6", "2", "another notebook")]
+    assert "q1: test_double passed -> failed" in logged[0][4]
+    assert "This run: 0 new" in klass.grade()
+    assert history(klass) == logged
+    assert klass.scores() == {"ada": "2", "ben": "6"}
+
+
+def test_there_and_back_are_two_changes_each_time(klass):
+    """A notebook that goes, comes back and goes again is logged again."""
+    klass.hand_in("ada", RIGHT)
+    ben = klass.hand_in("ben", HALF)
+    for _ in range(2):
+        klass.hand_in("ben", HALF)
+        klass.grade()
+        ben.unlink()
+        klass.grade()
+    assert [line[:4] for line in history(klass)] == [("ben", "2", "0", "nothing handed in any more")] * 2
 
 
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
@@ -195,17 +177,6 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     assert "22 results changed:" in out
     assert out.count("checks or course changed") == 20
     assert "and 2 more, see changes.csv" in out
-
-
-def test_a_gradebook_in_another_form_is_said(klass):
-    """After a spreadsheet saved it, a note says that nothing could be compared; a new gradebook is there."""
-    klass.hand_in("ada", RIGHT)
-    klass.grade()
-    (klass.out / "gradebook.csv").write_text("student;assignment\n", encoding="utf-8")
-    ended = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert ended.exit_code == 0
-    assert "saved in another form" in ended.stderr.replace("\n", " ")
-    assert (klass.out / "gradebook.csv").read_text(encoding="utf-8").startswith("student,assignment,")
 
 
 def pages(klass):

@@ -1,5 +1,6 @@
 """Who handed in the same: how answers are compared, and which of them count."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from factories import check, made, question
 
 from grader.notebooks.reader import cells_of
 from grader.results.model import Result
-from grader.results.similar import SameWork, digest, digests_of, same_work
+from grader.results.similar import SameWork, digest, same_work, with_digests
 from grader.results.store import result_from_json
 
 ANSWER = '''
@@ -106,13 +107,14 @@ def test_a_warning_of_the_parser_is_no_matter():
 
 
 def test_the_last_definition_in_the_cell_of_the_answer_counts():
-    """A notebook's digests are of the cells that its result names, by the names of the functions."""
+    """An answer's digest is of the cell that its result names."""
     of_cell = replace(graded("ada").questions[0], function="train", cell=2)
     result = replace(graded("ada"), questions=(of_cell,))
     twice = f"def train():\n    pass\n{ANSWER}"
-    found = digests_of(result, cells_of([RENAMED.replace("0.1", "7"), twice]), {})
-    assert found == {"train": digest(ANSWER, "train")}
-    assert digests_of(result, cells_of([twice]), {}) == {"train": ""}
+    (found,) = with_digests(result, cells_of([RENAMED.replace("0.1", "7"), twice]), {}).questions
+    assert found.digest == digest(ANSWER, "train")
+    (elsewhere,) = with_digests(result, cells_of([twice]), {}).questions
+    assert elsewhere.digest == ""
 
 
 def graded(student, *scores, messages=(), sha256=None, stem="01_tiny") -> Result:
@@ -128,13 +130,13 @@ def graded(student, *scores, messages=(), sha256=None, stem="01_tiny") -> Result
 
 def found(results, **codes):
     """Who handed in the same, where students' answers have these digests, a letter for each question."""
-    digests = {
-        (result.student, result.name): {
-            f"f{number}": code.strip() for number, code in enumerate(codes.get(result.student, ""), start=1)
-        }
-        for result in results
-    }
-    return same_work(results, digests)
+    return same_work(with_letters(result, codes.get(result.student, "")) for result in results)
+
+
+def with_letters(result, letters):
+    """The result with a letter as the digest of each question; a blank stands for none."""
+    pairs = itertools.zip_longest(result.questions, letters, fillvalue="")
+    return replace(result, questions=tuple(replace(q, digest=code.strip()) for q, code in pairs))
 
 
 def test_equal_answers_below_full_points_count():

@@ -400,22 +400,6 @@ def test_an_answer_is_what_came_and_what_that_says():
     assert len(Answer.parse(json.dumps({**ANSWER, "patched": ["x" * 500] * 10_000})).patched) == 10_000
 
 
-def test_an_answer_that_is_known_is_decoded_when_it_is_asked_for(monkeypatch):
-    """It says the same, in facts of its own; a text that differs in a byte is checked at once."""
-    text = json.dumps({**ANSWER, "none": [{"function": "f"}]})
-    known = Answer.parse(text)
-    with monkeypatch.context() as unread:
-        unread.setattr("grader.sandbox.evidence.parse_answer", lambda _: pytest.fail("it is decoded"))
-        again = Answer.parse(text, known)
-        assert again == known
-    assert again.outcome == known.outcome
-    assert again.outcome is not known.outcome
-    refuses_text(lambda other: Answer.parse(other, known), {**ANSWER, "none": [1]})
-    assert Answer.parse(text.replace('"f"', '"g"'), known).none == (ReturnedNone("g"),)
-    late = Answer.without_facts(no_facts(Failure.TOO_LATE))
-    refuses_text(lambda other: Answer.parse(other, late), json.loads(late.text))
-
-
 @pytest.mark.parametrize("wrong", WRONG_ANSWERS)
 def test_every_field_of_an_answer_is_checked(wrong):
     """One field of an answer that is wrong, missing or too many makes it malformed."""

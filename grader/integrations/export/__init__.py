@@ -2,14 +2,14 @@
 
 ``formats`` is the table of formats; each has a function, which writes an ``Export``.
 
-* Only results that the gradebook has are exported, because a result outlives its notebook.
+* Only results of notebooks that are still there are exported, because a result outlives its notebook.
 * Students are found in a teacher's list by `grader.people.directory`; whoever may be two people is nobody.
 * A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +63,11 @@ class Export:
         if not isinstance(submissions, str) or not Path(submissions).is_dir():
             return NOBODY, None
         return read_people(Path(submissions)), Record(Path(submissions))
+
+    @property
+    def listed(self) -> Sequence[str]:
+        """The students of the roster; none without a roster."""
+        return self._roster_and_record[0].students
 
     def person(self, student: str) -> Person:
         """A student, with all names and ids of the roster and those by which notebooks were collected."""

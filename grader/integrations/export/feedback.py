@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 from grader.errors import GraderError
 from grader.integrations.export import Export
-from grader.results.gradebook import still_handed_in
 from grader.results.model import Result
-from grader.results.store import read_results
+from grader.results.store import read_current
 from grader.scores import points_text
 from grader.text import markdown_text
 
@@ -25,7 +24,7 @@ def write_files(export: Export) -> None:
     Raises:
         GraderError: a page is not there, or nothing was collected from a clone.
     """
-    results, _ = still_handed_in(read_results(export.folder), export.folder)
+    results, _ = read_current(export.folder)
     elsewhere, pages = [], defaultdict[str, list[Result]](list)
     for result in results:
         repository = export.repository_of(result)

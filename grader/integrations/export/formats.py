@@ -7,8 +7,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.integrations.export import Export, classroom50, feedback, github, gradebooks, gradescope, junit
-from grader.results.gradebook import still_handed_in
-from grader.results.store import read_results, was_stopped
+from grader.results.store import read_current, read_results, was_stopped
 
 FORMATS: Mapping[str, Callable[[Export], None]] = {
     "canvas": gradebooks.write_canvas,
@@ -83,7 +82,7 @@ def _read_results(export: Export) -> None:
     Raises:
         GraderError: none is left.
     """
-    results, gone = still_handed_in(read_results(export.folder), export.folder)
+    results, gone = read_current(export.folder)
     stems = sorted({result.assignment for result in results if result.assignment})
     if export.stem is not None and export.stem not in stems:
         known = ", ".join(stems) or "none"

@@ -18,7 +18,6 @@ from grader.errors import GraderError
 from grader.integrations.export import Export, feedback_text, plain_text
 from grader.people.directory import Directory
 from grader.people.roster import people_of_rows
-from grader.results.gradebook import gradebook_lines
 from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import Sheet, read_sheet
@@ -314,20 +313,18 @@ def _with_rows(
 
 
 def write_wide(export: Export) -> None:
-    """Write ``grades.csv``: a row for each student, absent ones too, and a column for each assignment."""
-    lines = gradebook_lines(export.folder)
-    stems = [stem for stem in sorted({stem for _, stem in lines}) if stem in export.results]
-    most = {stem: max(result.max_score for result in export.results[stem]) for stem in stems}
+    """Write ``grades.csv``: a row for each student, missing ones too, and a column for each assignment."""
+    scores = {(r.student, stem): r.score for stem, results in export.results.items() for r in results}
+    stems = sorted(export.results)
+    most = total(max(result.max_score for result in export.results[stem]) for stem in stems)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["student", "name", "email", *stems, "total", "max", "percent"])
-    for student in sorted({student for student, stem in lines if stem in stems}):
-        scores = [lines[student, stem]["score"] if (student, stem) in lines else "0" for stem in stems]
+    for student in sorted({*(student for student, _ in scores), *export.listed}):
+        own = [scores.get((student, stem), 0.0) for stem in stems]
         person = export.person(student)
         name = person.name if person.line else ""
-        names = [name, person.ids.get("email", "")]
-        earned, of = total(map(float, scores)), total(most.values())
-        share = f"{100 * earned / of:.1f}" if of else ""
-        cells = [student, *(without_formula(name) for name in names), *scores]
-        writer.writerow([*cells, format_points(earned), format_points(of), share])
+        names = [without_formula(text) for text in (student, name, person.ids.get("email", ""))]
+        share = f"{100 * total(own) / most:.1f}" if most else ""
+        writer.writerow([*names, *map(format_points, [*own, total(own), most]), share])
     export.write("grades.csv", text.getvalue())

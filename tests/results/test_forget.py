@@ -1,0 +1,71 @@
+"""A student who is forgotten: nothing about them stays in the results, and nothing of the others goes."""
+
+import shutil
+
+from tiny_course import HALF, RIGHT
+
+
+def forget(klass, name):
+    return klass.run("forget", name, "--out", klass.out)
+
+
+def test_nothing_about_a_forgotten_student_stays(klass):
+    """Each file that is removed is listed; what the others have stays, and the next run completes it."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("kim", RIGHT)
+    klass.grade()
+    klass.hand_in("ada", HALF)
+    klass.hand_in("kim", HALF)
+    klass.grade()
+    book = klass.out / "gradebook.csv"
+    book.write_text(book.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
+    klass.grade()
+    before = set(klass.files())
+    of_ada = klass.files("submissions/ada", "feedback/ada", "evidence/ada", "reference")
+    ended = forget(klass, "kim")
+    assert ended.exit_code == 0, ended.output
+    assert not [path for path, content in klass.files().items() if b"kim" in content or "kim" in path.parts]
+    assert klass.files("submissions/ada", "feedback/ada", "evidence/ada", "reference") == of_ada
+    told = {line.removeprefix("removed ") for line in ended.stdout.splitlines()}
+    gone = {str(path.relative_to(klass.out)) for path in before - set(klass.files())}
+    assert told == gone | {"changes.csv: 1 line", "gradebook.edited.csv: 1 line"}
+    shutil.rmtree(klass.submissions / "kim")
+    out = klass.grade()
+    assert "This run: 0 new" in out
+    assert "changed" not in out
+    assert klass.scores() == {"ada": "2"}
+
+
+def test_nobody_is_forgotten_by_mistake(klass):
+    """An unknown name is an error that names the nearest, and removes nothing."""
+    klass.hand_in("kim", RIGHT)
+    klass.grade()
+    before = klass.files()
+    for name in ("kin", "..", ""):
+        ended = forget(klass, name)
+        assert ended.exit_code == 2
+        assert ended.stderr.startswith("grader: ")
+    assert klass.files() == before
+    assert "is no folder of results" in klass.run("forget", "kim", "--out", klass.out / "none").stderr
+
+
+def test_a_student_is_found_by_the_roster(klass):
+    """The name on the roster is as good as that of the folder."""
+    (klass.submissions).mkdir()
+    roster = "student,name\nkl22,Kim Lee\n"
+    (klass.submissions / "roster.csv").write_text(roster, encoding="utf-8")
+    klass.hand_in("kl22", RIGHT)
+    klass.grade()
+    assert forget(klass, "Kim Lee").exit_code == 0
+    assert not (klass.out / "submissions" / "kl22").exists()
+
+
+def test_without_results_nothing_outside_is_removed(klass):
+    """A name that is a path means nobody, also where no student has results."""
+    klass.out.mkdir()
+    (klass.out / "submissions").mkdir()
+    kept = klass.out.parent / "kept.html"
+    kept.write_text("mine", encoding="utf-8")
+    for name in ("..", "../../kept", "/"):
+        assert forget(klass, name).exit_code == 2
+    assert kept.exists()
