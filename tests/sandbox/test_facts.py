@@ -477,13 +477,22 @@ def test_an_answer_is_what_python_reads_in_it(value):
 
 
 def test_a_cell_ended_well_or_raised():
-    """What a worker says of a cell is None or an error."""
-    assert parse_cell('{"raised": null}') is None
-    assert parse_cell(json.dumps({"raised": ERROR})) == decode_raised(ERROR)
+    """What a worker says of a cell is None or an error, and the statements that it skipped."""
+    skipped = [{"line": 3, "text": "x = f()", "names": ["x"]}]
+    well = parse_cell('{"raised": null, "skipped": []}')
+    raised = parse_cell(json.dumps({"raised": ERROR, "skipped": skipped}))
+    assert (well.raised, well.skipped) == (None, ())
+    assert raised.raised == decode_raised(ERROR)
+    assert [(s.line, s.text, s.names) for s in raised.skipped] == [(3, "x = f()", ("x",))]
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, [], {}, {"raised": None, "more": 1}, {"error": None}, "raised", ERROR]
+    "wrong",
+    [
+        *(None, [], {}, {"raised": None}, {"error": None, "skipped": []}, "raised", ERROR),
+        {"raised": None, "skipped": [], "more": 1},
+        {"raised": None, "skipped": [{"line": 0, "text": "", "names": []}]},
+    ],
 )
 def test_what_is_said_of_a_cell_is_checked(wrong):
     """Another form of what is said about a cell is malformed."""
