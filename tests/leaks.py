@@ -36,7 +36,7 @@ _EVERYDAY_LINE = re.compile(
 )
 EVERYDAY_NAMES = {
     *("_mapped", "by_name", "cloned", "clipped", "closure", "contents", "known_answers", "originals"),
-    *("Layers", "recursion", "turned"),
+    *("Layers", "broken", "recursion", "turned"),
 }
 
 

@@ -333,11 +333,12 @@ def _joined(lines: list[Any]) -> str:
     """The text of a list of lines, some or all of which may have lost their ends.
 
     A list in which no line ends has lost them all. In another, only the last line has no end, unless a tool
-    cut the list in the middle of a line; then its pieces belong together.
+    cut the list in the middle of a line; then its pieces belong together, as do pieces of several lines.
     """
     texts = [line for line in lines if isinstance(line, str)]
     has_ends = any(text.endswith(("\n", "\r")) for text in texts[:-1])
-    return ("" if has_ends else "\n").join(texts)
+    has_several = any("\n" in text.rstrip("\r\n") for text in texts)
+    return ("" if has_ends or has_several else "\n").join(texts)
 
 
 @dataclass(frozen=True)

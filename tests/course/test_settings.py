@@ -148,17 +148,17 @@ def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_
 
 
 def test_what_feedback_shows_changes_feedback_and_nothing_else(klass, close_the_lab):
-    """Results, scores and evidence stay byte for byte, also of who cannot be graded; the pages are others."""
+    """Scores and observations stay the same, also of a notebook that cannot be graded; the pages change."""
     klass.hand_in("ben", HALF)
     (klass.hand_in("dara", RIGHT)).write_text("no notebook", encoding="utf-8")
     klass.grade()
-    kept = klass.files("submissions", "evidence", "reference")
+    kept, score = klass.files("evidence", "reference"), klass.result("ben")["score"]
     pages = klass.files("feedback")
     assert any(b"This is not twice as much" in page for page in pages.values())
     close_the_lab()
     klass.settings("[feedback]\ndiagnoses = false\n")
-    assert "0 new" in klass.grade()
-    assert klass.files("submissions", "evidence", "reference") == kept
+    assert "judged again" in klass.grade()
+    assert (klass.files("evidence", "reference"), klass.result("ben")["score"]) == (kept, score)
     assert not any(b"This is not twice as much" in page for page in klass.files("feedback").values())
     klass.settings("")
     klass.grade()

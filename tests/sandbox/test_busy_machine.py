@@ -101,8 +101,8 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
     """Who ran out of time beside others gets another look when these have gone; who was alone does not."""
     seen = []
 
-    def busy(forks, cells, asked, limits, known):
-        evidence = observe(forks, cells, asked, limits, known)
+    def busy(forks, cells, asked, limits):
+        evidence = observe(forks, cells, asked, limits)
         if [cell.source for cell in cells] == RIGHT:  # not the reference
             seen.append(cells)
             if len(seen) <= 3:

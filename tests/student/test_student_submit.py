@@ -90,7 +90,7 @@ def test_a_renamed_notebook_and_its_copy_are_ready(folder):
 @pytest.mark.parametrize(
     ("place", "content", "status", "said"),
     [
-        (f"{STEM}.ipynb", "{\n<<<<<<< HEAD\n", 1, "Take one of the two versions, `git checkout --ours"),
+        (f"{STEM}.ipynb", "{\n<<<<<<< HEAD\n", 1, "Take one of the two versions"),
         (f"{STEM}.ipynb", "{", 1, "its text is not JSON"),
         (f".ipynb_checkpoints/{STEM}-checkpoint.ipynb", "{", 2, "is an older version that Jupyter keeps"),
         ("02_other", None, 2, "there is no notebook 02_other"),

@@ -130,7 +130,7 @@ class _Kept(NamedTuple):
 
 
 def begin() -> None:
-    """Watch this process until it ends."""
+    """CallWatch this process until it ends."""
     _own.update(
         identity(vars(module))
         for name, module in sys.modules.items()

@@ -44,7 +44,7 @@ from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .opaque import opaque
 from .returned_none import Follower
-from .student_namespace import Watch
+from .student_namespace import CallWatch
 from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -67,7 +67,7 @@ _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
 def observe_cases(
-    watch: Watch,
+    watch: CallWatch,
     follower: Follower,
     student: Any,
     plan: dict[str, Any],
@@ -149,7 +149,7 @@ class _Case:
 
     def __init__(  # noqa: PLR0913, PLR0917 - the arguments of `observe_cases`, and those of a case
         self,
-        watch: Watch,
+        watch: CallWatch,
         student: Any,
         plan: dict[str, Any],
         functions: dict[str, Any],

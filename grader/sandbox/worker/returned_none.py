@@ -50,7 +50,7 @@ class Follower:
         """Follow functions of a probe.
 
         Args:
-            has_value: of the probe's `Watch`.
+            has_value: of the probe's `CallWatch`.
             names: of the notebook.
             sources: of the notebook's cells, by the file names of their code.
         """

@@ -34,7 +34,7 @@ from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
 from .opaque import hide_subclasses, opaque
 from .returned_none import Follower
-from .student_namespace import StudentNamespace, Watch
+from .student_namespace import CallWatch, StudentNamespace
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -180,7 +180,7 @@ class Service:
         torch_state.restore_modes()
         probe_api.begin_probe(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
-        watch = Watch()
+        watch = CallWatch()
         follower = Follower(watch.has_value, self._notebook.names, self._notebook.sources)
         words = self._words(code, watch, follower)
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
@@ -200,7 +200,7 @@ class Service:
         return {**answer, "changed": changed, "patched": patched, "none": follower.told()}
 
     @staticmethod
-    def _words(code: str, watch: Watch, follower: Follower) -> dict[str, Any]:
+    def _words(code: str, watch: CallWatch, follower: Follower) -> dict[str, Any]:
         """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
         module = _Module("probe")
         words = vars(module)

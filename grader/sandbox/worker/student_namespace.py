@@ -77,7 +77,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
 
-class Watch:
+class CallWatch:
     """Looks at each call of a student's code as it returns: undoes what it did to torch, makes tensors plain.
 
     Attributes:
@@ -123,7 +123,7 @@ class Watch:
 class StudentNamespace:
     """The names of the notebook as attributes; its functions are watched."""
 
-    def __init__(self, names: dict[str, Any], watch: Watch) -> None:
+    def __init__(self, names: dict[str, Any], watch: CallWatch) -> None:
         self.__names = names
         self.__watch = watch
 

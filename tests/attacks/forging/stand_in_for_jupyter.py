@@ -1,5 +1,6 @@
 # Tries: to switch the listener of audit events off, found behind the stand-ins for Jupyter, and to take frames.
 # Stopped by: captured
+# Without it: stand-ins are opaque before the layer is taken away, and frames are noticed as they are taken.
 # Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
