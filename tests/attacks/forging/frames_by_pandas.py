@@ -1,5 +1,6 @@
 # Tries: the same by what lets pandas.eval know the names of whoever calls it.
 # Stopped by: captured
+# Without it: the words of a check file are opaque before the layer is taken away.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%

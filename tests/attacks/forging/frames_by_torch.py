@@ -1,5 +1,6 @@
 # Tries: to find the loss that waits by torch's own look at frames, and to raise autograd's error from it.
 # Stopped by: captured
+# Without it: the words of a check file are opaque before the layer is taken away.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
