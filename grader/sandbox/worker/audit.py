@@ -225,9 +225,8 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     elif event == "object.__setattr__" and what == "code objects":
         function, part = arguments[:2]
         code = function.__code__
-        if not _is_of_notebook(code) or _is_ours(
-            function.__globals__
-        ):  # its part is kept before it is exchanged
+        if not _is_of_notebook(code) or _is_ours(function.__globals__):
+            # The event comes before the exchange, so this is still the part that the function had.
             _exchanged.append((function, part, getattr(function, part), f"{code.co_qualname}.{part}"))
 
 
@@ -298,7 +297,7 @@ def _author(
 
 
 def _is_ours(names: dict[str, Any]) -> bool:
-    """Whether code with these globals is the worker's or the probe's; a file's name could be anybody's."""
+    """Whether code with these globals is the worker's or the probe's; any code can claim a file's name."""
     return identity(names) in _own or any(names is words for words in _words)
 
 
