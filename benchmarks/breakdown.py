@@ -19,7 +19,7 @@ from classroom import COURSE
 from measure import MeasureError, counted, parent
 from report import Section, tell
 
-from grader.checks.contract import MEMORY
+from grader.contracts.cases import MEMORY
 from grader.course.contract import Contract
 from grader.course.course import observe_reference
 from grader.course.probes import PictureProbe, Probe

@@ -24,18 +24,17 @@ if signals.is_the_command():  # before everything else is imported, so that Ctrl
     signals.arm()
 
 if TYPE_CHECKING:
-    from grader.checks.check import points, raised
-    from grader.checks.comparison import assert_close, assert_returned, assert_runs, is_close
-    from grader.checks.contract import (
-        assert_backward,
-        assert_every_case,
-        assert_kept,
-        assert_ordinary,
-        assert_values,
-        part_of,
+    from grader.contracts.assertions import (
+        assert_memory,
+        assert_no_side_effects,
+        assert_same_gradients,
+        assert_same_raised,
+        assert_same_values,
     )
-    from grader.checks.difference import how_it_differs
-    from grader.checks.gradients import assert_gradients
+    from grader.contracts.check import cases, points, raised
+    from grader.contracts.comparison import assert_close, assert_returned, assert_runs, is_close
+    from grader.contracts.difference import how_it_differs
+    from grader.contracts.gradients import assert_gradients
     from grader.course.contract import contract
     from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
     from grader.course.probes import picture, probe
@@ -43,15 +42,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "__version__",
-    "assert_backward",
     "assert_close",
-    "assert_every_case",
     "assert_gradients",
-    "assert_kept",
-    "assert_ordinary",
+    "assert_memory",
+    "assert_no_side_effects",
     "assert_returned",
     "assert_runs",
-    "assert_values",
+    "assert_same_gradients",
+    "assert_same_raised",
+    "assert_same_values",
+    "cases",
     "contract",
     "data",
     "how_it_differs",
@@ -62,7 +62,6 @@ __all__ = [
     "optimizer",
     "own",
     "pairs",
-    "part_of",
     "picture",
     "points",
     "probe",
@@ -76,27 +75,26 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(
         (
-            "assert_backward",
-            "assert_every_case",
-            "assert_kept",
-            "assert_ordinary",
-            "assert_values",
-            "part_of",
+            "assert_memory",
+            "assert_no_side_effects",
+            "assert_same_gradients",
+            "assert_same_raised",
+            "assert_same_values",
         ),
-        "grader.checks.contract",
+        "grader.contracts.assertions",
     ),
     "contract": "grader.course.contract",
     **dict.fromkeys(
         ("data", "inputs", "network", "number", "optimizer", "own", "pairs", "target", "tensor"),
         "grader.course.kinds",
     ),
-    **dict.fromkeys(("points", "raised"), "grader.checks.check"),
+    **dict.fromkeys(("cases", "points", "raised"), "grader.contracts.check"),
     **dict.fromkeys(
-        ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.checks.comparison"
+        ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.contracts.comparison"
     ),
     **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
-    "assert_gradients": "grader.checks.gradients",
-    "how_it_differs": "grader.checks.difference",
+    "assert_gradients": "grader.contracts.gradients",
+    "how_it_differs": "grader.contracts.difference",
     "xray": "grader.student.xray",
     # In a notebook `import grader` takes the name of the notebook's own `grader`, whose calls these are.
     **dict.fromkeys(("check", "check_all"), "grader.notebook"),

@@ -15,11 +15,6 @@ def total(points: Iterable[float]) -> float:
     return round(math.fsum(points), _PLACES)
 
 
-def is_capped(score: float, points: Iterable[float]) -> bool:
-    """Whether a question earned less than its checks did, because a check failed."""
-    return score < total(points)
-
-
 def apportioned(points: Sequence[float], worth: float) -> list[float]:
     """The points of checks, each above 0, scaled so that their ``total`` is what their question is worth.
 
@@ -56,20 +51,22 @@ def points_text(score: float, max_score: float, of: str = " of ") -> str:
     return f"{format_points(score)}{of}{format_points(max_score)}"
 
 
-def remarks(score: float, worth: float, checks: Iterable[tuple[str, float]]) -> list[str]:
-    """Why a question earned less than its passed checks are worth, in sentences; none where it did not.
+def remarks(checks: Sequence[tuple[str, float]]) -> list[str]:
+    """Why checks that hold for typical inputs earned less than they are worth, in sentences.
 
     Args:
         checks: the outcome of each check, and the points it earned.
     """
-    pairs = list(checks)
+    if all(outcome == "passed" for outcome, _ in checks):
+        return []
     sentences = []
-    if any(outcome == "passed" and not points for outcome, points in pairs):
+    if any(points for _, points in checks):
         sentences.append(
-            "A check that the untouched function passes too earns nothing while another check fails."
+            "Until all checks pass, a check that is right for typical inputs earns part of its points."
         )
-    if is_capped(score, (points for _, points in pairs)):
-        part = f"{format_points(score)} of its {format_points(worth)} points"
-        most = "half of its points" if 2 * score == worth else part
-        sentences.append(f"A question of which a check fails earns at most {most}.")
+    if any(outcome in {"passed", "partly"} and not points for outcome, points in checks):
+        sentences.append(
+            "A check that the starter code passes too, or that is about side effects, earns nothing while"
+            " another check fails."
+        )
     return sentences

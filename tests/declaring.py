@@ -2,7 +2,7 @@
 
 from observing import look
 
-from grader.checks.contract import ContractObservation
+from grader.contracts.cases import ContractObservation
 from grader.course.contract import Contract, contract
 from grader.sandbox.plan import PlannedProbe
 

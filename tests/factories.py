@@ -5,8 +5,8 @@ import json
 import struct
 from pathlib import Path
 
-from grader.checks.finding import Finding
-from grader.checks.observation import finding_without_facts
+from grader.contracts.finding import Finding
+from grader.contracts.observation import finding_without_facts
 from grader.reports.class_report import report_html
 from grader.results.model import SCHEMA
 from grader.results.store import result_from_json

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pytest
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
-from grader.checks.contract import MEMORY, Case, ContractObservation, Terms
+from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCase, Terms
 from grader.course.kinds import Kinds, Never
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
@@ -115,7 +115,7 @@ class Contract(Probe):
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
-        return ContractObservation(self.terms, self.name, seen, expected)
+        return ContractObservation(self.function, self.terms, self.name, seen, expected)
 
 
 def contract(  # noqa: PLR0913 - what an author may say of a question
@@ -328,11 +328,13 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     where.f_globals.setdefault(_PROBES, {})[name] = made
 
     @pytest.fixture(scope="session", name=name)
-    def contracted(submission: Any) -> ContractObservation:
-        seen: ContractObservation = submission.observation(name)
-        return seen
+    def case(submission: Any, request: pytest.FixtureRequest) -> Case:
+        """The case whose number `grader.grading.plugin` parametrizes the fixture with."""
+        contracted: ContractObservation = submission.observation(name)
+        number: int = request.param
+        return contracted.cases[number]
 
-    return contracted
+    return case
 
 
 def _name(function: Function | None) -> str:
@@ -362,7 +364,7 @@ def _source(
     )
 
 
-def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], dtype: str) -> Case:
+def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], dtype: str) -> DeclaredCase:
     words = {}
     for key, kind in row.items():
         who, _, factor = key.partition(".")
@@ -371,7 +373,7 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], d
         else:
             words[key] = turns.get(f"{key}={kind}") or _OF_THE_CALL[key][kind]
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
-    return Case(dict(row), words, may_raise, row.get("all.dtype", dtype))
+    return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype))
 
 
 # --- the cases
@@ -416,7 +418,8 @@ def covered(
     left = [pair for pair in pairs if not any(_has(case, pair) for case in cases)]
     cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
     rows_told = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
-    return tuple({tuple(row.items()): row for row in rows_told}.values())
+    rows = {tuple(row.items()): row for row in rows_told}.values()
+    return tuple(sorted(rows, key=lambda row: not row.keys() <= {MEMORY}))  # the typical ones first
 
 
 _Kinds = tuple[tuple[str, Any], ...]  # some kinds, each with its factor

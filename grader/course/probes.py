@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grader.checks.observation import Observation
+from grader.contracts.observation import ProbeObservation
 from grader.course.probe_source import ProbeSource
 from grader.errors import CourseError
 from grader.sandbox.evidence import ProbeOutcome
@@ -65,9 +65,9 @@ class Probe:
         """Attribute names that the probe and its helpers use, the student's functions among them."""
         return frozenset().union(*(part.attributes for part in self.parts()))
 
-    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> Observation:
+    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ProbeObservation:
         """What a check reads: the facts of a submission beside those of the reference."""
-        return Observation(self.name, seen, expected)
+        return ProbeObservation(self.name, seen, expected)
 
     def seed(self, run_seed: int, stem: str) -> int:
         """The seed of this probe in a run: the same for every submission, unknown before the run."""
@@ -124,8 +124,8 @@ def probe(
         f.__globals__.setdefault(_PROBES, {})[made.name] = made
 
         @pytest.fixture(scope="session", name=made.name)
-        def observation(submission: Any) -> Observation:
-            observed: Observation = submission.observation(made.name)
+        def observation(submission: Any) -> ProbeObservation:
+            observed: ProbeObservation = submission.observation(made.name)
             return observed
 
         return observation

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from grader.checks.check import MAX_HINT, Check, points_of, title_and_hint
+from grader.contracts.check import MAX_HINT, Check, cases_of, points_of, title_and_hint
 from grader.course.assignment import Question
 from grader.course.author_file import names_defined, read_syntax, todos_in, written_definitions
 from grader.course.cause import cause_of
+from grader.course.contract import Contract
 from grader.course.probe_source import ProbeSource, decorator_name
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.errors import CourseError
@@ -28,7 +29,7 @@ REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 _Complaint = tuple[int, str]
 
 _TRAVELS = {"probe", "picture", "inside"}
-_OF_AN_OBSERVATION = {"seen", "expected", "mismatch"}
+_OF_AN_OBSERVATION = {"seen", "expected", "mismatch", "name", "variations", "is_typical", "terms", "sides"}
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
     tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    checks = tuple(_check(test, asks, path) for test in tests)
+    checks = tuple(_check(test, probes, asks, path) for test in tests)
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
     if not todos_in(path):  # else a probe or a question may still wait for its check
@@ -177,7 +178,7 @@ def import_checks(path: Path) -> ModuleType:
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 
-def _check(test: FunctionType, asks: dict[str, str], path: Path) -> Check:
+def _check(test: FunctionType, probes: dict[str, Probe], asks: dict[str, str], path: Path) -> Check:
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
@@ -187,10 +188,13 @@ def _check(test: FunctionType, asks: dict[str, str], path: Path) -> Check:
     questions = {asks[name] for name in used}
     if len(questions) > 1:
         raise CourseError(f"{where} judges probes of several questions; split it")
+    if len(used) > 1 and any(isinstance(probes[name], Contract) for name in used):
+        raise CourseError(f"{where} takes {' and '.join(used)}: a check takes one contract; split it")
     title, hint = title_and_hint(test)
     if hint and len(hint) > MAX_HINT:
         raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
-    return Check(test.__name__, title, hint, points_of(test), questions.pop(), used)
+    worth, is_of_side_effects = points_of(test)
+    return Check(test.__name__, title, hint, worth, questions.pop(), used, is_of_side_effects, cases_of(test))
 
 
 def question_of(probe: Probe, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:
@@ -299,8 +303,8 @@ def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
         parameters = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
         decorators = [(decorator_name(decorator), decorator.lineno) for decorator in function.decorator_list]
         for decorator, line in decorators:
-            if is_check and decorator != "points":
-                yield line, f"{name} has the decorator @{decorator}: a check has only @points"
+            if is_check and decorator not in {"points", "cases"}:
+                yield line, f"{name} has the decorator @{decorator}: a check has only @points and @cases"
             elif decorator.endswith("fixture"):
                 yield line, f"{name} is a fixture: a check takes probes and nothing else"
         is_idle = name not in used and not _TRAVELS & dict(decorators).keys()

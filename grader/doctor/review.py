@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.checks.check import Check
+from grader.contracts.check import Check
 from grader.course.contract import Contract
 from grader.doctor.known_answers import Answer
 from grader.doctor.outcomes import Outcome, Outcomes
@@ -177,15 +177,15 @@ def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     broken = {check for check, verdict in verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
     settings = judged.trial.course.settings
-    credit = PartialCredit.of(settings.partial_credit, judged.checks, judged.judged[STUB].verdicts)
-    most = credit.most * total(check.points for check in judged.checks)
+    credit = PartialCredit(settings.partial_credit, judged.judged[STUB].verdicts)
+    most = credit.part * total(check.points for check in judged.checks)
     if not answer.is_wrong and failed:
         why = _in_file(judged, answer, _message(verdicts.get(failed[0])))
         yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
     elif answer.is_wrong and not failed and not broken:
         yield f"{answer} is wrong, and no hidden check fails it: write a check, or mark it @accepted"
     elif answer.is_wrong and earned(judged.checks, verdicts, credit) > most:
-        part = "half" if credit.most == 1 / 2 else f"{credit.most:g} of the question, the partial credit"
+        part = "half" if credit.part == 1 / 2 else f"{credit.part:g} of the question, the partial credit"
         yield f"{answer} is wrong and earns more than {part}"
 
 

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 import msgspec
 
-from grader.checks.check import Check
-from grader.checks.contract import telling_kinds
+from grader.contracts.blame import decisive_variations
+from grader.contracts.check import Check
 from grader.course.assignment import Question
 from grader.course.author_file import global_names, lines_of
 from grader.course.contract import Contract
@@ -405,7 +405,7 @@ def _telling_kinds(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[s
         if isinstance(contract, Contract):
             with suppress(CourseError):
                 contracted = contract.observation(seen.outcome(name), expected.outcome(name))
-                kinds[name] = sorted(telling_kinds(contracted))
+                kinds[name] = sorted(decisive_variations(contracted))
     return kinds
 
 

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.checks.contract import ORDINARY_CASE, ORDINARY_FACTS, failed_cases, plainest_case
-from grader.checks.finding import FailedCheckError
+from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.finding import FailedCheckError
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
 from grader.course.contract import Contract
@@ -227,7 +227,7 @@ def _cases_of(contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
     """The cases of a contract, and those that each notebook fails, with what is found there."""
     cases = contract.terms.cases
     yield f"{contract.name}    {len(cases)} cases"
-    yield from (f"{number:>6}  {case.told() or ORDINARY_CASE}" for number, case in enumerate(cases))
+    yield from (f"{number:>6}  {case.name}" for number, case in enumerate(cases))
     expected, *others = facts.values()
     for notebook, seen in zip([*facts][1:], others, strict=True):
         contracted = contract.observation(seen, expected)
@@ -236,7 +236,7 @@ def _cases_of(contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
         except (CourseError, FailedCheckError) as error:
             yield f"{contract.name}    {notebook}: {error}"
             continue
-        which = f", first of all case {plainest_case(contracted, found)}" if found else ""
+        which = f", first of all case {case_to_report(contracted.cases, found)}" if found else ""
         yield f"{contract.name}    {notebook} fails {len(found)} of {len(cases)} cases{which}"
         for number, finding in found.items():
             yield f"{number:>6}  {finding.sentence}"
@@ -249,15 +249,13 @@ def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iter
         raise GraderError(
             f"{contract.name} has no case {number}: its cases have the numbers 0 to {len(cases) - 1}"
         )
-    yield f"{contract.name}    case {number}: {cases[number].told() or ORDINARY_CASE}"
+    yield f"{contract.name}    case {number}: {cases[number].name}"
     of_case = {
         notebook: seen[number]
         for notebook, seen in facts.items()
         if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
     }
-    told = {name for fact in of_case.values() for name in fact}  # the rest is as in most cases
-    ordinary = {name: fact for name, fact in ORDINARY_FACTS.items() if name in told}
-    whole = {notebook: only_changes({**ordinary, **fact}) for notebook, fact in of_case.items()}
+    whole = {notebook: only_changes(fact) for notebook, fact in of_case.items()}
     yield from side_by_side(contract.name, whole)
 
 

@@ -14,7 +14,7 @@ from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.executor import Executor
-from grader.grading.judge import collected_checks, error_of, observations_of
+from grader.grading.judge import collected_checks, failure_of, observations_of
 from grader.grading.run_plan import RunPlan
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
@@ -214,9 +214,9 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
     functions = collected_checks(rubric.path)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
-        error = error_of(functions[check.id], observations_of(rubric, check, expected, expected))
-        if error is not None:
-            unsound.setdefault(str(cause_of(error, rubric.path.parent)), check.id)
+        failed = failure_of(check, functions[check.id], observations_of(rubric, check, expected, expected))
+        if failed is not None:
+            unsound.setdefault(str(cause_of(failed.error, rubric.path.parent)), check.id)
     if unsound:
         causes = [f"{cause} ({check})" for cause, check in unsound.items()]
         listed = "\n".join(some(causes, _MOST_TOLD))

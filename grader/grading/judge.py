@@ -6,13 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from grader.checks.check import POINTS, Check
-from grader.checks.finding import MAX_TEXT, FailedCheckError, Finding, wrong
-from grader.checks.observation import Observation
-from grader.checks.returned_none import why_none
+from grader.contracts.blame import case_to_report, named_case
+from grader.contracts.cases import Case, ContractObservation, NotApplicable
+from grader.contracts.check import MARKERS, Check
+from grader.contracts.finding import MAX_TEXT, FailedCheckError, Finding, wrong
+from grader.contracts.observation import ProbeObservation
+from grader.contracts.returned_none import why_none
 from grader.course.cause import Cause, cause_of, last_entry
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
@@ -22,6 +25,7 @@ from grader.sandbox.evidence import Evidence, Failure
 
 #: A check: it takes an observation for each probe that it names.
 CheckFunction = Callable[..., None]
+_Observations = Mapping[str, ProbeObservation]
 #: Gives the reference's evidence with how far the facts of some questions move, by their ids.
 Measured = Callable[[Collection[str]], Evidence]
 
@@ -34,11 +38,18 @@ class Verdict:
         outcome: ``error`` where the check broke itself.
         finding: what is told of it; None where it passed.
         cause: where and why the check broke, for its author's eyes; None where it did not.
+        case: the name of the case that a ``partly`` check fails.
     """
 
     outcome: Outcome
     finding: Finding | None = None
     cause: Cause | None = None
+    case: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the check passes for typical inputs."""
+        return self.outcome in {"passed", "partly"}
 
     @property
     def message(self) -> str:
@@ -139,7 +150,8 @@ class _Collection:
         self.trouble = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.addinivalue_line("markers", POINTS)
+        for marker in MARKERS:
+            config.addinivalue_line("markers", marker)
 
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
         self.checks = {item.name: item.obj for item in items if isinstance(item, pytest.Function)}
@@ -151,22 +163,22 @@ class _Collection:
 
 def observations_of(
     rubric: Rubric, check: Check, seen: Evidence, expected: Evidence
-) -> dict[str, Observation]:
-    """What a check is called with: for each probe that it names, what was seen and what is expected."""
+) -> dict[str, ProbeObservation]:
+    """For each probe that a check names, what was seen and what is expected."""
     return {
         name: rubric.probes[name].observation(seen.outcome(name), expected.outcome(name))
         for name in check.probes
     }
 
 
-def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> BaseException | None:
+def error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseException | None:
     """Call a check: what it raised, or None; pytest's own skips and failures are not exceptions to Python.
 
     Raises:
         CourseError: a probe has no facts of the reference.
     """
     try:
-        check(**observations)
+        check(**arguments)
     except CourseError:
         raise
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001 - a verdict
@@ -174,37 +186,98 @@ def error_of(check: CheckFunction, observations: Mapping[str, Observation]) -> B
     return None
 
 
+class FailedCheck(NamedTuple):
+    """What a check raised.
+
+    Attributes:
+        error: an AssertionError, unless the check is broken.
+        case: the name of the case; None where a typical case failed, or there are no cases.
+        beginning: how the message begins, as in ``Where h is transposed``.
+        is_cut_off: whether the student's function changed too much to record all of it.
+    """
+
+    error: BaseException
+    case: str | None = None
+    beginning: str = ""
+    is_cut_off: bool = False
+
+
+def failure_of(check: Check, function: CheckFunction, observations: _Observations) -> FailedCheck | None:
+    """Run a check, in every case if it is of a contract; None if it passes.
+
+    Raises:
+        CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
+    """
+    match [*observations.values()]:
+        case [ContractObservation() as contracted]:
+            try:
+                cases = contracted.cases
+            except FailedCheckError as nothing:
+                return FailedCheck(nothing)
+            return _failure_in_cases(check, function, cases)
+    error = error_of(function, observations)
+    return FailedCheck(error) if error is not None else None
+
+
+def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Case]) -> FailedCheck | None:
+    (name,) = check.probes
+    cases = [case for case in cases if case.declared.is_about(check.cases)]
+    endings = {number: error_of(function, {name: case}) for number, case in enumerate(cases)}
+    skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
+    typical = {number for number, case in enumerate(cases) if case.is_typical}
+    if typical <= skipped:
+        raise CourseError(f"{check.id} says nothing about the typical case of {name}")
+    failed = {number: e for number, e in endings.items() if e is not None and number not in skipped}
+    if not failed:
+        return None
+    number = case_to_report(cases, failed)
+    return FailedCheck(
+        failed[number],
+        None if typical & failed.keys() else cases[number].name,
+        named_case(cases, failed, number),
+        cases[number].is_cut_off,
+    )
+
+
 def _verdict(
     rubric: Rubric, check: Check, function: CheckFunction, evidence: Evidence, reference: Evidence
 ) -> Verdict:
     folder, observations = rubric.path.parent, observations_of(rubric, check, evidence, reference)
     try:
-        error = error_of(function, observations)
+        failure = failure_of(check, function, observations)
     except CourseError as course_error:
         broken = "\n".join(broken_probes(rubric.probes, reference, check.probes))
         raise CourseError(broken or f"{rubric.path}: {check.id}: {course_error}") from None
-    if error is None:
+    if failure is None:
         return PASSED
+    error = failure.error
     if isinstance(error, AssertionError):
-        finding = _finding(check, error, folder)
+        finding = _finding(check, failure, folder)
     elif mismatches := [o.mismatch for o in observations.values() if o.mismatch]:
         finding = mismatches[0]  # a check that breaks over a value of another form judges by that
+    elif failure.is_cut_off and isinstance(error, TypeError | AttributeError):
+        finding = Finding("form", "Your function changes too much to look at all of it.", group="cut off")
     else:
         told = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
         return Verdict("error", Finding("broken", told), cause_of(error, folder))
     function_name = next(q.function for q in rubric.questions if q.id == check.question)
-    return Verdict("failed", _explained(finding, check, function_name, evidence, reference))
+    finding = _explained(finding, check, function_name, evidence, reference)
+    return Verdict("failed" if failure.case is None else "partly", finding, case=failure.case)
 
 
-def _finding(check: Check, error: AssertionError, folder: Path) -> Finding:
+def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     """What a failed check found, with its hint, and what is alike in the findings of others."""
+    error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
-    group, hint = found.group, found.hint or (check.hint if found.takes_hint else None)
+    group, hint = (
+        f"{beginning} {found.group}".strip(),
+        found.hint or (check.hint if found.takes_hint else None),
+    )
     entry = last_entry(error, folder)
     if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
         code = entry.tb_frame.f_code
         group = f"{code.co_name}+{entry.tb_lineno - code.co_firstlineno}: {group}"
-    return replace(found, hint=hint and hint[:MAX_TEXT], group=group)
+    return replace(found, hint=hint and hint[:MAX_TEXT], group=group, case=beginning or found.case)
 
 
 def _explained(

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.check import POINTS
-from grader.checks.observation import Observation
+from grader.contracts.check import MARKERS, cases_of
+from grader.contracts.observation import ProbeObservation
 from grader.course.cause import available_facts
+from grader.course.contract import Contract
 from grader.course.course import Course, observe_reference
 from grader.course.probes import probes_defined
 from grader.errors import CourseError, GraderError
@@ -40,7 +41,7 @@ class LiveSubject:
     course: Course
     processes: LiveSubjects
 
-    def observation(self, probe: str) -> Observation:
+    def observation(self, probe: str) -> ProbeObservation:
         """What a probe saw of this notebook, beside what it saw of the reference."""
         expected = self.processes.reference(self.course, self.stem)
         rubric = self.course.rubric(self.stem)
@@ -121,7 +122,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker of ``@points``, and read what ``--submission`` names."""
-    config.addinivalue_line("markers", POINTS)
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
     try:
         config.stash[_LIVE] = LiveSubjects(config.getoption("--submission"))
     except GraderError as error:
@@ -135,7 +137,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every check of a check file for every subject."""
+    """Run every check of a check file for every subject, in every case of its contract."""
     if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
         try:
             subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
@@ -144,6 +146,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(str(error)) from None
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
+        for name, probe in probes_defined(metafunc.module).items():
+            if isinstance(probe, Contract) and name in metafunc.fixturenames:
+                patterns = cases_of(metafunc.function)
+                numbers = {
+                    case.name: n for n, case in enumerate(probe.terms.cases) if case.is_about(patterns)
+                }
+                metafunc.parametrize(name, numbers.values(), ids=numbers, scope="session", indirect=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -69,7 +69,7 @@ def _judged_now(
     result, rubric, provenance = found.result, course.rubric(found.result.name), found.result.provenance
     verdicts = judge(rubric, evidence, reference)
     on_stubs = judge(rubric, stubs, reference) if stubs else {}
-    credit = PartialCredit.of(course.settings.partial_credit, rubric.checks, on_stubs)
+    credit = PartialCredit(course.settings.partial_credit, on_stubs)
     place = Path(result.notebook), result.notebook, provenance.notebook_sha256
     submission = Submission(result.student, result.assignment, result.name, *place)
     now = graded(submission, rubric, evidence, verdicts, provenance, credit)

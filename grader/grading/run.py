@@ -207,7 +207,7 @@ class RunSteps:
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
         verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))
-        return PartialCredit.of(self._settings.partial_credit, self._plan.rubrics[stem].checks, verdicts)
+        return PartialCredit(self._settings.partial_credit, verdicts)
 
     def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:
         rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)

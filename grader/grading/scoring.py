@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from grader.checks.check import Check
-from grader.checks.finding import Finding
+from grader.contracts.check import Check
+from grader.contracts.finding import Finding
 from grader.course.assignment import Question
 from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
@@ -21,39 +21,45 @@ from grader.text import capital
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """What a question earns while a check of it fails: its passed checks, but for the free ones.
+    """What a question earns while one of its checks does not pass.
 
     Attributes:
-        most: the part of the question, 0 to 1, that can be earned so.
-        free: ids of the checks that the stub passes, so that passing them shows nothing.
+        part: the part of the points, 0 to 1, of each check that holds for typical inputs.
+        on_starter_code: how the checks end on the starter code; a check has to do better to earn points.
     """
 
-    most: float
-    free: frozenset[str] = frozenset()
+    part: float
+    on_starter_code: Mapping[str, Verdict] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, most: float, checks: Iterable[Check], on_stubs: Mapping[str, Verdict]) -> PartialCredit:
-        """The rule of an assignment, by the verdicts on its stubs."""
-        return cls(most, frozenset(check.id for check in checks if is_passed(check, on_stubs)))
+    def counts(self, check: Check, verdicts: Mapping[str, Verdict]) -> bool:
+        """Whether a check holds for typical inputs, and shows that the question was worked on."""
+        before = self.on_starter_code.get(check.id)
+        return _rank(verdicts.get(check.id)) > _rank(before) and not (
+            check.is_of_side_effects and _any_failed(verdicts, but=check.id)
+        )
 
 
 def earned_by_check(
     checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: PartialCredit
 ) -> list[float]:
-    """The points of each check of a question, before their sum is capped."""
-    passed = [is_passed(check, verdicts) for check in checks]
-    return [
-        check.points if good and (all(passed) or check.id not in credit.free) else 0.0
-        for check, good in zip(checks, passed, strict=True)
-    ]
+    """The points of each check of a question: all if every check passed, otherwise partial credit."""
+    if all(is_passed(check, verdicts) for check in checks):
+        return [check.points for check in checks]
+    verdicts = {check.id: verdicts[check.id] for check in checks if check.id in verdicts}
+    return [total([credit.part * check.points * credit.counts(check, verdicts)]) for check in checks]
 
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: PartialCredit) -> float:
-    """What a question earns: all when every check passed, else partial credit."""
-    worth = total(check.points for check in checks)
-    if all(is_passed(check, verdicts) for check in checks):
-        return worth
-    return min(total(earned_by_check(checks, verdicts, credit)), total([credit.most * worth]))
+    """What a question earns."""
+    return total(earned_by_check(checks, verdicts, credit))
+
+
+def _rank(verdict: Verdict | None) -> int:
+    return ("partly", "passed").index(verdict.outcome) + 1 if verdict and verdict.holds else 0
+
+
+def _any_failed(verdicts: Mapping[str, Verdict], but: str) -> bool:
+    return any(not verdict.holds for check, verdict in verdicts.items() if check != but)
 
 
 def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
@@ -62,7 +68,6 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
     return verdict is not None and verdict.outcome == "passed"
 
 
-_EACH_CHECK = PartialCredit(1.0)  # an end task counts its checks, and no points
 _OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place")  # what a result keeps
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
@@ -85,9 +90,8 @@ def graded(  # noqa: PLR0913, PLR0917 - a result is made of all these
         if status != "answered":
             unanswered = Finding("unanswered", UNANSWERED[status].format(name=question.function))
             verdicts = {**verdicts, **dict.fromkeys((c.id for c in checks), Verdict("failed", unanswered))}
-        rule = _EACH_CHECK if question.is_end_task else credit
         cell = evidence.defined_in.get(question.function)
-        questions.append(replace(_question(question, status, checks, verdicts, rule), cell=cell))
+        questions.append(replace(_question(question, status, checks, verdicts, credit), cell=cell))
     flags = flags_of(submission.traces, evidence.traces, evidence.patched)
     return _result(submission, None, questions, flags, provenance, evidence)
 
@@ -103,7 +107,9 @@ def failed(
     verdict = Verdict("failed", Finding("unobserved", error))
     asked = [(question, rubric.checks_of(question.id)) for question in rubric.questions] if rubric else []
     questions = [
-        _question(question, "missing", checks, dict.fromkeys((c.id for c in checks), verdict), _EACH_CHECK)
+        _question(
+            question, "missing", checks, dict.fromkeys((c.id for c in checks), verdict), PartialCredit(0)
+        )
         for question, checks in asked
     ]
     return _result(submission, error, questions, flags_of(submission.traces), provenance, evidence)
@@ -147,9 +153,16 @@ def _question(
     credit: PartialCredit,
 ) -> QuestionResult:
     results = []
-    for check, points in zip(checks, earned_by_check(checks, verdicts, credit), strict=True):
+    earned = (
+        [check.points * is_passed(check, verdicts) for check in checks]  # a bonus task counts its checks
+        if question.is_end_task
+        else earned_by_check(checks, verdicts, credit)
+    )
+    for check, points in zip(checks, earned, strict=True):
         verdict = verdicts.get(check.id, _UNJUDGED)
-        result = CheckResult(check.id, check.title, verdict.outcome, points, check.points, None, None)
+        result = CheckResult(
+            check.id, check.title, verdict.outcome, points, check.points, verdict.case, None, None
+        )
         if found := verdict.finding:
             told = {name: getattr(found, name) for name in _OF_FINDING}
             result = replace(result, **told)
@@ -159,7 +172,7 @@ def _question(
         question.title,
         question.function,
         status,
-        earned(checks, verdicts, credit),
+        total(earned),
         total(check.points for check in checks),
         tuple(results),
         question.afterword if all(is_passed(check, verdicts) for check in checks) else None,

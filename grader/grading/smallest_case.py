@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader.checks.contract import ContractObservation, failed_cases, plainest_case
-from grader.checks.finding import FailedCheckError
+from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.cases import ContractObservation
+from grader.contracts.finding import FailedCheckError
 from grader.course.contract import Contract
 from grader.course.course import Course
 from grader.course.rubric import Rubric
@@ -54,7 +55,7 @@ def _number_of_failed(contracted: ContractObservation) -> int | None:
         found = failed_cases(contracted)
     except (CourseError, FailedCheckError):
         return None
-    return plainest_case(contracted, found) if found else None
+    return case_to_report(contracted.cases, found) if found else None
 
 
 def _cells(regrade: Regrade) -> Sequence[Cell]:
@@ -90,5 +91,5 @@ def _smallest(
         if found:
             number = min(found)  # the smallest come first
             facts = {"expected": contracted.expected[number], "seen": contracted.seen[number]}
-            smallest[name] = SmallestCase(contract.terms.cases[number].told(), found[number].sentence, facts)
+            smallest[name] = SmallestCase(contract.terms.cases[number].name, found[number].sentence, facts)
     return smallest

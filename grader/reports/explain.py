@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from grader.checks.contract import ORDINARY_CASE, failed_cases, plainest_case
-from grader.checks.finding import FailedCheckError
+from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.finding import FailedCheckError
 from grader.course.author_file import lines_of, names_defined
 from grader.course.contract import Contract
 from grader.course.rubric import Rubric
@@ -21,7 +21,7 @@ from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import diagnoses_of
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.scores import counted_points, format_points, is_capped, points_text, total
+from grader.scores import counted_points, format_points, points_text
 from grader.text import did_you_mean, some
 
 _MAX_LINE = 2_000  # characters; what a student chose may be longer
@@ -217,16 +217,8 @@ def _how_earned(question: QuestionResult) -> str:
     passed = [check for check in question.checks if check.outcome == "passed"]
     if len(passed) == len(question.checks):
         return f"all {len(passed)} checks passed, which earns all {counted_points(question.max_score)}"
-    points = [check.points for check in passed]
-    sums = f"{len(passed)} of {len(question.checks)} checks passed, worth {format_points(total(points))}"
-    free = points.count(0)
-    if free:
-        sums += f" (the stub passes {'one' if free == 1 else free} of them too, which is worth nothing here)"
-    earned = question.by_checks
-    if is_capped(earned, points):
-        most = f"{earned / question.max_score:.4g} of {format_points(question.max_score)}"
-        return f"{sums}; as one failed, at most {most} is earned, which is {format_points(earned)}"
-    return f"{sums}, which is what is earned"
+    sums = f"{len(passed)} of {len(question.checks)} checks passed: {counted_points(question.by_checks)}"
+    return " ".join([f"{sums}.", *question.remarks])
 
 
 def _check(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Line]:
@@ -294,15 +286,15 @@ def _failed_case(
     if not found:
         yield entry("facts", f"of {contract.name}: as expected in all {len(cases)} cases")
         return
-    number = plainest_case(contracted, found)
+    number = case_to_report(contracted.cases, found)
     which = f"of {contract.name}: {len(found)} of {len(cases)} cases fail; the plainest is case {number}"
-    words = cases[number].told() or ORDINARY_CASE
+    words = cases[number].name
     yield from _case(
         which, words, found[number].sentence, {"expected": expected[number], "seen": seen[number]}
     )
     smallest = regrade.smallest.get(contract.name)
-    if smallest is not None and len(cases[number].unusual) > 1:
-        words = smallest.words or ORDINARY_CASE
+    if smallest is not None and len(cases[number].variations) > 1:
+        words = smallest.words
         yield from _case("of the smallest case that fails", words, smallest.found, smallest.facts)
 
 

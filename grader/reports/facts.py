@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.checks.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
-from grader.checks.untouched import changed_parts
+from grader.contracts.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
+from grader.contracts.untouched import changed_parts
 from grader.sandbox.facts import Other, Raised, Tensor
 
 _EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"

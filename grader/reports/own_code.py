@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.checks.finding import Place
+from grader.contracts.finding import Place
 from grader.notebooks.definitions import line_of_definition
 from grader.notebooks.reader import Cell
 from grader.results.model import QuestionResult, Result

@@ -11,21 +11,22 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from grader.checks.finding import Kind, Place
+from grader.contracts.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, format_points, remarks, total
 from grader.text import some
 
-SCHEMA = "autograd-grader/result/v1"
+SCHEMA = "autograd-grader/result/v2"
 _MOST_NAMED = 12  # other versions
 _MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
 
-Outcome = Literal["passed", "failed", "error"]
+#: ``partly``: right for typical inputs only.
+Outcome = Literal["passed", "partly", "failed", "error"]
 #: How much of a question a student earned; a question that is worth nothing is earned by an answer.
 Earned = Literal["full", "part", "nothing", "unanswered"]
 EARNED: tuple[Earned, ...] = get_args(Earned)
@@ -36,7 +37,8 @@ class CheckResult:
     """One check: how it ended, what it is worth, and the texts that a student may read.
 
     Attributes:
-        points: what it earned, before the score of its question is capped.
+        points: what it earned.
+        case: the name of the case that a ``partly`` check fails.
         message: the diagnosis, with its case; None where the check passed.
         failure, kind, group, stopped, place: of its `Finding`; results of older graders do not have them.
     """
@@ -46,6 +48,7 @@ class CheckResult:
     outcome: Outcome
     points: float
     max_points: float
+    case: str | None
     message: str | None
     hint: str | None
     failure: Failure | None = None
@@ -102,10 +105,8 @@ class QuestionResult:
 
     @property
     def remarks(self) -> list[str]:
-        """Why it earned less than its passed checks are worth, in sentences."""
-        every = remarks(
-            self.by_checks, self.max_score, ((check.outcome, check.points) for check in self.checks)
-        )
+        """Why its checks earned less than they are worth, in sentences."""
+        every = remarks([(check.outcome, check.points) for check in self.checks]) if self.checks else []
         if self.adjusted:
             done = "added" if self.adjusted > 0 else "taken"
             every.append(f"Then {counted_points(abs(self.adjusted))} {done} by hand.")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
-from grader.checks.diagnosis import beginning, meaning_of
+from grader.contracts.diagnosis import beginning, meaning_of
 from grader.sandbox.facts import Raised
 from grader.sandbox.worker.errors import describe_error, function_of
 from grader.sandbox.worker.graph import graph

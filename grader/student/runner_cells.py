@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import torch
 
-from grader.checks.diagnosis import rebinding
+from grader.contracts.diagnosis import rebinding
 from grader.sandbox.facts import Rebound
 from grader.sandbox.worker import lazy_imports
 from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes

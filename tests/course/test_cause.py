@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from grader.checks.observation import Observation
+from grader.contracts.observation import ProbeObservation
 from grader.course.cause import cause_of
 from grader.sandbox.facts import Other, Raised, Tensor
 
@@ -56,7 +56,7 @@ def told(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
         specification.loader.exec_module(module)
         with pytest.raises(Exception) as caught:
-            module.check(Observation("both", FACTS, FACTS), Observation("many", MANY, MANY))
+            module.check(ProbeObservation("both", FACTS, FACTS), ProbeObservation("many", MANY, MANY))
         said = str(cause_of(caught.value, tmp_path))
         assert said.startswith(f"{path}, line 2: ")
         return said

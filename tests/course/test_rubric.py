@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from grader.checks.check import Check
+from grader.contracts.check import Check
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from tiny_course import write_course
 
-from grader.checks.comparison import assert_close
 from grader.cli import main
+from grader.contracts.comparison import assert_close
 from grader.course.new import write_new
 from grader.reports.facts import entries_of, side_by_side
 from grader.sandbox.facts import Raised, Tensor

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from factories import answer, in_base64
 
-from grader.checks.finding import MAX_TEXT
+from grader.contracts.finding import MAX_TEXT
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError

@@ -3,17 +3,15 @@
 from inside import with_gaps
 
 from grader import (
-    assert_backward,
-    assert_every_case,
-    assert_kept,
-    assert_ordinary,
-    assert_values,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_values,
+    cases,
     contract,
     data,
     network,
     number,
     own,
-    part_of,
     picture,
     points,
     tensor,
@@ -65,25 +63,19 @@ make_weight = contract(
 )
 
 
-@points(3)
-def test_make_weight_with_ordinary_inputs(make_weight):
-    """Correct for typical inputs."""
-    assert_ordinary(make_weight)
-
-
-@points(1)
+@points(4)
 def test_values_and_training(make_weight):
     """Its values are those of the generator, times scale, in every call, and it trains."""
-    assert_values(make_weight)
+    assert_same_values(make_weight)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_weights_of_earlier_calls(make_weight):
     """What an earlier call returned stays what it is, and nothing is left switched.
 
     Hint: do two weights of yours lie in the same memory?
     """
-    assert_kept(make_weight)
+    assert_no_side_effects(make_weight)
 
 
 @picture(reference=True)
@@ -142,22 +134,16 @@ input_gradient = contract(
 )
 
 
-@points(3)
-def test_input_gradient_with_ordinary_inputs(input_gradient):
-    """Correct for typical inputs."""
-    assert_ordinary(input_gradient)
-
-
-@points(1)
+@points(4)
 def test_gradient_of_x(input_gradient):
     """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
-    assert_values(input_gradient)
+    assert_same_values(input_gradient)
 
 
-@points(2)
+@points(2, side_effects=True)
 def test_no_trace_is_left(input_gradient):
     """The caller's image and model are as they were, and so is the .grad of every parameter."""
-    assert_kept(input_gradient)
+    assert_no_side_effects(input_gradient)
 
 
 @inside
@@ -228,34 +214,27 @@ all_grads = contract(
 
 
 @points(3)
-def test_all_grads_with_ordinary_inputs(all_grads):
-    """Correct for typical inputs."""
-    assert_ordinary(all_grads)
-
-
-@points(1)
 def test_six_gradients(all_grads):
     """All six gradients are there and right, and the leaves keep their values."""
-    assert_every_case(all_grads)
+    assert_no_side_effects(all_grads)
+    assert_same_values(all_grads)
+    assert_same_gradients(all_grads)
 
 
-@points(1)
+@points(2)
 def test_no_warning(all_grads):
     """Nothing is left to warn of.
 
     Hint: the warning names what your code did. Is there another way to the same gradients?
     """
-    first = all_grads.seen[0].get("result")
-    found = isinstance(first, dict) and any(gradient is not None for gradient in first.values())
-    assert found, "No gradient came back. This check counts once some do."
-    leaf = "you read .grad of a tensor that is not a leaf and does not retain its gradient."
-    for case in all_grads.seen:
-        if case["notes"] is None:
-            continue  # it took too long, which another check tells
-        for text in case["notes"]["given"]:
-            assert "a filter" not in text, "Your function leaves a filter: the caller's next warning is lost."
-            told = leaf if "not a leaf" in text else text.strip().partition(". ")[0]
-            assert not text, f"torch or Python warned: {told}"
+    gradients = [all_grads.seen.entry(name) for name in "abcdeo"]
+    assert any(gradient is not None for gradient in gradients), "All six gradients are None."
+    for text in all_grads.seen.warnings:
+        assert "a filter" not in text, "Your function leaves a filter: the caller's next warning is lost."
+        assert "not a leaf" not in text, (
+            "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
+        )
+        assert not text, f"torch or Python warned: {text.strip().partition('. ')[0]}"
 
 
 # --- q4: activation_grads
@@ -390,22 +369,16 @@ activation_grads = contract(
 )
 
 
-@points(3)
-def test_activation_grads_with_ordinary_inputs(activation_grads):
-    """Correct for typical inputs."""
-    assert_ordinary(activation_grads)
-
-
-@points(1)
+@points(4)
 def test_gradients_of_activations(activation_grads):
     """Every name is answered with the gradient of that layer's output, and the model works as before."""
-    assert_values(activation_grads)
+    assert_same_values(activation_grads)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_hooks_are_removed(activation_grads):
     """Afterwards the model is as it was: without your hooks, and with those of others."""
-    assert_kept(activation_grads)
+    assert_no_side_effects(activation_grads)
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -514,23 +487,17 @@ total_loss = contract(
 )
 
 
-@points(3)
-def test_total_loss_with_ordinary_inputs(total_loss):
-    """Correct for typical inputs."""
-    assert_ordinary(total_loss)
-
-
-@points(1)
+@points(4)
 def test_total_and_its_gradient(total_loss):
     """The result is the weighted sum of the losses, and its backward reaches all of them."""
-    assert_values(total_loss)
-    assert_backward(total_loss)
+    assert_same_values(total_loss)
+    assert_same_gradients(total_loss)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_losses_and_lists_stay(total_loss):
     """The losses, both lists and every .grad stay as they are."""
-    assert_kept(total_loss)
+    assert_no_side_effects(total_loss)
 
 
 # The reference's would show the operations it is written with.
@@ -633,22 +600,16 @@ weighted_backward = contract(
 
 
 @points(3)
-def test_weighted_backward_with_ordinary_inputs(weighted_backward):
-    """Correct for typical inputs."""
-    assert_ordinary(weighted_backward)
-
-
-@points(1)
 def test_weighted_gradient(weighted_backward):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
-    assert_values(weighted_backward)
+    assert_same_values(weighted_backward)
 
 
-@points(1)
+@points(2)
 def test_two_graphs_and_what_stays(weighted_backward):
     """The graph of losses is used up, that of w is not, and nothing else has changed."""
-    assert_kept(weighted_backward)
-    assert_backward(weighted_backward)
+    assert_no_side_effects(weighted_backward)
+    assert_same_gradients(weighted_backward)
 
 
 @picture(reference=True)
@@ -735,28 +696,31 @@ train_with_temperature = contract(
 )
 
 
+@cases()
 def test_the_loss_teaches_the_model(train_with_temperature):
     """A step moves the model by the gradient of the whole loss.
 
     Does the loss lead back to it? Print loss.grad_fn, and follow it. Is it the sum of both losses?
     """
-    assert_ordinary(part_of(train_with_temperature, "model*"))
+    assert_same_values(train_with_temperature, "model*")
 
 
+@cases()
 def test_the_temperature_is_trained(train_with_temperature):
     """The temperature is a leaf, and a step trains it.
 
     Does a gradient arrive there? And does the optimizer know the tensor that the loss uses?
     """
-    assert_ordinary(part_of(train_with_temperature, "temperature"))
+    assert_same_values(train_with_temperature, "temperature")
 
 
+@cases()
 def test_the_log_has_the_pull(train_with_temperature):
     """The log has the loss of a step, and its gradient with respect to the logits.
 
     What do you call so that they keep it, when, and which tensor do you ask for it afterwards?
     """
-    assert_ordinary(part_of(train_with_temperature, "log"))
+    assert_same_values(train_with_temperature, "log")
 
 
 def test_a_training_of_several_steps(train_with_temperature):
@@ -764,12 +728,12 @@ def test_a_training_of_several_steps(train_with_temperature):
 
     What stood in .grad before backward? Which result of an earlier step does it still pass through?
     """
-    assert_values(train_with_temperature)
+    assert_same_values(train_with_temperature)
 
 
 def test_nothing_else_is_changed(train_with_temperature):
     """Only the parameters that are trained change, and what stands in .grad."""
-    assert_kept(train_with_temperature)
+    assert_no_side_effects(train_with_temperature)
 
 
 @picture(reference=True)

@@ -1,10 +1,10 @@
 """The hidden checks of 02_backward_twice: what a backward frees, adds to, and leaves waiting."""
 
 from grader import (
-    assert_backward,
-    assert_kept,
-    assert_ordinary,
-    assert_values,
+    assert_memory,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_values,
     contract,
     data,
     network,
@@ -154,21 +154,21 @@ backward_both = contract(
 
 
 @points(3)
-def test_backward_both_with_ordinary_inputs(backward_both):
-    """Correct for typical inputs."""
-    assert_ordinary(backward_both)
-
-
-@points(1)
 def test_both_gradients_and_nothing_held(backward_both):
     """Both gradients are added to x.grad after one call of the trunk, and all that it saved is freed."""
-    assert_values(backward_both)
+    assert_same_values(backward_both)
 
 
-@points(1)
+@points(1, side_effects=True)
+def test_no_graph_is_kept(backward_both):
+    """No graph stays in memory after the call."""
+    assert_memory(backward_both)
+
+
+@points(1, side_effects=True)
 def test_trunk_and_x_stay(backward_both):
     """All else about x and trunk stays as it is."""
-    assert_kept(backward_both)
+    assert_no_side_effects(backward_both)
 
 
 @picture
@@ -275,27 +275,21 @@ task_grad_norms = contract(
 
 
 @points(3)
-def test_task_grad_norms_with_ordinary_inputs(task_grad_norms):
-    """Correct for typical inputs."""
-    assert_ordinary(task_grad_norms)
-
-
-@points(1)
 def test_norms_are_of_one_loss_each(task_grad_norms):
     """Each number is the L2 norm of the gradient of one loss, and every .grad is the tensor it was."""
-    assert_values(task_grad_norms)
+    assert_same_values(task_grad_norms)
 
 
-@points(1)
+@points(2)
 def test_training_goes_on(task_grad_norms):
     """After one or two measurements, the sum of the losses goes back and brings the right gradients."""
-    assert_backward(task_grad_norms)
+    assert_same_gradients(task_grad_norms)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_no_grad_changes(task_grad_norms):
     """Parameters, losses and every .grad are what they were."""
-    assert_kept(task_grad_norms)
+    assert_no_side_effects(task_grad_norms)
 
 
 @picture(reference=True)
@@ -338,22 +332,16 @@ two_updates = contract(
 )
 
 
-@points(3)
-def test_two_updates_with_ordinary_inputs(two_updates):
-    """Correct for typical inputs."""
-    assert_ordinary(two_updates)
-
-
-@points(1)
+@points(4)
 def test_updates_and_losses(two_updates):
     """Each update calls net once, and steps with the gradient of its own loss at the weights it meets."""
-    assert_values(two_updates)
+    assert_same_values(two_updates)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_only_the_parameters_move(two_updates):
     """Only the parameters, their .grad and the memory of opt change."""
-    assert_kept(two_updates)
+    assert_no_side_effects(two_updates)
 
 
 @picture
@@ -464,27 +452,21 @@ ContentLoss = contract(
 
 
 @points(3)
-def test_content_loss_with_ordinary_inputs(ContentLoss):
-    """Correct for typical inputs."""
-    assert_ordinary(ContentLoss)
-
-
-@points(1)
 def test_loss_of_a_constant(ContentLoss):
     """The loss is that of a constant with memory of its own, and the input passes unchanged."""
-    assert_values(ContentLoss)
+    assert_same_values(ContentLoss)
 
 
-@points(1)
+@points(2)
 def test_gradients_reach_the_image_alone(ContentLoss):
     """The loss and what passed go back to the image, and the loss not into the network behind the target."""
-    assert_backward(ContentLoss)
+    assert_same_gradients(ContentLoss)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_target_is_left_alone(ContentLoss):
     """The caller's target and the input stay as they are."""
-    assert_kept(ContentLoss)
+    assert_no_side_effects(ContentLoss)
 
 
 @picture(reference=True)
@@ -545,22 +527,22 @@ accumulate = contract(
 )
 
 
-@points(3)
-def test_accumulate_with_ordinary_inputs(accumulate):
-    """Correct for typical inputs."""
-    assert_ordinary(accumulate)
-
-
-@points(2)
+@points(4)
 def test_gradient_of_the_batch(accumulate):
     """The pieces add the gradient of the whole batch, and no more than micro samples are held at a time."""
-    assert_values(accumulate)
+    assert_same_values(accumulate)
 
 
-@points(1)
+@points(1, side_effects=True)
+def test_memory_of_one_part(accumulate):
+    """No more than one part of the batch is in memory."""
+    assert_memory(accumulate)
+
+
+@points(1, side_effects=True)
 def test_all_else_is_left_alone(accumulate):
     """X, Y and all of the model but its gradients stay as they are."""
-    assert_kept(accumulate)
+    assert_no_side_effects(accumulate)
 
 
 @picture
@@ -657,22 +639,16 @@ train_task = contract(
 )
 
 
-@points(3)
-def test_train_task_with_ordinary_inputs(train_task):
-    """Correct for typical inputs."""
-    assert_ordinary(train_task)
-
-
-@points(1)
+@points(4)
 def test_trained_parts_learn(train_task):
     """The trunk and the head of the task make one step with the gradient of this loss."""
-    assert_values(train_task)
+    assert_same_values(train_task)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_other_heads_stand_still(train_task):
     """The other heads and what opt remembers of them, flags, modes and groups stay as they are."""
-    assert_kept(train_task)
+    assert_no_side_effects(train_task)
 
 
 @picture
@@ -770,21 +746,21 @@ validation_loss = contract(
 
 
 @points(3)
-def test_validation_loss_with_ordinary_inputs(validation_loss):
-    """Correct for typical inputs."""
-    assert_ordinary(validation_loss)
-
-
-@points(1)
 def test_mean_and_no_graph_held(validation_loss):
     """The mean comes back as a Python float, and the graphs of the batches do not pile up."""
-    assert_values(validation_loss)
+    assert_same_values(validation_loss)
 
 
-@points(1)
+@points(1, side_effects=True)
+def test_no_graph_is_recorded(validation_loss):
+    """No graph is in memory."""
+    assert_memory(validation_loss)
+
+
+@points(1, side_effects=True)
 def test_model_and_modes_stay(validation_loss):
     """The model, the data and the modes of torch are as they were."""
-    assert_kept(validation_loss)
+    assert_no_side_effects(validation_loss)
 
 
 @picture(reference=True)
@@ -864,19 +840,14 @@ distil = contract(
 )
 
 
-def test_distil_with_ordinary_inputs(distil):
-    """Correct for typical inputs."""
-    assert_ordinary(distil)
-
-
 def test_steps_and_history(distil):
     """Each step has the gradient of the mean over its batch, numbers come back, and no graphs pile up."""
-    assert_values(distil)
+    assert_same_values(distil)
 
 
 def test_the_teacher_is_asked_and_not_taught(distil):
     """Nothing reaches the teacher, and of the model only the parameters change."""
-    assert_kept(distil)
+    assert_no_side_effects(distil)
 
 
 @picture

@@ -1,10 +1,9 @@
 """The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
 
 from grader import (
-    assert_backward,
-    assert_kept,
-    assert_ordinary,
-    assert_values,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_values,
     contract,
     data,
     network,
@@ -73,26 +72,20 @@ positive_part = contract(
 )
 
 
-@points(3)
-def test_positive_part_with_ordinary_inputs(positive_part):
-    """Correct for typical inputs."""
-    assert_ordinary(positive_part)
-
-
-@points(1)
+@points(4)
 def test_positive_part_without_a_history(positive_part):
     """The result is the positive part of y, without a history, and a loss of y still goes back.
 
     What does your function return where y is negative, and what cuts off the history?
     """
-    assert_values(positive_part)
-    assert_backward(positive_part)
+    assert_same_values(positive_part)
+    assert_same_gradients(positive_part)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_y_is_left_alone(positive_part):
     """The call leaves y alone, and the result has memory of its own."""
-    assert_kept(positive_part)
+    assert_no_side_effects(positive_part)
 
 
 @picture
@@ -229,22 +222,16 @@ may_overwrite = contract(
 )
 
 
-@points(2)
-def test_may_overwrite_with_ordinary_inputs(may_overwrite):
-    """With ordinary formulas all answers are right."""
-    assert_ordinary(may_overwrite)
-
-
-@points(1)
+@points(3)
 def test_every_answer_is_right(may_overwrite):
     """A tensor is needed where its memory was saved, whether it requires grad or not."""
-    assert_values(may_overwrite)
+    assert_same_values(may_overwrite)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_x_stays_as_it_is(may_overwrite):
     """All but the .grad of x is after the call what it was before."""
-    assert_kept(may_overwrite)
+    assert_no_side_effects(may_overwrite)
 
 
 # --- q3: gan_step
@@ -338,22 +325,16 @@ gan_step = contract(
 )
 
 
-@points(4)
-def test_gan_step_with_ordinary_inputs(gan_step):
-    """With ordinary inputs both networks make the right step, and nothing else changes."""
-    assert_ordinary(gan_step)
-
-
-@points(2)
+@points(6)
 def test_each_network_makes_its_step(gan_step):
     """Each network makes one step with its own loss, G by D after its step; nothing of D's loss enters G."""
-    assert_values(gan_step)
+    assert_same_values(gan_step)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_nothing_else_of_the_game_changes(gan_step):
     """Samples, modes and flags stay as they are."""
-    assert_kept(gan_step)
+    assert_no_side_effects(gan_step)
 
 
 @picture
@@ -414,23 +395,17 @@ ste_round = contract(
 )
 
 
-@points(2)
-def test_ste_round_with_ordinary_inputs(ste_round):
-    """Correct for typical inputs."""
-    assert_ordinary(ste_round)
-
-
-@points(1)
+@points(3)
 def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
     """The value is that of x.round(), and the gradient that arrives goes on to x as it is."""
-    assert_values(ste_round)
-    assert_backward(ste_round)
+    assert_same_values(ste_round)
+    assert_same_gradients(ste_round)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_x_is_left_alone(ste_round):
     """The caller's x stays as it is, and the result has memory of its own."""
-    assert_kept(ste_round)
+    assert_no_side_effects(ste_round)
 
 
 @picture
@@ -527,23 +502,17 @@ td_loss = contract(
 )
 
 
-@points(3)
-def test_td_loss_with_ordinary_inputs(td_loss):
-    """With two networks the loss is right, q is taught and q_target is not."""
-    assert_ordinary(td_loss)
-
-
-@points(1)
+@points(4)
 def test_only_the_prediction_is_taught(td_loss):
     """The loss is the mean squared difference, and its gradient that of the prediction alone."""
-    assert_backward(td_loss)  # first, since eval() for a cut also changes values
-    assert_values(td_loss)
+    assert_same_gradients(td_loss)  # first, since eval() for a cut also changes values
+    assert_same_values(td_loss)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_networks_and_samples_stay(td_loss):
     """Both networks and all samples stay as they are."""
-    assert_kept(td_loss)
+    assert_no_side_effects(td_loss)
 
 
 @picture
@@ -625,23 +594,17 @@ clipped_energy = contract(
 )
 
 
-@points(2)
-def test_clipped_energy_with_ordinary_inputs(clipped_energy):
-    """Correct for typical inputs."""
-    assert_ordinary(clipped_energy)
-
-
-@points(1)
+@points(3)
 def test_energy_and_its_gradient(clipped_energy):
     """The energy is that of the clipped product, and w and x get the gradients of just this function."""
-    assert_values(clipped_energy)
-    assert_backward(clipped_energy)
+    assert_same_values(clipped_energy)
+    assert_same_gradients(clipped_energy)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_x_and_w_stay(clipped_energy):
     """The caller's x and w stay as they are."""
-    assert_kept(clipped_energy)
+    assert_no_side_effects(clipped_energy)
 
 
 @picture
@@ -785,20 +748,21 @@ end_of_training = training(
 
 def test_notes_are_those_of_the_network(notes_of_training):
     """The losses and the activities are those of the network, and leave no trace in it."""
-    assert_values(notes_of_training)
+    assert_same_values(notes_of_training)
 
 
 def test_target_is_data(steps_of_training):
     """Each step is made with the gradient of the prediction alone."""
-    assert_values(steps_of_training)
+    assert_same_values(steps_of_training)
+    assert_no_side_effects(steps_of_training)
 
 
 def test_best_parameters_are_kept(end_of_training):
     """In the end the parameters are those after the step with the smallest error."""
-    assert_values(end_of_training)
+    assert_same_values(end_of_training)
+    assert_no_side_effects(end_of_training)
 
 
-def test_nothing_else_changes(notes_of_training, steps_of_training, end_of_training):
-    """Batches, modes, hooks and requires_grad are after the call what they were."""
-    for contracted in (notes_of_training, steps_of_training, end_of_training):
-        assert_kept(contracted)
+def test_nothing_else_changes(notes_of_training):
+    """Batches, modes, hooks and `requires_grad` are unchanged."""
+    assert_no_side_effects(notes_of_training)

@@ -1,11 +1,9 @@
 """The hidden checks of 08_functions_and_hooks: promises that operations, hooks and gradients have to keep."""
 
 from grader import (
-    assert_backward,
-    assert_every_case,
-    assert_kept,
-    assert_ordinary,
-    assert_values,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_values,
     contract,
     data,
     network,
@@ -100,16 +98,12 @@ square = contract(
 )
 
 
-@points(3)
-def test_square_with_ordinary_inputs(square):
-    """Correct for typical inputs: values, both gradients, and the error after a write to x."""
-    assert_ordinary(square)
-
-
-@points(2)
+@points(5)
 def test_gradients_and_writes(square):
     """Values and both gradients are right, and backward minds a write to x, and no other."""
-    assert_every_case(square)
+    assert_no_side_effects(square)
+    assert_same_values(square)
+    assert_same_gradients(square)
 
 
 @picture
@@ -186,22 +180,16 @@ scale = contract(
 
 
 @points(3)
-def test_scale_with_ordinary_inputs(scale):
-    """Correct for typical inputs: the new values, the object, and the gradient by both names."""
-    assert_ordinary(scale)
-
-
-@points(1)
 def test_x_is_scaled_in_place(scale):
     """The new values stand in the old memory of x, and x itself comes back."""
-    assert_values(scale)
-    assert_kept(scale)
+    assert_same_values(scale)
+    assert_no_side_effects(scale)
 
 
-@points(2)
+@points(3)
 def test_gradients_of_new_and_old_values(scale):
     """The gradient is right through x and through the result, and a loss of the old values is stopped."""
-    assert_backward(scale)
+    assert_same_gradients(scale)
 
 
 @picture
@@ -278,23 +266,17 @@ penalty = contract(
 )
 
 
-@points(3)
-def test_penalty_with_ordinary_inputs(penalty):
-    """Correct for typical inputs."""
-    assert_ordinary(penalty)
-
-
-@points(1)
+@points(4)
 def test_value_and_gradient_of_the_penalty(penalty):
     """The value is the mean of (norm - 1) ** 2 over the samples, and D gets its gradient."""
-    assert_values(penalty)
-    assert_backward(penalty)
+    assert_same_values(penalty)
+    assert_same_gradients(penalty)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_call_touches_nothing(penalty):
     """The call leaves D, every .grad and x as they were."""
-    assert_kept(penalty)
+    assert_no_side_effects(penalty)
 
 
 @picture
@@ -407,16 +389,12 @@ clip_grad_hook = contract(
 )
 
 
-@points(3)
-def test_clip_grad_hook_with_ordinary_inputs(clip_grad_hook):
-    """Correct for typical inputs."""
-    assert_ordinary(clip_grad_hook)
-
-
-@points(2)
+@points(5)
 def test_what_is_limited(clip_grad_hook):
     """The sum that goes back through t is limited entry by entry, nothing else is, and the hook can go."""
-    assert_every_case(clip_grad_hook)
+    assert_no_side_effects(clip_grad_hook)
+    assert_same_values(clip_grad_hook)
+    assert_same_gradients(clip_grad_hook)
 
 
 # --- q5: grad_reverse
@@ -489,16 +467,12 @@ grad_reverse = contract(
 )
 
 
-@points(3)
-def test_grad_reverse_with_ordinary_inputs(grad_reverse):
-    """Correct for typical inputs."""
-    assert_ordinary(grad_reverse)
-
-
-@points(2)
+@points(5)
 def test_gradient_is_reversed_on_one_way(grad_reverse):
     """The gradient is multiplied by -lam on the way through the result, on no other, and x is left alone."""
-    assert_every_case(grad_reverse)
+    assert_no_side_effects(grad_reverse)
+    assert_same_values(grad_reverse)
+    assert_same_gradients(grad_reverse)
 
 
 @picture
@@ -579,22 +553,16 @@ maml_grad = contract(
 
 
 @points(3)
-def test_maml_grad_with_ordinary_inputs(maml_grad):
-    """Correct for typical inputs."""
-    assert_ordinary(maml_grad)
-
-
-@points(1)
 def test_second_order_gradient(maml_grad):
     """The gradient counts that the inner gradient depends on w."""
-    assert_values(maml_grad)
+    assert_same_values(maml_grad)
 
 
-@points(1)
+@points(2)
 def test_w_is_left_alone(maml_grad):
     """Nothing is written to w, no .grad changes, and a loss from before the call still goes back."""
-    assert_kept(maml_grad)
-    assert_backward(maml_grad)
+    assert_no_side_effects(maml_grad)
+    assert_same_gradients(maml_grad)
 
 
 @picture
@@ -659,22 +627,16 @@ per_sample_grads = contract(
 )
 
 
-@points(2)
-def test_per_sample_grads_with_ordinary_inputs(per_sample_grads):
-    """Correct for typical inputs."""
-    assert_ordinary(per_sample_grads)
-
-
-@points(1)
+@points(3)
 def test_gradient_of_each_sample(per_sample_grads):
     """Row i is the gradient of sample i alone."""
-    assert_values(per_sample_grads)
+    assert_same_values(per_sample_grads)
 
 
-@points(1)
+@points(1, side_effects=True)
 def test_model_is_left_alone(per_sample_grads):
     """The .grad of the model is None afterwards, and nothing else changes."""
-    assert_kept(per_sample_grads)
+    assert_no_side_effects(per_sample_grads)
 
 
 # --- q8: hvp
@@ -718,16 +680,12 @@ hvp = contract(
 )
 
 
-@points(2)
-def test_hvp_with_ordinary_inputs(hvp):
-    """Correct for typical inputs."""
-    assert_ordinary(hvp)
-
-
-@points(1)
+@points(3)
 def test_product_is_right(hvp):
     """The result is the Hessian at x times v, without a history, and nothing else changes."""
-    assert_every_case(hvp)
+    assert_no_side_effects(hvp)
+    assert_same_values(hvp)
+    assert_same_gradients(hvp)
 
 
 @picture
@@ -836,19 +794,21 @@ train_two_heads = training(
 
 def test_body_is_slowed_for_the_second_head_only(without_penalty):
     """Without the penalty, the body learns for main in full, and for aux by the factor slow."""
-    assert_values(without_penalty)
+    assert_same_values(without_penalty)
 
 
 def test_penalty_teaches(with_penalty):
     """If nothing is slowed, the penalty has its share in the training."""
-    assert_values(with_penalty)
+    assert_same_values(with_penalty)
 
 
 def test_list_of_gradients(gradients_of_epochs):
     """Without the penalty, and if nothing is slowed, each entry of the list is the gradient of its epoch."""
-    assert_values(gradients_of_epochs)
+    assert_same_values(gradients_of_epochs)
 
 
 def test_all_together(train_two_heads):
     """With all three terms and in float64 the training is right, and nothing else changes."""
-    assert_every_case(train_two_heads)
+    assert_no_side_effects(train_two_heads)
+    assert_same_values(train_two_heads)
+    assert_same_gradients(train_two_heads)

@@ -165,7 +165,7 @@ def leaks():
         "the name of an attack": ("README.md", "See crash_by_faulthandler for this.\n"),
         "a check in a docstring": (
             wheel,
-            zipped("grader/checks/check.py", f'"""As in:\n\n{assertion}\n"""\n'),
+            zipped("grader/contracts/check.py", f'"""As in:\n\n{assertion}\n"""\n'),
         ),
         "a file by its name": ("tests/hidden/empty.py", ""),
     }

@@ -8,8 +8,8 @@ import pytest
 from factories import told as told_of
 from msgspec import structs
 
-from grader.checks.diagnosis import finding_of
-from grader.checks.observation import finding_without_facts
+from grader.contracts.diagnosis import finding_of
+from grader.contracts.observation import finding_without_facts
 from grader.course.assignment import END_TASK
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture

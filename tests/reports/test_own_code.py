@@ -5,7 +5,7 @@ import re
 import pytest
 from test_feedback import HOSTILE, Page, both, check, fences, question, result
 
-from grader.checks.finding import Place
+from grader.contracts.finding import Place
 from grader.notebooks.reader import cells_of
 from grader.reports.own_code import LONGEST_CELL, MOST_LINES, Excerpt, Row, own_code
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from tiny_class import TinyClass
 from tiny_course import RIGHT
 
-from grader.checks.finding import Finding
-from grader.checks.observation import finding_without_facts
+from grader.contracts.finding import Finding
+from grader.contracts.observation import finding_without_facts
 from grader.course.rubric import Rubric
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from factories import row
 
-from grader.checks.finding import Finding
+from grader.contracts.finding import Finding
 from grader.people.standing import Standing, with_standing
 from grader.reports.student_page import student_html, write_students
 from grader.results.model import Absence, Adjustment, Flag, Late

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grader.checks.check import Check
+from grader.contracts.check import Check
 from grader.course.rubric import Rubric
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, earned_by_check

@@ -15,10 +15,10 @@ from real_life import files
 from real_life.draft import ROOT, Draft
 from test_wire import ANY, Case, check, closing, ok
 
-from grader.checks.check import describe, raised
-from grader.checks.comparison import assert_close
-from grader.checks.gradients import assert_gradients
-from grader.checks.observation import Observation, is_gradients
+from grader.contracts.check import describe, raised
+from grader.contracts.comparison import assert_close
+from grader.contracts.gradients import assert_gradients
+from grader.contracts.observation import ProbeObservation, is_gradients
 from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.executor import modules_to_preload
@@ -175,7 +175,7 @@ def test_spoiled_facts(number, heard):
 
 def compare(seen, expected):
     """What a check may do with facts: it gives a verdict, whatever they are."""
-    observation = Observation("p", seen, expected)
+    observation = ProbeObservation("p", seen, expected)
     assert observation.mismatch is None or observation.mismatch.message.isprintable()
     with suppress(AssertionError):
         helpers(observation.seen, observation.expected)

@@ -8,7 +8,7 @@ import pytest
 from observing import look
 from student_notebooks import code, handed_out, worked, write, write_work
 
-from grader.checks.diagnosis import diagnose
+from grader.contracts.diagnosis import diagnose
 from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge

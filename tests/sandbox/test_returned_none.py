@@ -8,7 +8,7 @@ from factories import answer
 from observing import look, probe
 
 from grader import tensor
-from grader.checks.returned_none import why_none
+from grader.contracts.returned_none import why_none
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import ReturnedNone

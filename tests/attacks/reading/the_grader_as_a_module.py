@@ -9,7 +9,7 @@ for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]
 sys.path.insert(0, "__COURSE__")
 sys.path_importer_cache.clear()
 # %%
-import grader.checks.check  # in several cells, because each may take a second
+import grader.contracts.check  # in several cells, because each may take a second
 # %%
 import grader.course.rubric
 # %%

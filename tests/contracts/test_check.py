@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.checks.check import describe, points, points_of, raised, title_and_hint
-from grader.checks.comparison import assert_close, is_close
+from grader.contracts.check import describe, points, points_of, raised, title_and_hint
+from grader.contracts.comparison import assert_close, is_close
 from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor, with_noise
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from grader.checks.diagnosis import with_article
+from grader.contracts.diagnosis import with_article
 from grader.errors import CourseError
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import printable
@@ -18,8 +18,11 @@ from grader.text import printable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MAX_HINT = 1_000  # characters
-#: The marker of `points`, as pytest has to know it.
-POINTS = "points(number): what a hidden check is worth"
+#: The markers of `points` and `cases`, as pytest has to know them.
+MARKERS = (
+    "points(number, side_effects=False): what a hidden check is worth",
+    "cases(*factors): which factors of a contract may vary in the cases that a hidden check is about",
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Check:
         hint: the rest of the docstring, which students read where facts are wrong and no other hint is given.
         question: the id of its probes' question.
         probes: the names of its probes.
+        is_of_side_effects: whether it passes for an answer that does nothing. It earns points only beside
+            checks that do not fail.
+        cases: patterns of the factors that may vary in the cases that it is about.
     """
 
     id: str
@@ -40,10 +46,17 @@ class Check:
     points: float
     question: str
     probes: tuple[str, ...]
+    is_of_side_effects: bool = False
+    cases: tuple[str, ...] = ("*",)
 
 
-def points(number: float) -> pytest.MarkDecorator:
+def points(number: float, *, side_effects: bool = False) -> pytest.MarkDecorator:
     """Say what a check is worth.
+
+    Args:
+        number: of points.
+        side_effects: the check is about what must be unchanged, so that an answer that does nothing passes
+            it. It earns partial credit only if no other check of the question fails for typical inputs.
 
     Raises:
         CourseError: it is no number, or not positive, or infinite.
@@ -52,13 +65,28 @@ def points(number: float) -> pytest.MarkDecorator:
         raise CourseError("write @points(2): a check is worth a number of points")
     if not isinstance(number, int | float) or not 0 < number < math.inf:
         raise CourseError(f"@points({number!r}): a check is worth a number of points, more than nothing")
-    return pytest.mark.points(number)
+    return pytest.mark.points(number, side_effects=side_effects)
 
 
-def points_of(function: Callable[..., Any]) -> float:
-    """The points of a check; 1 if its author set none."""
+def points_of(function: Callable[..., Any]) -> tuple[float, bool]:
+    """The points of a check, 1 if its author set none, and whether it is about side effects."""
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "points"]
-    return float(marks[0].args[0]) if marks else 1.0
+    return (float(marks[0].args[0]), marks[0].kwargs["side_effects"]) if marks else (1.0, False)
+
+
+def cases(*factors: str) -> pytest.MarkDecorator:
+    """Say which cases a check is about: typical ones, and those in which only these factors vary.
+
+    Args:
+        factors: patterns, as in ``@cases("mask.*")``; without any, the check is about typical cases only.
+    """
+    return pytest.mark.cases(*factors)
+
+
+def cases_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The patterns of the factors that may vary in the cases of a check."""
+    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "cases"]
+    return marks[0].args if marks else ("*",)
 
 
 def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from grader.checks.check import describe, raised
-from grader.checks.comparison import FEW_DIGITS, because, compare, is_close, require_facts
-from grader.checks.diagnosis import finding_of
-from grader.checks.difference import Difference, difference_of, have_all_digits
-from grader.checks.finding import FailedCheckError, diagnosis_and_hint, wrong
-from grader.checks.observation import Observation, is_gradients
+from grader.contracts.check import describe, raised
+from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, require_facts
+from grader.contracts.diagnosis import finding_of
+from grader.contracts.difference import Difference, difference_of, have_all_digits
+from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
+from grader.contracts.observation import ProbeObservation, is_gradients
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
@@ -87,7 +87,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         FailedCheckError: the first rung that fails, of the first name.
         TypeError: the expected facts are no gradients.
     """
-    if expected is None and isinstance(seen, Observation):
+    if expected is None and isinstance(seen, ProbeObservation):
         seen, expected = seen
     require_facts(others or {})
     right = _Gradients.of_fact(expected)

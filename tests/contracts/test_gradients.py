@@ -5,8 +5,8 @@ from observing import look
 from test_check import tensor
 
 from grader import assert_gradients
-from grader.checks.finding import FailedCheckError
-from grader.checks.observation import Observation
+from grader.contracts.finding import FailedCheckError
+from grader.contracts.observation import ProbeObservation
 
 TOLD = """
 w1, w2 = torch.randn(3, 2, requires_grad=True), torch.randn(2, 4, requires_grad=True)
@@ -85,7 +85,7 @@ def test_each_rung_has_its_sentence(tell, right, statements):
 )
 def test_what_is_right_passes(tell, right, statements):
     """An answer that computes the same has the same gradients; a probe can be given in the place of both."""
-    assert_gradients(Observation("f", tell(statements), right), of="the loss")
+    assert_gradients(ProbeObservation("f", tell(statements), right), of="the loss")
 
 
 def test_by_backward_the_gradients_are_the_same(tell, right):

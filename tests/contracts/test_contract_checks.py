@@ -17,8 +17,8 @@ from grader import (
     part_of,
     tensor,
 )
-from grader.checks.contract import failed_cases, plainest_case, telling_kinds
-from grader.checks.finding import FailedCheckError
+from grader.contracts.cases import failed_cases, plainest_case, telling_kinds
+from grader.contracts.finding import FailedCheckError
 from grader.errors import CourseError
 from grader.inside import inside
 

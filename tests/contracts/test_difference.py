@@ -7,7 +7,7 @@ import pytest
 from test_check import TENSOR
 
 from grader import assert_close, how_it_differs
-from grader.checks.finding import FailedCheckError
+from grader.contracts.finding import FailedCheckError
 
 
 def tensor(values, *shape, dtype="torch.float32"):

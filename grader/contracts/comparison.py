@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.checks.check import describe, entries, instead
-from grader.checks.diagnosis import finding_of
-from grader.checks.difference import (
+from grader.contracts.check import describe, entries, instead
+from grader.contracts.diagnosis import finding_of
+from grader.contracts.difference import (
     TOLERANCE,
     Difference,
     are_close,
@@ -19,7 +19,7 @@ from grader.checks.difference import (
     rounding_of,
     to_decimals,
 )
-from grader.checks.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
+from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.sandbox.facts import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))

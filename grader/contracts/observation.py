@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from grader.checks.check import describe, entries, instead
-from grader.checks.diagnosis import finding_of
-from grader.checks.finding import FailedCheckError, Finding
+from grader.contracts.check import describe, entries, instead
+from grader.contracts.diagnosis import finding_of
+from grader.contracts.finding import FailedCheckError, Finding
 from grader.errors import CourseError
 from grader.sandbox.evidence import ENDINGS, NoFacts, ProbeOutcome, ProbeRaised
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
@@ -32,7 +32,7 @@ def finding_without_facts(outcome: ProbeRaised | NoFacts) -> Finding:
     )
 
 
-class Observation:
+class ProbeObservation:
     """The two sides that a check compares, the value of a probe's fixture.
 
     ``observation[key]`` is an entry of both sides.

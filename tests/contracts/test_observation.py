@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from test_check import TENSOR
 
-from grader.checks.observation import Observation, other_form, sentence
+from grader.contracts.observation import ProbeObservation, other_form, sentence
 from grader.errors import CourseError
 from grader.sandbox.evidence import NoFacts, ProbeRaised
 from grader.sandbox.facts import CUT_OFF, Other, Raised
@@ -19,7 +19,7 @@ BOX = Other("Box")
 def complaint(seen, expected):
     """What a check that looks at what was seen is told."""
     with pytest.raises(AssertionError) as caught:
-        _ = Observation("probe", seen, expected).seen
+        _ = ProbeObservation("probe", seen, expected).seen
     return str(caught.value)
 
 
@@ -51,7 +51,7 @@ def test_the_same_form(seen, expected):
     """Kinds of number and of sequence are alike, None and errors stand for anything, lengths are free."""
     assert other_form(seen, expected) is None
     assert other_form([seen], [expected]) is None
-    assert Observation("probe", seen, expected).seen is seen
+    assert ProbeObservation("probe", seen, expected).seen is seen
 
 
 OTHER = [
@@ -125,15 +125,15 @@ def test_an_error_of_the_student_is_diagnosed():
 
 def test_an_error_that_was_returned_is_a_fact():
     """An error that is what came back, or within it, is handed to the check as a fact like others."""
-    assert Observation("probe", {"step": ERROR}, {"step": None}).seen == {"step": ERROR}
-    assert Observation("probe", ERROR, None).seen is ERROR
-    assert Observation("probe", None, ERROR).expected is ERROR
+    assert ProbeObservation("probe", {"step": ERROR}, {"step": None}).seen == {"step": ERROR}
+    assert ProbeObservation("probe", ERROR, None).seen is ERROR
+    assert ProbeObservation("probe", None, ERROR).expected is ERROR
 
 
 def test_what_is_expected():
     """The facts of the reference are handed to the check as they are, None included."""
-    assert Observation("probe", 1, {"a": [TENSOR]}).expected == {"a": [TENSOR]}
-    assert Observation("probe", 1, None).expected is None
+    assert ProbeObservation("probe", 1, {"a": [TENSOR]}).expected == {"a": [TENSOR]}
+    assert ProbeObservation("probe", 1, None).expected is None
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_is_expected():
 )
 def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, words):
     """Without facts of the reference nothing is judged, neither what was expected nor what was seen."""
-    observation = Observation("carried", 1, expected)
+    observation = ProbeObservation("carried", 1, expected)
     for look in (lambda: observation.expected, lambda: observation.seen):
         with pytest.raises(CourseError, match="probe carried ") as caught:
             look()
@@ -166,7 +166,7 @@ STRICT = [
 @pytest.mark.parametrize(("seen", "expected", "message"), STRICT)
 def test_why_a_check_may_have_stumbled(seen, expected, message):
     """Looked at strictly, None, an error and another length are differences too, and are told."""
-    mismatch = Observation("probe", seen, expected).mismatch
+    mismatch = ProbeObservation("probe", seen, expected).mismatch
     assert mismatch.sentence == sentence(message)
     assert mismatch.is_none == (" is None" in message)
 
@@ -177,4 +177,4 @@ def test_why_a_check_may_have_stumbled(seen, expected, message):
 )
 def test_the_same_form_gives_no_reason(seen, expected):
     """Where nothing differs in form, even strictly, there is nothing to tell."""
-    assert Observation("probe", seen, expected).mismatch is None
+    assert ProbeObservation("probe", seen, expected).mismatch is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from grader.checks.finding import Finding, Kind, Place, diagnosis_and_hint
+from grader.contracts.finding import Finding, Kind, Place, diagnosis_and_hint
 from grader.sandbox.facts import Raised, Rebound
 from grader.text import capital, printable, quoted
 

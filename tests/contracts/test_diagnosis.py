@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from grader.checks.diagnosis import diagnose, finding_of
-from grader.checks.finding import Place
+from grader.contracts.diagnosis import diagnose, finding_of
+from grader.contracts.finding import Place
 from grader.sandbox.facts import Raised
 
 OVERWRITTEN = (

@@ -1,0 +1,106 @@
+"""How a check ends over the cases of a contract, and which case its message is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from grader.contracts.assertions import (
+    assert_memory,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_raised,
+    assert_same_values,
+)
+from grader.contracts.cases import Case, ContractObservation, NotApplicable
+from grader.contracts.finding import FailedCheckError, Finding
+
+_SEQUENCE = "call.turn"  # the factor of the calls before the one that is judged
+
+
+def case_to_report(cases: Sequence[Case], failed: Mapping[int, object]) -> int:
+    """The number of the failed case with the fewest variations; a typical one comes first.
+
+    If every case but the typical ones fails, an earlier call is the likeliest cause: then a case with another
+    call sequence is preferred.
+    """
+    others = [number for number, case in enumerate(cases) if not case.is_typical]
+    prefers_calls = bool(others) and failed.keys() == {*others}
+
+    def rank(number: int) -> tuple[bool, bool, int, bool]:
+        case = cases[number]
+        is_other_call = prefers_calls and _SEQUENCE not in case.variations
+        return case.did_not_run, not case.is_typical, len(case.variations), is_other_call
+
+    return min(failed, key=rank)
+
+
+def causes(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> set[str]:
+    """The factors whose variations a message about a failed case may name as the cause.
+
+    A variation is a cause if the case passes without it, or if every failed case has it. If none is, the
+    message lists all variations of the case.
+    """
+    variations = dict(cases[number].variations)
+    passed = [dict(case.variations) for n, case in enumerate(cases) if n not in failed]
+    in_every = set.intersection(*(set(cases[n].variations.items()) for n in failed))
+    found = {
+        factor
+        for factor, level in variations.items()
+        if (factor, level) in in_every
+        or {key: value for key, value in variations.items() if key != factor} in passed
+    }
+    return found or set(variations)
+
+
+def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str:
+    """How a message about a failed case begins; empty where no variation may be named."""
+    case = cases[number]
+    if case.is_typical or case.did_not_run:
+        return ""
+    return case.declared.sentence(causes(cases, failed, number))
+
+
+def failed_cases(contracted: ContractObservation) -> dict[int, Finding]:
+    """What is found first in each case that is not right, by the number of the case.
+
+    Raises:
+        CourseError: the reference raises an error.
+        FailedCheckError: nothing was observed of the submission.
+    """
+    found = ((number, _first(case)) for number, case in enumerate(contracted.cases))
+    return {number: finding for number, finding in found if finding is not None}
+
+
+def decisive_variations(contracted: ContractObservation) -> set[str]:
+    """The variations that a mistake needs to be seen, or to be named, as ``h.layout=transposed``."""
+    try:
+        failed = failed_cases(contracted)
+    except FailedCheckError:
+        return set()
+    if not failed:
+        return set()
+    cases = contracted.cases
+    number = case_to_report(cases, failed)
+    in_every = set.intersection(*(set(cases[n].variations.items()) for n in failed))
+    named = {(factor, cases[number].variations[factor]) for factor in causes(cases, failed, number)}
+    return {f"{factor}={level}" for factor, level in in_every | named}
+
+
+_ASSERTIONS: tuple[Callable[[Case], None], ...] = (
+    assert_same_raised,
+    assert_no_side_effects,
+    assert_same_values,
+    assert_memory,
+    assert_same_gradients,
+)
+
+
+def _first(case: Case) -> Finding | None:
+    for asserts in _ASSERTIONS:
+        try:
+            asserts(case)
+        except NotApplicable:
+            continue
+        except FailedCheckError as failed:
+            return failed.finding
+    return None

@@ -1,0 +1,395 @@
+"""One case of a contract: what a student's function did in it, and what the reference did.
+
+A check is a pytest function of one case. Its fixture has the contract's name, and pytest runs the check in
+every case: the typical case first, then each variation alone, then cases of several variations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from _pytest.outcomes import Skipped
+
+from grader.contracts.check import describe, entries
+from grader.contracts.diagnosis import finding_of
+from grader.contracts.finding import FailedCheckError, wrong
+from grader.contracts.observation import ProbeObservation, finding_without_facts
+from grader.contracts.untouched import changed_parts
+from grader.errors import CourseError
+from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
+from grader.sandbox.facts import Raised, Tensor, is_cut_off
+from grader.text import capital
+
+MEMORY = "call.memory"  # the factor of the case in which memory is measured, and nothing else is recorded
+TYPICAL = "typical"
+
+
+class NotApplicable(Skipped):
+    """The reference shows that a check says nothing about this case, such as about gradients under no_grad().
+
+    pytest shows it as a skip.
+    """
+
+
+class _NotRecorded:
+    """Stands for what the worker does not record in a case."""
+
+    def __repr__(self) -> str:
+        return "not recorded"
+
+
+NOT_RECORDED = _NotRecorded()
+
+
+@dataclass(frozen=True)
+class DeclaredCase:
+    """A case as a contract declares it: its variations by factor, and a phrase for each."""
+
+    variations: Mapping[str, str]
+    phrases: Mapping[str, str]
+    may_raise: bool = False
+    dtype: str = ""
+
+    def sentence(self, factors: Collection[str] | None = None) -> str:
+        """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only."""
+        of_things: dict[str, list[str]] = {}
+        when = []
+        for factor in self.variations:
+            if factors is None or factor in factors:
+                if factor.startswith(("call.", "all.")):
+                    when.append(self.phrases[factor])
+                else:
+                    of_things.setdefault(factor.partition(".")[0], []).append(self.phrases[factor])
+        where = [f"{thing} {' and '.join(phrases)}" for thing, phrases in of_things.items()]
+        parts = [f"where {' and '.join(where)}" if where else "", *when]
+        return capital(", ".join(filter(None, parts)))
+
+    @property
+    def name(self) -> str:
+        """The name of the case in results, and pytest's id of it."""
+        return self.sentence().removeprefix("Where ") or TYPICAL
+
+    @property
+    def is_typical(self) -> bool:
+        """Whether no input varies; to measure memory is no variation."""
+        return self.variations.keys() <= {MEMORY}
+
+    def is_about(self, patterns: Collection[str]) -> bool:
+        """Whether only factors vary that fit one of the patterns, or none."""
+        return self.is_typical or all(is_named(factor, patterns) for factor in self.variations)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a contract says of right and wrong, and in which words.
+
+    Attributes:
+        free: patterns of ``path:part`` that are up to the answer.
+        may: those that may stay as they were, or be as the reference leaves them.
+        moves: those whose changes are no trace of a mistake elsewhere: also where the reference leaves them,
+            they count with the values.
+        result: what is said of a wrong result, with its hint behind a blank line.
+        because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
+            about a loss that was computed before the call.
+        becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
+            a note, by its name; of ``steps`` the hint alone.
+        parts: what the entries of a result are called that is a tuple.
+        kept: the hint with whatever should have stayed as it was.
+        of: the name of what goes back.
+        used: what is said of wrong facts of `use`; where they have names, by name: a text, or explanations as
+            ``because`` has them.
+        history: whether the result has one counts, and whether it is an inference tensor, unless
+        ``result:inference`` is free.
+        owns: the result has memory of its own.
+        itself: where the reference returns an argument itself, nothing else will do.
+    """
+
+    cases: tuple[DeclaredCase, ...]
+    free: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
+    result: str = "What came back is wrong."
+    parts: tuple[str, ...] = ()
+    because: Mapping[str, Any] = field(default_factory=dict)
+    becomes: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+    of: str = "the result"
+    owns: bool = True
+    all_digits: bool = False
+    strict: bool = False
+    none_is_zero: bool = True
+    history: bool = False
+    itself: bool = False
+    notes: tuple[str, ...] = ()
+    used: str | Mapping[str, Any] = "What came back does not do what it should."
+    waiting: str = ""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one call of a function did. Where a field is at its default, the worker sends nothing.
+
+    Attributes:
+        result: what the call returned; NOT_RECORDED where the contract does not look at it.
+        raised: the error that the call raised.
+        kept: the caller's objects before and after the call, by path.
+        earlier: whether the result of an earlier call is still what it was.
+        later: whether it still is after calls with other arguments.
+        gradients: of a loss of the result; NOT_RECORDED if none was computed.
+        earlier_gradients: of a loss of the result of an earlier call.
+        waiting: what became of losses that were computed before the call, by the name of their argument.
+        arrives: whether a gradient reaches the caller's leaves unchanged.
+        incoming: whether backward left the gradient unchanged that it was given.
+        notes: what networks, optimizers and warnings did during the call.
+        weighed: bytes that are held, in the case in which memory is measured.
+        used: what the contract's ``use`` function returned.
+        memory: the names of the arguments whose storage each tensor of the result shares.
+        shared: whether tensors of the result share storage with each other.
+        objects: the name of the argument that each tensor of the result is; empty where it is none.
+        instead: what students return by mistake, by a name that follows "it is".
+        late: seconds after which the call was stopped; 0.0 if it did not run because an earlier one was.
+    """
+
+    result: Any = NOT_RECORDED
+    raised: Any = None
+    kept: Any = field(default_factory=lambda: {"before": {}, "after": {}})
+    earlier: Any = True
+    later: Any = True
+    gradients: Any = NOT_RECORDED
+    earlier_gradients: Any = NOT_RECORDED
+    waiting: Any = field(default_factory=dict)
+    arrives: Any = True
+    incoming: Any = True
+    notes: Any = None
+    weighed: Any = None
+    used: Any = NOT_RECORDED
+    memory: Any = ()
+    shared: Any = False
+    objects: Any = ()
+    instead: Any = None
+    late: Any = None
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], **defaults: Any) -> Observation:
+        """An observation from the worker's record; what has no field is left out."""
+        return cls(**defaults | {name: record[key] for name, key in _KEYS.items() if key in record})
+
+    @cached_property
+    def changes(self) -> Mapping[str, str]:
+        """A sentence for each part of the caller's objects that the call changed, by ``path:part``."""
+        return changed_parts(self.kept)
+
+
+_KEYS = {field.name: field.name.replace("_", " ") for field in fields(Observation)}
+#: Of a submission's: the reference decides what is recorded, and what is missing beside it is wrong.
+_MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "used"))
+
+
+class Case:
+    """A case with its two observations; the value of a contract's fixture.
+
+    Attributes:
+        name: as in ``h is transposed``; ``typical`` where no input varies.
+        variations: levels by factor, as ``{"h.layout": "transposed"}``.
+        terms: the contract's judging rules; full precision is only asked of float64.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        declared: DeclaredCase,
+        terms: Terms,
+        seen: Mapping[str, Any],
+        expected: Mapping[str, Any],
+    ) -> None:
+        self.declared, self.terms, self._function = declared, terms, function
+        self._record = seen
+        self._seen, self._expected = Observation.of(seen, **_MISSING), Observation.of(expected)
+
+    @property
+    def name(self) -> str:
+        """The name of the case."""
+        return self.declared.name
+
+    @property
+    def variations(self) -> Mapping[str, str]:
+        """The variations, by factor."""
+        return self.declared.variations
+
+    @property
+    def is_typical(self) -> bool:
+        """Whether no input varies."""
+        return self.declared.is_typical
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a part of what the function did is not recorded, because it is too much."""
+        return is_cut_off(self._record)
+
+    @property
+    def did_not_run(self) -> bool:
+        """Whether the function was not called, because it was stopped in an earlier case."""
+        return self._seen.late is not None and not self._seen.late
+
+    @property
+    def sides(self) -> tuple[Observation, Observation]:
+        """What was seen and what is expected, whether the calls raised or not.
+
+        Raises:
+            FailedCheckError: the student's function was stopped in this case, or in an earlier one.
+        """
+        late = self._seen.late
+        if late is not None:
+            seconds = late if isinstance(late, float) else 0.0
+            finding = finding_without_facts(no_facts(Failure.TIMEOUT, seconds=seconds))
+            if self.did_not_run:
+                told = "Your function did not run in this case: an earlier one took too long."
+                finding = replace(finding, sentence=told)
+            raise FailedCheckError(finding)
+        return self._seen, self._expected
+
+    @property
+    def expected(self) -> SeenCall:
+        """What the reference did.
+
+        Raises:
+            NotApplicable: it raised an error, as it must in this case.
+        """
+        if self._expected.raised is not None:
+            raise NotApplicable("the caller's own error is expected in this case")
+        return SeenCall(self._function, self._expected, self._expected, self.terms.parts)
+
+    @property
+    def seen(self) -> SeenCall:
+        """What the student's function did.
+
+        Raises:
+            NotApplicable: the reference raised an error, as it must in this case.
+            FailedCheckError: the student's function raised an error, or was stopped.
+        """
+        seen, expected = self.sides
+        _ = self.expected
+        if seen.raised is not None:
+            raise FailedCheckError(finding_of(seen.raised, "unobserved"))
+        return SeenCall(self._function, seen, expected, self.terms.parts)
+
+
+@dataclass(frozen=True)
+class SeenCall:
+    """A call that returned, with accessors that fail by themselves.
+
+    Each takes a path: names or numbers of entries, as in ``tensor("loss")`` or ``tensor(0, "weight")``.
+    """
+
+    function: str
+    observed: Observation
+    _reference: Observation
+    _parts: Sequence[str] = ()
+
+    @property
+    def changes(self) -> Mapping[str, str]:
+        """A sentence for each part of the caller's objects that the call changed, by ``path:part``."""
+        return self.observed.changes
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """The warnings of the call; FailedCheckError if there is no list of texts."""
+        given = self.observed.notes.get("given", ()) if isinstance(self.observed.notes, Mapping) else ()
+        return [text for text in given if isinstance(text, str)]
+
+    def entry(self, *path: Any) -> Any:
+        """The result, or an entry of it.
+
+        Raises:
+            NotApplicable: the reference's result is not recorded in this case.
+            FailedCheckError: the result is None, or has no such entry.
+        """
+        if self._reference.result is NOT_RECORDED:
+            raise NotApplicable("no result is recorded in this case")
+        value, place = self.observed.result, f"what {self.function} returned"
+        if value is None:
+            raise wrong(f"{self.function} returned None.", kind="form", group="returned None", is_none=True)
+        for key in path:
+            index = self._parts.index(key) if key in self._parts else key
+            try:
+                value = value[index]
+            except (KeyError, IndexError, TypeError):
+                size = f" ({entries(len(value))})" if hasattr(value, "__len__") else ""
+                told = f"There is no entry {key!r} in {place}: it is {describe(value)}{size}."
+                raise wrong(told, kind="form", group=f"no entry {key!r}") from None
+            place = f"the entry {key!r}"
+        return value
+
+    def tensor(self, *path: Any) -> Tensor:
+        """The result, or an entry of it, which must be a tensor; raises as `entry` does."""
+        value = self.entry(*path)
+        if not isinstance(value, Tensor):
+            place = f"the entry {path[-1]!r}" if path else f"what {self.function} returned"
+            told = f"{capital(place)} is {describe(value)}, not a tensor."
+            raise wrong(told, kind="form", group=f"{describe(value)} at {path}", is_none=value is None)
+        return value
+
+
+class ContractObservation(ProbeObservation):
+    """What was seen and expected in the cases of a contract."""
+
+    def __init__(
+        self, function: str, terms: Terms, probe: str, seen: ProbeOutcome, expected: ProbeOutcome
+    ) -> None:
+        super().__init__(probe, seen, expected)
+        self.terms, self._function = terms, function
+
+    @property
+    def expected(self) -> list[dict[str, Any]]:
+        """The records of the reference.
+
+        Raises:
+            CourseError: the reference raises an error, and not the caller's.
+        """
+        records = super().expected
+        if not isinstance(records, list) or len(records) != len(self.terms.cases):
+            raise CourseError(
+                f"the contract {self._probe} has {len(self.terms.cases)} cases, and others were observed of"
+                " the reference: grade again"
+            )
+        for case, record in zip(self.terms.cases, records, strict=True):
+            if isinstance(record.get("raised"), Raised) and not case.may_raise:
+                found = finding_of(record["raised"], "raised").sentence
+                raise CourseError(f"the reference raises an error. {capital(case.name)}: {found}")
+        return records
+
+    @property
+    def seen(self) -> list[dict[str, Any]]:
+        """The records of the submission, one for each case; FailedCheckError if there are none."""
+        records = self.in_any_form
+        if not isinstance(records, list) or len(records) != len(self.terms.cases):
+            raise wrong("What came back of your function has no form that can be judged.", kind="form")
+        return [record if isinstance(record, dict) else {} for record in records]
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """The cases in their order; raises as `seen` and `expected` do."""
+        in_float32 = replace(self.terms, all_digits=False)
+        return [
+            Case(
+                self._function,
+                declared,
+                self.terms if declared.dtype == "float64" else in_float32,
+                seen,
+                expected,
+            )
+            for declared, seen, expected in zip(self.terms.cases, self.seen, self.expected, strict=True)
+        ]
+
+    @property
+    def mismatch(self) -> None:
+        """None: each case is judged in whatever form it came."""
+
+
+def is_named(name: str, patterns: Collection[str]) -> bool:
+    """Whether a name fits one of the patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
