@@ -27,7 +27,7 @@ Patch = pytest.MonkeyPatch
 LIMITS = TimeLimits(cell=1, question=2, notebook=20)
 #: Without deadlines nothing would ever end; what has not ended by then counts as hanging.
 NO_LIMITS = TimeLimits(cell=8, question=8, notebook=8)
-#: Without captured functions our own code looks every name up, and on a busy machine honest answers need longer.
+#: Without captured functions our own code looks every name up: on a busy machine honest answers need longer.
 LONG_LIMITS = TimeLimits(cell=5, question=10, notebook=100)
 _MOST_OUTPUT = 400 << 20
 
