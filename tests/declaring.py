@@ -3,7 +3,9 @@
 from observing import look
 
 from grader.contracts.cases import ContractObservation
+from grader.contracts.check import Check
 from grader.course.contract import Contract, contract
+from grader.grading.judge import FailedCheck, failure_of
 from grader.sandbox.plan import PlannedProbe
 
 
@@ -26,3 +28,9 @@ def facts(zygote, declaration, answer, *, seed=1, **options):
 def judged(zygote, declaration, answer, reference) -> ContractObservation:
     """An answer beside a reference, as the checks of a contract take them."""
     return declaration.observation(facts(zygote, declaration, answer), facts(zygote, declaration, reference))
+
+
+def failure(asserts, contracted, *only, cases=("*",)) -> FailedCheck | None:
+    """How a check ends that consists of one assertion; None if it passes."""
+    check = Check("test_it", "It holds", None, 1, "q1", (contracted.probe,), cases=cases)
+    return failure_of(check, lambda **of_case: asserts(*of_case.values(), *only), {"f": contracted})

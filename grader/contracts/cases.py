@@ -353,13 +353,13 @@ class ContractObservation(ProbeObservation):
         records = super().expected
         if not isinstance(records, list) or len(records) != len(self.terms.cases):
             raise CourseError(
-                f"the contract {self._probe} has {len(self.terms.cases)} cases, and others were observed of"
+                f"the contract {self.probe} has {len(self.terms.cases)} cases, and others were observed of"
                 " the reference: grade again"
             )
         for case, record in zip(self.terms.cases, records, strict=True):
             if isinstance(record.get("raised"), Raised) and not case.may_raise:
                 found = finding_of(record["raised"], "raised").sentence
-                raise CourseError(f"the reference raises an error. {capital(case.name)}: {found}")
+                raise CourseError(f"the reference raises an error. {case.sentence() or capital(TYPICAL)}: {found}")
         return records
 
     @property

@@ -39,7 +39,7 @@ class ProbeObservation:
     """
 
     def __init__(self, probe: str, seen: ProbeOutcome, expected: ProbeOutcome) -> None:
-        self._probe, self._seen, self._expected = probe, seen, expected
+        self.probe, self._seen, self._expected = probe, seen, expected
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.seen, self.expected))
@@ -51,10 +51,10 @@ class ProbeObservation:
     def expected(self) -> Any:
         """The facts of the reference; CourseError if the probe fails on it, which its author has to mend."""
         if isinstance(self._expected, NoFacts):
-            raise CourseError(f"probe {self._probe} got no facts of the reference: {self._expected.reason}")
+            raise CourseError(f"probe {self.probe} got no facts of the reference: {self._expected.reason}")
         if isinstance(self._expected, ProbeRaised):
             told = finding_without_facts(self._expected).sentence
-            raise CourseError(f"probe {self._probe} fails on the reference: {told}")
+            raise CourseError(f"probe {self.probe} fails on the reference: {told}")
         return self._expected
 
     @property

@@ -396,9 +396,9 @@ def test_points():
     def otherwise_marked():
         pass
 
-    assert points_of(marked) == 0.25
-    assert points_of(unmarked) == 1.0
-    assert points_of(otherwise_marked) == 1.0
+    assert points_of(marked) == (0.25, False)
+    assert points_of(unmarked) == (1.0, False)
+    assert points_of(otherwise_marked) == (1.0, False)
 
 
 @pytest.mark.parametrize("number", [0, -1, math.nan, math.inf])

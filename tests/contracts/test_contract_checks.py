@@ -1,24 +1,22 @@
 """Each check of a contract passes the reference, and fails an answer that breaks what it looks at."""
 
 import pytest
-from declaring import declared, facts, judged
+from declaring import declared, facts, failure, judged
 
 from grader import (
-    assert_backward,
-    assert_every_case,
-    assert_kept,
-    assert_ordinary,
-    assert_values,
+    assert_memory,
+    assert_no_side_effects,
+    assert_same_gradients,
+    assert_same_raised,
+    assert_same_values,
     data,
     network,
     number,
     optimizer,
     pairs,
-    part_of,
     tensor,
 )
-from grader.contracts.cases import failed_cases, plainest_case, telling_kinds
-from grader.contracts.finding import FailedCheckError
+from grader.contracts.blame import case_to_report, decisive_variations, failed_cases
 from grader.errors import CourseError
 from grader.inside import inside
 
@@ -149,13 +147,13 @@ def the_argument(world):
 
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
 BROKEN = {
-    "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_values, "What came back is wrong"),
+    "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_same_values, "What came back is wrong"),
     "what people return instead": (
         X,
         {"instead": the_argument},
         TWICE,
         "def f(x):\n    return x.clone()",
-        assert_values,
+        assert_same_values,
         "it is x itself",
     ),
     "a huge gradient": (
@@ -163,7 +161,7 @@ BROKEN = {
         {"arriving": ["ordinary", "huge"]},
         TWICE,
         LIMITED_IN_BACKWARD,
-        assert_backward,
+        assert_same_gradients,
         "The gradient of the result with respect to x is wrong",
     ),
     "an earlier result goes back": (
@@ -171,17 +169,24 @@ BROKEN = {
         {},
         "def f(x):\n    return x * x",
         KEPT_ON_THE_CLASS,
-        assert_backward,
+        assert_same_gradients,
         "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
     ),
-    "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_values, "its dtype is"),
-    "the shape": (X, {}, TWICE, "def f(x):\n    return (2 * x).squeeze(0)", assert_values, "its shape is"),
+    "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_same_values, "its dtype is"),
+    "the shape": (
+        X,
+        {},
+        TWICE,
+        "def f(x):\n    return (2 * x).squeeze(0)",
+        assert_same_values,
+        "its shape is",
+    ),
     "digits": (
         X,
         {"all_digits": True},
         TWICE,
         "def f(x):\n    return (2 * x.float()).to(x.dtype)",
-        assert_values,
+        assert_same_values,
         "What came back is wrong",
     ),
     "what has to change": (
@@ -189,7 +194,7 @@ BROKEN = {
         {"gives": "nothing"},
         "def f(x):\n    x.mul_(2)",
         "def f(x):\n    x.mul_(3)",
-        assert_values,
+        assert_same_values,
         "After your call x is wrong",
     ),
     "what has to change, and stays": (
@@ -197,7 +202,7 @@ BROKEN = {
         {"gives": "nothing"},
         "def f(x):\n    x.mul_(2)",
         "def f(x):\n    pass",
-        assert_values,
+        assert_same_values,
         "x should change, and stays as it is",
     ),
     "an error is swallowed": (
@@ -205,7 +210,7 @@ BROKEN = {
         {},
         ALL_BATCHES,
         CAUGHT.format("Exception", "return []"),
-        assert_values,
+        assert_same_values,
         "does not reach the caller",
     ),
     "another error": (
@@ -213,15 +218,15 @@ BROKEN = {
         {},
         ALL_BATCHES,
         CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
-        assert_values,
-        "ValueError reaches the caller in place of the CallerError",
+        assert_same_values,
+        "The caller's CallerError does not reach the caller: a ValueError does",
     ),
     "an error of its own": (
         X,
         {},
         TWICE,
         "def f(x):\n    return 2 * x.view(-1).view(x.shape)",
-        assert_values,
+        assert_same_values,
         "RuntimeError",
     ),
     "a network is called twice": (
@@ -229,7 +234,7 @@ BROKEN = {
         {"notes": ["calls"]},
         APPLIED,
         "def f(model, x):\n    model(x)\n    return model(x)",
-        assert_values,
+        assert_same_values,
         "The network is called twice",
     ),
     "a copy computes": (
@@ -237,7 +242,7 @@ BROKEN = {
         {"notes": ["calls"], "gradients": "none"},
         APPLIED,
         "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
-        assert_values,
+        assert_same_values,
         "A copy of the network computes in its place",
     ),
     "an optimizer steps twice": (
@@ -245,7 +250,7 @@ BROKEN = {
         OF_STEPS,
         STEPPED,
         f"{STEPPED}    opt.step()\n",
-        assert_values,
+        assert_same_values,
         "The optimizer's steps in this call: 2, and not 1",
     ),
     "the gradient of a step": (
@@ -253,7 +258,7 @@ BROKEN = {
         OF_STEPS,
         STEPPED,
         STEPPED.replace("sum()", "mean()"),
-        assert_values,
+        assert_same_values,
         "When the optimizer steps, the .grad of model.first.weight is wrong",
     ),
     "no gradient for a step": (
@@ -261,7 +266,7 @@ BROKEN = {
         OF_STEPS,
         STEPPED,
         STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
-        assert_values,
+        assert_same_values,
         "When the optimizer steps, the .grad of model.first.weight is None",
     ),
     "recorded, and cut afterwards": (
@@ -269,7 +274,7 @@ BROKEN = {
         {"notes": ["recorded"]},
         "def f(model, x):\n    with torch.no_grad():\n        return model(x)",
         "def f(model, x):\n    return model(x).detach()",
-        assert_values,
+        assert_same_values,
         "Gradients are recorded while the network computes",
     ),
     "a gradient": (
@@ -277,7 +282,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    return 3 * x - x.detach()",
-        assert_backward,
+        assert_same_gradients,
         "x",
     ),
     "no history": (
@@ -285,7 +290,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    return 2 * x.detach()",
-        assert_backward,
+        assert_same_gradients,
         "does not require grad",
     ),
     "zeros in place of None": (
@@ -293,7 +298,7 @@ BROKEN = {
         {"none_is_zero": False},
         "def f(x):\n    return (2 * x).detach().requires_grad_()",
         "def f(x):\n    return (2 * x).detach().requires_grad_() + 0 * x",
-        assert_backward,
+        assert_same_gradients,
         "x",
     ),
     "the gradient that arrives": (
@@ -301,7 +306,7 @@ BROKEN = {
         {},
         TWICE,
         DOUBLED_IN_BACKWARD,
-        assert_backward,
+        assert_same_gradients,
         "Backward overwrites the gradient that arrives",
     ),
     "a loss that waits": (
@@ -309,7 +314,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
-        assert_backward,
+        assert_same_gradients,
         "a loss that was computed from x before the call",
     ),
     "a loss that should stop": (
@@ -317,7 +322,7 @@ BROKEN = {
         {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
         "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
         "def f(x):\n    x.data.mul_(2)",
-        assert_backward,
+        assert_same_gradients,
         "goes back, without an error",
     ),
     "an error in torch's words": (
@@ -325,7 +330,7 @@ BROKEN = {
         {"gives": "nothing", "modes": ["on"], "turns": ["first"]},
         "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
         RAISED_BY_HAND,
-        assert_backward,
+        assert_same_gradients,
         "without an error of torch's",
     ),
     "a history that should not be": (
@@ -333,7 +338,7 @@ BROKEN = {
         {"history": True, "gradients": "none"},
         "def f(x):\n    return 2 * x.detach()",
         TWICE,
-        assert_backward,
+        assert_same_gradients,
         "requires grad, and should have no history",
     ),
     "memory of its own": (
@@ -341,7 +346,7 @@ BROKEN = {
         {},
         "def f(x):\n    return x.clone()",
         "def f(x):\n    return x.view_as(x)",
-        assert_kept,
+        assert_no_side_effects,
         "lies in the memory of x",
     ),
     "rows that share memory": (
@@ -349,7 +354,7 @@ BROKEN = {
         {},
         "def f(b, n):\n    return b.repeat(n, 1)",
         "def f(b, n):\n    return b.clone().expand(n, -1)",
-        assert_kept,
+        assert_no_side_effects,
         "share memory",
     ),
     "an earlier result": (
@@ -357,7 +362,7 @@ BROKEN = {
         {},
         TWICE,
         ONE_BUFFER,
-        assert_kept,
+        assert_no_side_effects,
         "What an earlier call returned is something else after the next call",
     ),
     "an earlier list": (
@@ -365,7 +370,7 @@ BROKEN = {
         {},
         "def f(x):\n    return [2 * x]",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
-        assert_kept,
+        assert_no_side_effects,
         "What an earlier call returned is something else after the next call",
     ),
     "a cache that knows one argument": (
@@ -373,7 +378,7 @@ BROKEN = {
         {"turns": ["first", "moved", "moved y"]},
         "def f(x, y):\n    return x * y",
         "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
-        assert_values,
+        assert_same_values,
         "What came back is wrong",
     ),
     "memory between the entries": (
@@ -381,7 +386,7 @@ BROKEN = {
         {"gives": "nothing"},
         "def f(x):\n    x.fill_(2)",
         ALL_OF_ITS_MEMORY,
-        assert_kept,
+        assert_no_side_effects,
         "The values of the caller's memory around x were changed",
     ),
     "memory handed out in turn": (
@@ -389,7 +394,7 @@ BROKEN = {
         {"turns": ["first"]},
         TWICE,
         IN_TURN,
-        assert_kept,
+        assert_no_side_effects,
         "What was given or returned is something else later",
     ),
     "a write when the result dies": (
@@ -397,7 +402,7 @@ BROKEN = {
         {"turns": ["first"]},
         TWICE,
         WHEN_IT_DIES,
-        assert_kept,
+        assert_no_side_effects,
         "What was given or returned is something else later",
     ),
     "a hook at the node of a leaf": (
@@ -405,7 +410,7 @@ BROKEN = {
         {"gradients": "none"},
         APPLIED,
         AT_THE_NODE,
-        assert_kept,
+        assert_no_side_effects,
         "does not arrive as it is",
     ),
     "a step that is replaced": (
@@ -413,7 +418,7 @@ BROKEN = {
         OF_STEPS,
         STEPPED,
         f"{STEPPED}    opt.step = lambda: None\n",
-        assert_kept,
+        assert_no_side_effects,
         "The caller's opt has an attribute step now",
     ),
     "a forward that is replaced": (
@@ -421,7 +426,7 @@ BROKEN = {
         {"gradients": "none"},
         APPLIED,
         "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
-        assert_kept,
+        assert_no_side_effects,
         "has an attribute _compiled_call_impl now",
     ),
     "copies of activations are held": (
@@ -429,7 +434,7 @@ BROKEN = {
         {"gradients": "none", "notes": ["left"], "large": ["n"]},
         APPLIED,
         HELD_IN_ANOTHER_FORM,
-        assert_values,
+        assert_memory,
         "in memory",
     ),
     "all graphs at once": (
@@ -437,7 +442,7 @@ BROKEN = {
         {"gradients": "none", "gives": "nothing", "modes": ["on"], "notes": ["peak"], "large": ["batch"]},
         "def f(model, batches):\n    for x, _ in batches:\n        model(x)",
         "def f(model, batches):\n    kept = [model(x) for x, _ in batches]",
-        assert_values,
+        assert_memory,
         "While the network computes",
     ),
     "a mode is left": (
@@ -445,7 +450,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    y = 2 * x\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y",
-        assert_kept,
+        assert_no_side_effects,
         "grad",
     ),
     "values of the caller's": (
@@ -453,7 +458,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    y = 2 * x\n    x.zero_()\n    return y",
-        assert_kept,
+        assert_no_side_effects,
         "The values of the caller's x were changed",
     ),
     ".grad": (
@@ -461,7 +466,7 @@ BROKEN = {
         {},
         TWICE,
         "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x",
-        assert_kept,
+        assert_no_side_effects,
         ".grad",
     ),
     "a hook": (
@@ -469,7 +474,7 @@ BROKEN = {
         {},
         APPLIED,
         "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
-        assert_kept,
+        assert_no_side_effects,
         "hook",
     ),
     "a module's mode": (
@@ -477,7 +482,7 @@ BROKEN = {
         {"gives": "nothing"},
         "def f(model, x):\n    pass",
         "def f(model, x):\n    model.eval()",
-        assert_kept,
+        assert_no_side_effects,
         "mode",
     ),
 }
@@ -499,19 +504,12 @@ def judge(zygote):
     return given
 
 
-def failure(check, contracted):
-    with pytest.raises(FailedCheckError) as failed:
-        check(contracted)
-    return failed.value.finding
-
-
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_check_fails_what_breaks(judge, name):
-    """The check of the aspect says what is wrong, and so does the check of all aspects."""
-    *_, check, said = BROKEN[name]
-    contracted = judge(name)
-    assert said in failure(check, contracted).sentence
-    assert failure(assert_every_case, contracted).sentence
+    """The assertion that is about it says what is wrong."""
+    *_, asserts, said = BROKEN[name]
+    failed = failure(asserts, judge(name))
+    assert said in failed.error.finding.sentence
 
 
 #: Of what is declared alike, one.
@@ -522,15 +520,15 @@ DECLARED = {repr((entry[0], entry[1], entry[2])): name for name, entry in BROKEN
 def test_the_reference_passes_every_check(judge, name):
     """What the reference does in a second run is right in every case."""
     contracted = judge(name, answer=BROKEN[name][2])
-    for check in (assert_ordinary, assert_values, assert_backward, assert_kept, assert_every_case):
-        check(contracted)
+    for asserts in (assert_same_raised, assert_same_values, assert_same_gradients, assert_no_side_effects):
+        assert failure(asserts, contracted) is None
     assert failed_cases(contracted) == {}
 
 
 @pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
 def test_what_is_kept_is_no_matter_of_values(judge, name):
     """An answer that only leaves something changed passes the check of values."""
-    assert_values(judge(name))
+    assert failure(assert_same_values, judge(name)) is None
 
 
 def only_where(condition, then):
@@ -538,7 +536,7 @@ def only_where(condition, then):
 
 
 @pytest.mark.parametrize(
-    ("answer", "case"),
+    ("answer", "beginning"),
     [
         (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
         (only_where("not x.is_contiguous()", "3 * x"), "Where x is transposed"),
@@ -546,40 +544,58 @@ def only_where(condition, then):
         (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
-            "Where x has one row and is plain data, with float64",  # in no case without it
+            "Where x has one row and is plain data, with float64",  # which every failed case has
         ),
     ],
 )
-def test_the_plainest_case_is_named(judge, answer, case):
-    """The sentence names the unusual kinds that are the cause, and says that ordinary inputs are right."""
-    found = failure(assert_values, judge("a value", answer=answer))
-    assert found.case == case
-    assert found.sentence.endswith("With ordinary inputs it is right.")
+def test_the_variations_that_are_the_cause_are_named(judge, answer, beginning):
+    """A variation is named without which the case passes, or that every failed case has."""
+    failed = failure(assert_same_values, judge("a value", answer=answer))
+    assert failed.beginning == beginning
+    assert failed.case == beginning.removeprefix("Where ")
 
 
-def test_ordinary_inputs_are_called_right_only_where_they_are(judge):
-    """Where the ordinary case fails by another aspect, no sentence says that it is right."""
-    answer = (
-        "def f(x):\n    y = 3 * x if x.dtype == torch.float64 else 2 * x\n    x.data.zero_()\n    return y"
-    )
-    found = failure(assert_values, judge("a value", answer=answer))
-    assert found.case == "With float64"
-    assert "ordinary" not in found.sentence
-    assert failure(assert_ordinary, judge("a value", answer=answer)).case == ""
+def test_a_failed_typical_case_names_no_case(judge):
+    """What is wrong for typical inputs fails, whatever fails elsewhere."""
+    failed = failure(assert_same_values, judge("a value", answer="def f(x):\n    return 3 * x"))
+    assert (failed.case, failed.beginning) == (None, "")
 
 
-def test_the_ordinary_check_looks_at_the_ordinary_case_alone(judge):
-    """What is wrong elsewhere only does not fail it."""
-    assert_ordinary(judge("a value", answer=only_where("not x.is_contiguous()", "3 * x")))
+def test_a_check_of_typical_cases_passes_what_is_wrong_elsewhere_only(judge):
+    """Without patterns, `cases` leaves the typical cases."""
+    contracted = judge("a value", answer=only_where("not x.is_contiguous()", "3 * x"))
+    assert failure(assert_same_values, contracted, cases=()) is None
+    assert failure(assert_same_values, contracted, cases=("x.layout",)) is not None
 
 
-def test_kinds_that_a_failure_needs(judge):
-    """Of an answer that is wrong for one kind, this kind is named, and no other."""
+def test_variations_that_a_failure_needs(judge):
+    """Of an answer that is wrong for one variation, this variation is named, and no other."""
     contracted = judge("a value", answer=only_where("x.dtype == torch.float64", "3 * x"))
-    assert telling_kinds(contracted) == {"all.dtype=float64"}
-    found = failed_cases(contracted)
-    assert contracted.terms.cases[plainest_case(contracted, found)].unusual == {"all.dtype": "float64"}
-    assert telling_kinds(judge("a value", answer=TWICE)) == set()
+    assert decisive_variations(contracted) == {"all.dtype=float64"}
+    number = case_to_report(contracted.cases, failed_cases(contracted))
+    assert contracted.cases[number].variations == {"all.dtype": "float64"}
+    assert decisive_variations(judge("a value", answer=TWICE)) == set()
+
+
+def test_a_case_after_one_that_timed_out_does_not_pass(zygote):
+    """The case in which a call is stopped is reported, and no later case counts as passed."""
+    made = declared("f", X, dtypes=["float32"])
+    answer = (
+        only_where("not x.is_contiguous()", "loops(x)") + "\n\ndef loops(x):\n    while True:\n        pass"
+    )
+    contracted = judged(zygote, made, answer, TWICE)
+    failed = failure(assert_same_values, contracted)
+    assert failed.case == "x is transposed"
+    assert "stopped" in failed.error.finding.sentence
+    assert {case.name for case in contracted.cases if case.did_not_run} <= {
+        contracted.cases[number].name for number in failed_cases(contracted)
+    }
+
+
+def test_a_check_that_says_nothing_about_the_typical_case_is_the_authors_error(judge):
+    """A check of memory needs a contract that measures it."""
+    with pytest.raises(CourseError, match="says nothing about the typical case"):
+        failure(assert_memory, judge("a value", answer=TWICE))
 
 
 def test_a_reference_that_raises_is_the_authors_error(zygote):
@@ -587,7 +603,7 @@ def test_a_reference_that_raises_is_the_authors_error(zygote):
     made = declared("f", X)
     reference = "def f(x):\n    return 2 * x.view(-1).view(x.shape)"
     with pytest.raises(CourseError, match=r"the reference raises an error\. Where x is transposed: .*view"):
-        assert_values(judged(zygote, made, TWICE, reference))
+        failure(assert_same_values, judged(zygote, made, TWICE, reference))
 
 
 def test_facts_of_other_cases_are_the_authors_error(zygote):
@@ -595,7 +611,7 @@ def test_facts_of_other_cases_are_the_authors_error(zygote):
     seen = judged(zygote, declared("f", X, dtypes=["float32"]), TWICE, TWICE)
     now = declared("f", X)
     with pytest.raises(CourseError, match=r"has \d+ cases, and others were observed of the reference"):
-        assert_values(now.observation(seen._seen, seen._expected))
+        failure(assert_same_values, now.observation(seen._seen, seen._expected))
 
 
 def test_a_part_is_judged_by_itself(zygote):
@@ -609,7 +625,7 @@ def test_a_part_is_judged_by_itself(zygote):
     right = "def f(x, n):\n    x.mul_(n)\n    return x + 1, x + 2"
     wrong = "def f(x, n):\n    x.mul_(n if n == 2 else 1)\n    return x / x * n, x + 2"
     contracted = made.observation(facts(zygote, made, wrong), facts(zygote, made, right))
-    assert_ordinary(part_of(contracted, "second", "x"))
-    assert_values(part_of(contracted, "second", "x", where=["x.*"]))
-    assert "first" in failure(assert_ordinary, part_of(contracted, "first")).sentence
-    assert failure(assert_values, part_of(contracted, "x")).case == "Where n is 3"
+    assert failure(assert_same_values, contracted, "second", "x", cases=()) is None
+    assert failure(assert_same_values, contracted, "second", "x", cases=("x.*",)) is None
+    assert "first" in failure(assert_same_values, contracted, "first").error.finding.sentence
+    assert failure(assert_same_values, contracted, "x").beginning == "Where n is 3"

@@ -118,7 +118,7 @@ def test_a_rule_about_an_unknown_factor_is_refused():
 def test_a_case_is_told_in_a_sentence():
     """Kinds of one argument stand together, those of the call behind them."""
     made = declared("f", {"x": tensor("n k", "1 k"), "n": number(3, 1)})
-    told = {frozenset(case.unusual.items()): case.told() for case in made.terms.cases}
+    told = {frozenset(case.variations.items()): case.sentence() for case in made.terms.cases}
     assert told[frozenset()] == ""
     assert told[frozenset({("x.layout", "transposed")})] == "Where x is transposed"
     assert told[frozenset({("call.mode", "off")})] == "Called under no_grad()"
@@ -129,7 +129,7 @@ def test_a_case_is_told_in_a_sentence():
 def test_every_kind_has_words():
     """No kind of a network or an optimizer is told by its bare name."""
     made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
-    bare = [case.told() for case in made.terms.cases if "has the " in case.told()]
+    bare = [case.sentence() for case in made.terms.cases if "has the " in case.sentence()]
     assert bare == []
 
 
