@@ -61,7 +61,7 @@ _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
     "grader": {
-        *("assert_backward", "assert_close", "assert_kept", "assert_ordinary", "assert_values"),
+        *("assert_close", "assert_no_side_effects", "assert_same_gradients", "assert_same_values"),
         *("contract", "data", "inputs", "network", "number", "optimizer", "pairs", "target", "tensor"),
         *("picture", "points", "probe"),
     },
