@@ -301,6 +301,52 @@ class SeenCall:
         given = self.observed.notes.get("given", ()) if isinstance(self.observed.notes, Mapping) else ()
         return [text for text in given if isinstance(text, str)]
 
+    @property
+    def shared_storage(self) -> Sequence[str]:
+        """The names of the arguments whose storage the result shares and, for the reference, must not."""
+        return [name for name in self.observed.memory if name and name not in self._reference.memory]
+
+    @property
+    def rows_share_storage(self) -> bool:
+        """Whether tensors or entries of the result share storage with each other, unlike the reference's."""
+        return bool(self.observed.shared) and not self._reference.shared
+
+    def before(self, path: str) -> Tensor:
+        """A tensor of the caller's before the call, as in ``before("model.weight")``; raises as `after` does."""
+        return self._of_caller("before", path)
+
+    def after(self, path: str) -> Tensor:
+        """The same tensor after the call.
+
+        Raises:
+            NotApplicable: there is no such tensor in this case.
+            FailedCheckError: it is gone, or something else.
+        """
+        return self._of_caller("after", path)
+
+    def _of_caller(self, when: str, path: str) -> Tensor:
+        if path not in self._reference.kept[when]:
+            raise NotApplicable(f"there is no {path} in this case")
+        record = self.observed.kept[when].get(path)
+        tensor = record.get("tensor") if isinstance(record, dict) else None
+        if not isinstance(tensor, Tensor):
+            raise wrong(f"The caller's {path} is not a tensor any more.", group=f"{path} is gone")
+        return tensor
+
+    def error_of_pending(self, name: str) -> Raised | None:
+        """The error of ``backward()`` on a loss that was computed from an argument before the call.
+
+        None if it raised none.
+
+        Raises:
+            NotApplicable: the reference's raises none in this case.
+        """
+        if not isinstance(_gradients(self._reference.waiting.get(name)), Raised):
+            raise NotApplicable(f"no loss of {name} must raise an error in this case")
+        pending = self.observed.waiting.get(name) if isinstance(self.observed.waiting, dict) else None
+        found = _gradients(pending)
+        return found if isinstance(found, Raised) else None
+
     def entry(self, *path: Any) -> Any:
         """The result, or an entry of it.
 
@@ -334,6 +380,11 @@ class SeenCall:
         return value
 
 
+def _gradients(pending: Any) -> Any:
+    """What ``backward()`` of a loss gave: gradients, or the error that it raised."""
+    return pending.get("gradients") if isinstance(pending, dict) else None
+
+
 class ContractObservation(ProbeObservation):
     """What was seen and expected in the cases of a contract."""
 
@@ -359,7 +410,9 @@ class ContractObservation(ProbeObservation):
         for case, record in zip(self.terms.cases, records, strict=True):
             if isinstance(record.get("raised"), Raised) and not case.may_raise:
                 found = finding_of(record["raised"], "raised").sentence
-                raise CourseError(f"the reference raises an error. {case.sentence() or capital(TYPICAL)}: {found}")
+                raise CourseError(
+                    f"the reference raises an error. {case.sentence() or capital(TYPICAL)}: {found}"
+                )
         return records
 
     @property

@@ -63,7 +63,19 @@ make_weight = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_w_is_a_trainable_leaf(make_weight):
+    """`w` is a leaf that requires grad.
+
+    Which operation did autograd record, and when did you set `requires_grad`?
+    """
+    w = make_weight.seen.tensor()
+    assert w.is_leaf, f"`w` is not a leaf: {w.grad_fn} produced it, so optimizers reject it."
+    assert w.requires_grad, "`w` does not require grad, so `backward()` never fills `w.grad`."
+    assert w.version is not None, "`w` is an inference tensor: autograd cannot record operations on it."
+
+
+@points(2)
 def test_values_and_training(make_weight):
     """Its values are those of the generator, times scale, in every call, and it trains."""
     assert_same_values(make_weight)
@@ -134,7 +146,20 @@ input_gradient = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_gradient_has_the_form_of_x(input_gradient):
+    """The gradient has the dtype and shape of `x`.
+
+    From which tensor did you read `.grad`? `.float()` and `.reshape()` return new tensors.
+    """
+    gradient, expected = input_gradient.seen.tensor(), input_gradient.expected.tensor()
+    assert gradient.dtype == expected.dtype, f"The gradient is {gradient.dtype}, but `x` is {expected.dtype}."
+    assert gradient.shape == expected.shape, (
+        f"The gradient has shape {gradient.shape}, but `x` has shape {expected.shape}."
+    )
+
+
+@points(2)
 def test_gradient_of_x(input_gradient):
     """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
     assert_same_values(input_gradient)
@@ -213,7 +238,20 @@ all_grads = contract(
 )
 
 
-@points(3)
+@points(2)
+def test_gradients_of_non_leaves(all_grads):
+    """`c`, `e` and `o` have their gradients.
+
+    `c`, `e` and `o` are not leaves. Do you call `retain_grad()` before `backward()`?
+    """
+    for name in ("c", "e", "o"):
+        gradient, expected = all_grads.seen.tensor(name), all_grads.expected.tensor(name)
+        assert gradient.shape == expected.shape, (
+            f"The gradient of `{name}` has shape {gradient.shape}, but `{name}` has shape {expected.shape}."
+        )
+
+
+@points(1)
 def test_six_gradients(all_grads):
     """All six gradients are there and right, and the leaves keep their values."""
     assert_no_side_effects(all_grads)
@@ -369,7 +407,19 @@ activation_grads = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_every_name_has_a_gradient(activation_grads):
+    """Every name has a gradient.
+
+    The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
+    """
+    for name, expected in activation_grads.expected.entry().items():
+        if expected is not None:
+            gradient = activation_grads.seen.tensor(name)
+            assert gradient.shape == expected.shape, f"The gradient of {name!r} has shape {gradient.shape}."
+
+
+@points(2)
 def test_gradients_of_activations(activation_grads):
     """Every name is answered with the gradient of that layer's output, and the model works as before."""
     assert_same_values(activation_grads)
@@ -487,7 +537,18 @@ total_loss = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_total_is_connected(total_loss):
+    """The total is connected to the graph.
+
+    `.item()`, `.data`, `detach()` and `torch.tensor()` return values without a graph.
+    """
+    seen, expected = total_loss.seen.tensor(), total_loss.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The total does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The total is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_total_and_its_gradient(total_loss):
     """The result is the weighted sum of the losses, and its backward reaches all of them."""
     assert_same_values(total_loss)
@@ -605,7 +666,18 @@ def test_weighted_gradient(weighted_backward):
     assert_same_values(weighted_backward)
 
 
-@points(2)
+@points(1)
+def test_graph_of_losses_is_freed(weighted_backward):
+    """The graph of `losses` is freed.
+
+    Did you pass `retain_graph` or `create_graph`?
+    """
+    error = weighted_backward.seen.error_of_pending("losses")
+    assert error is not None, "A second `backward()` of `losses` still works: your call kept its graph alive."
+    assert "RuntimeError" in error.types, f"A second `backward()` of `losses` raises {error.type}."
+
+
+@points(1)
 def test_two_graphs_and_what_stays(weighted_backward):
     """The graph of losses is used up, that of w is not, and nothing else has changed."""
     assert_no_side_effects(weighted_backward)

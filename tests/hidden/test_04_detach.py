@@ -72,7 +72,18 @@ positive_part = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_result_has_no_graph(positive_part):
+    """The result has no graph, and its own storage.
+
+    `y.detach()` returns a tensor without a graph that shares storage with `y`.
+    """
+    result = positive_part.seen.tensor()
+    assert not result.requires_grad, f"The result requires grad: {result.grad_fn} connects it to `y`."
+    assert not positive_part.seen.shared_storage, "The result shares storage with `y`."
+
+
+@points(2)
 def test_positive_part_without_a_history(positive_part):
     """The result is the positive part of y, without a history, and a loss of y still goes back.
 
@@ -395,7 +406,18 @@ ste_round = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_result_is_connected(ste_round):
+    """The result is connected to the graph.
+
+    `torch.round` has a gradient of 0 everywhere. Which part of your expression carries the gradient?
+    """
+    seen, expected = ste_round.seen.tensor(), ste_round.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The result is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
     """The value is that of x.round(), and the gradient that arrives goes on to x as it is."""
     assert_same_values(ste_round)
@@ -502,7 +524,18 @@ td_loss = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_loss_is_connected(td_loss):
+    """The loss is connected to the graph.
+
+    Which tensors must the loss backpropagate to?
+    """
+    seen, expected = td_loss.seen.tensor(), td_loss.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The loss does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The loss is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_only_the_prediction_is_taught(td_loss):
     """The loss is the mean squared difference, and its gradient that of the prediction alone."""
     assert_same_gradients(td_loss)  # first, since eval() for a cut also changes values
@@ -594,7 +627,18 @@ clipped_energy = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_energy_is_connected(clipped_energy):
+    """The energy is connected to the graph.
+
+    Which operation returned a tensor without a graph?
+    """
+    seen, expected = clipped_energy.seen.tensor(), clipped_energy.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The energy does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The energy is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_energy_and_its_gradient(clipped_energy):
     """The energy is that of the clipped product, and w and x get the gradients of just this function."""
     assert_same_values(clipped_energy)

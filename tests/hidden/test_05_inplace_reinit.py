@@ -61,7 +61,21 @@ reinit_ = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_w_is_the_same_leaf(reinit_):
+    """`w` is still a trainable leaf, and its `_version` counts the write.
+
+    `.data` and `detach()` hide a write from autograd. `no_grad()` does not.
+    """
+    w, expected = reinit_.seen.tensor(), reinit_.expected.tensor()
+    assert w.is_leaf or not expected.is_leaf, f"`w` is not a leaf any more: {w.grad_fn} produced it."
+    assert w.requires_grad or not expected.requires_grad, "`w` does not require grad any more."
+    before, after = reinit_.seen.before("w").version, reinit_.seen.after("w").version
+    counted = reinit_.expected.before("w").version != reinit_.expected.after("w").version
+    assert before != after or not counted, "`w._version` did not change: backward cannot notice your write."
+
+
+@points(2)
 def test_w_holds_the_value(reinit_):
     """The caller's w holds the new value, and is the same leaf in the same memory; w itself is returned.
 

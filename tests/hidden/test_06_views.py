@@ -116,7 +116,18 @@ collect = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_buffer_is_connected(collect):
+    """The result is connected to the graph.
+
+    A tensor that you fill by `.data`, `.item()` or `torch.tensor()` has no graph.
+    """
+    seen, expected = collect.seen.tensor(), collect.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The result is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_results_and_gradients(collect):
     """What comes back is f of every row, and a loss of it goes back to whatever f uses, and to xs."""
     assert_same_values(collect)
@@ -176,7 +187,18 @@ glu = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_gated_unit_is_connected(glu):
+    """The result is connected to the graph.
+
+    Which operation returned a tensor without a graph?
+    """
+    seen, expected = glu.seen.tensor(), glu.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The result is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_values_and_gradients_are_gated(glu):
     """The first half of h is multiplied by the sigmoid of the second, and both get their gradients."""
     assert_same_values(glu)
@@ -270,7 +292,16 @@ scale_tail = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_result_has_the_form_of_h(scale_tail):
+    """The result is connected, with the dtype of `h`."""
+    seen, expected = scale_tail.seen.tensor(), scale_tail.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
+    assert seen.dtype == expected.dtype, f"The result is {seen.dtype}, but `h` is {expected.dtype}."
+    assert seen.shape == expected.shape, f"The result has shape {seen.shape}, not {expected.shape}."
+
+
+@points(2)
 def test_tail_and_its_gradient(scale_tail):
     """The tail is divided, and the gradient takes the standard deviation for a constant."""
     assert_same_values(scale_tail)
@@ -320,7 +351,18 @@ row_bias = contract(
 )
 
 
-@points(3)
+@points(1)
+def test_rows_have_their_own_storage(row_bias):
+    """The rows don't share storage with each other, or with `b`.
+
+    `expand()` returns a view in which all rows are the same memory.
+    """
+    assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has another shape."
+    assert not row_bias.seen.rows_share_storage, "Rows share storage: a write to one changes the others."
+    assert not row_bias.seen.shared_storage, "The result shares storage with `b`."
+
+
+@points(2)
 def test_rows_and_their_gradients(row_bias):
     """All rows are equal to b but for the first, and each brings b its gradient."""
     assert_same_values(row_bias)
@@ -409,7 +451,18 @@ drop_attention = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_attention_is_connected(drop_attention):
+    """The result is connected to the graph.
+
+    Which operation returned a tensor without a graph?
+    """
+    seen, expected = drop_attention.seen.tensor(), drop_attention.expected.tensor()
+    assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
+    assert seen.grad_fn or not expected.grad_fn, "The result is a new leaf: its `grad_fn` is None."
+
+
+@points(2)
 def test_weights_and_gradients(drop_attention):
     """The weights are those of the full softmax, exactly 0 where dropped; all scores get their gradients."""
     assert_same_values(drop_attention)

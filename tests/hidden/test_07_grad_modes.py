@@ -175,7 +175,19 @@ cache_features = contract(
 )
 
 
-@points(4)
+@points(2)
+def test_features_can_be_trained_on(cache_features):
+    """Features have no graph, and are not inference tensors.
+
+    `inference_mode()` allocates inference tensors, which autograd cannot save for `backward()`.
+    """
+    for place in range(len(cache_features.expected.entry())):
+        feature = cache_features.seen.tensor(place)
+        assert feature.version is not None, f"Feature {place} is an inference tensor."
+        assert not feature.requires_grad, f"Feature {place} requires grad: {feature.grad_fn} produced it."
+
+
+@points(2)
 def test_features_are_ordinary_and_of_the_backbone(cache_features):
     """The features are what the backbone gives at the time of the call, ordinary and without a history.
 
