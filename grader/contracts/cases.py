@@ -312,7 +312,7 @@ class SeenCall:
         return bool(self.observed.shared) and not self._reference.shared
 
     def before(self, path: str) -> Tensor:
-        """A tensor of the caller's before the call, as in ``before("model.weight")``; raises as `after` does."""
+        """Return a tensor of the caller's from before the call, by its path; raises as `after` does."""
         return self._of_caller("before", path)
 
     def after(self, path: str) -> Tensor:
