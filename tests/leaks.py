@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grader
+from grader.course.assignment import MAY_COME_IN
 
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
 _GRADER = Path(__file__).parents[1] / "grader"
 _BEGUN = sorted(_GRADER.glob("templates/new_*"))  # what `new` begins a question with
-_MAY_COME_IN = re.compile(r"<summary>What may come in</summary>(.*?)</details>", re.DOTALL)
+_MAY_COME_IN = re.compile(rf"<summary>{re.escape(MAY_COME_IN)}</summary>(.*?)</details>", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _SECRET_PATHS = re.compile(
     r"(^|/)(solutions|hidden|attacks|tests/answers|evidence|reference)/|(^|(?<!grader)/)results/|(^|/)test_\d\d_|\.pyc$"
@@ -130,7 +131,7 @@ def _told(course: Path) -> Iterator[str]:
             if isinstance(part, ast.Constant)
         }
         for node in nodes:
-            if isinstance(node, ast.keyword) and node.arg in {"says", "tells"}:
+            if isinstance(node, ast.keyword) and node.arg in {"says", "words"}:
                 for part in ast.walk(node.value):
                     if isinstance(part, ast.Constant):
                         yield str(part.value)

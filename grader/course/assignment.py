@@ -21,7 +21,7 @@ END_TASK = "end"
 MASTER, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
 
 #: The heading of the block that `build` writes into a task from its contract.
-MAY_COME_IN = "What may come in"
+MAY_COME_IN = "Inputs the graded checks use (skip this on first read)"
 
 #: The name of an assignment: ``NN_name``.
 STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)

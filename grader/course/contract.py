@@ -31,7 +31,8 @@ Kind = Mapping[str, Any]  # of every factor
 
 _MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
 
-_OF_THE_CALL = {
+#: A phrase for each level of the call, and of all arguments at once.
+OF_THE_CALL = {
     "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
     "call.turn": {
         "other": "in a second call, with other numbers",
@@ -44,8 +45,8 @@ _OF_THE_CALL = {
         "of a mean": "with the gradient of a mean at the result",
     },
     "all.dtype": {"float64": "with float64", "float32": "with float32"},
-    "all.sizes": {"equal": "where all sizes are equal", "large": "where there are thousands of entries"},
-    MEMORY: {"weighed": "where what is computed is large"},
+    "all.sizes": {"equal": "with all sizes equal", "large": "with thousands of entries"},
+    MEMORY: {"weighed": "with large tensors, to measure memory"},
 }
 
 
@@ -369,9 +370,9 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], d
     for key, kind in row.items():
         who, _, factor = key.partition(".")
         if who in arguments:
-            words[key] = arguments[who].told(factor, kind)
+            words[key] = arguments[who].phrase(factor, kind)
         else:
-            words[key] = turns.get(f"{key}={kind}") or _OF_THE_CALL[key][kind]
+            words[key] = turns.get(f"{key}={kind}") or OF_THE_CALL[key][kind]
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
     return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype))
 

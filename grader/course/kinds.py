@@ -18,10 +18,10 @@ Never = Mapping[str, str | tuple[str, ...]]
 
 #: Of a kind, what follows the name of its argument: "where h is transposed".
 WORDS = {
-    "computed": "is computed",
+    "computed": "is a non-leaf",
     "leaf": "is a leaf that requires grad",
-    "plain": "is plain data",
-    "saved": "is computed, and its maker needs its values",
+    "plain": "is a tensor that doesn't require grad",
+    "saved": "is a non-leaf whose own operation saved it for backward",
     "transposed": "is transposed",
     "gaps": "is not contiguous",
     "part": "is a part of a larger tensor",
@@ -32,7 +32,7 @@ WORDS = {
     "zeros": "is 0 everywhere",
     "grad of zeros": "has a .grad of zeros",
     "heavy": "has a .grad of large numbers",
-    "deep": "has blocks in blocks",
+    "deep": "has nested modules",
     "own": "has a parameter of its own and asks for its own mode",
     "bare": "has parameters and no modules",
     "part eval": "has a part in eval mode",
@@ -58,6 +58,7 @@ WORDS = {
     "tanh": "ends in tanh",
     "hooked": "has a hook of the caller's",
     "changed": "has a hook of the caller's that changes what it returns",
+    "sgd": "is SGD",
     "momentum": "is SGD with momentum",
     "adam": "is AdamW",
     "two groups": "has two groups",
@@ -85,130 +86,11 @@ WORDS = {
     "small": "has small values",
     "huge": "has values as large as 1e38",
     "one value": "has one value everywhere",
-    "waits": "is needed by a loss that waits",
+    "waits": "is needed by a loss that was computed before the call",
     "holds some": "holds some of it",
     "holds some last": "holds some of it, in its last group",
     "holds all": "holds all of it",
     "none": "holds nothing of it",
-}
-
-#: Of a factor, what students read of all its kinds: the first phrase whose kinds are all that there may be.
-#: It follows "It may" (behind a semicolon another one), or is a sentence; where there is none, each unusual
-#: kind is told as in `WORDS`.
-PHRASES: Mapping[str, tuple[tuple[frozenset[str], str], ...]] = {
-    "role": (
-        (frozenset({"plain"}), "It is plain data."),
-        (frozenset({"leaf"}), "It is a leaf that requires grad."),
-        (frozenset({"computed", "saved"}), "It is a computed tensor."),
-        (frozenset({"computed", "saved", "leaf"}), "It is a computed tensor, or a leaf that requires grad."),
-        (frozenset({"plain", "leaf"}), "It is a leaf that requires grad, or plain data."),
-        (frozenset({"plain", "computed", "saved"}), "It is a computed tensor, or plain data."),
-        (
-            frozenset({"plain", "computed", "saved", "leaf"}),
-            "It is a computed tensor, a leaf that requires grad, or plain data.",
-        ),
-    ),
-    "layout": (
-        (frozenset({"contiguous"}), ""),
-        (frozenset({"contiguous", "transposed", "gaps", "part"}), "It is contiguous or not."),
-    ),
-    "grad": (
-        (frozenset({"none"}), ""),
-        (frozenset({"none", "filled", "zeros", "heavy"}), "Its `.grad` may hold something."),
-    ),
-    "grads": (
-        (frozenset({"none"}), ""),
-        (
-            frozenset({"none", "filled", "some", "zeros", "frozen filled"}),
-            "The `.grad` of its parameters may hold something.",
-        ),
-    ),
-    "values": ((frozenset({"normal"}), ""), (frozenset({"normal", "far"}), "Its numbers may be far from 0.")),
-    "waiting": (
-        (frozenset({"none"}), ""),
-        (frozenset({"none", "waits"}), "An earlier loss may still need its values."),
-    ),
-    "nest": (
-        (frozenset({"flat"}), ""),
-        (frozenset({"flat", "deep"}), "have nested layers"),
-        (frozenset({"flat", "own"}), "have parameters of its own"),
-        (frozenset({"flat", "deep", "own"}), "have nested layers; have parameters of its own"),
-        (
-            frozenset({"flat", "deep", "own", "bare"}),
-            "have nested layers; have no modules; have parameters of its own",
-        ),
-    ),
-    "train": (
-        (frozenset({"train"}), "It is in train mode."),
-        (frozenset({"eval"}), "It is in eval mode."),
-        (frozenset({"train", "eval"}), "It is in train mode or in eval mode."),
-        (
-            frozenset({"train", "part eval", "eval", "part train"}),
-            "Each part of it may be in train mode or in eval mode.",
-        ),
-    ),
-    "frozen": (
-        (frozenset({"no"}), ""),
-        (frozenset({"all frozen"}), ""),
-        (frozenset({"no", "one frozen", "first frozen"}), "Some of its parameters may be frozen."),
-        (
-            frozenset({"no", "one frozen", "first frozen", "all frozen"}),
-            "Some of its parameters may be frozen, or all.",
-        ),
-    ),
-    "tied": ((frozenset({"no"}), ""), (frozenset({"no", "tied"}), "have a parameter that two layers share")),
-    "width": ((frozenset({"several", "one column"}), ""),),
-    "inside": (
-        (frozenset({"louder", "plain"}), ""),
-        (frozenset({"louder", "norm"}), "have batch norm"),
-        (frozenset({"louder", "dropout"}), "have dropout"),
-        (frozenset({"louder", "norm", "dropout"}), "have batch norm; have dropout"),
-    ),
-    "rows": (
-        (frozenset({"each"}), ""),
-        (frozenset({"each", "together"}), "What it gives for a row may depend on the other rows."),
-    ),
-    "gives": ((frozenset({"new"}), ""), (frozenset({"new", "view", "rows only"}), "return a view")),
-    "numbers": (
-        (frozenset({"small"}), ""),
-        (frozenset({"small", "quiet", "large", "high", "low"}), "give large numbers"),
-    ),
-    "hooks": (
-        (frozenset({"no"}), ""),
-        (frozenset({"no", "hooked"}), "have hooks of the caller's"),
-        (frozenset({"no", "hooked", "changed"}), "have hooks of the caller's that change what it returns"),
-    ),
-    "groups": (
-        (frozenset({"one"}), ""),
-        (frozenset({"one", "two groups", "two alike"}), "It has one parameter group, or two."),
-    ),
-    "state": (
-        (frozenset({"fresh"}), ""),
-        (frozenset({"stepped"}), "It has made steps."),
-        (frozenset({"fresh", "stepped"}), "have made steps already"),
-    ),
-    "holds": (
-        (frozenset({"all"}), ""),
-        (frozenset({"none", "holds all"}), "hold all of {last}, or nothing of it"),
-        (
-            frozenset({"all", "none", "holds all", "holds some", "holds some last"}),
-            "hold all of {last}, some of it, or nothing of it",
-        ),
-    ),
-    "list": (
-        (frozenset({"differ"}), ""),
-        (frozenset({"differ", "alike"}), "The sizes in it may differ, or be equal."),
-        (frozenset({"differ", "alike", "single"}), "have a single entry"),
-        (frozenset({"differ", "alike", "single", "one row"}), "have a single entry; have a batch of one row"),
-    ),
-    "xs": ((frozenset({"plain"}), ""), (frozenset({"plain", "requires grad"}), "An `x` may require grad.")),
-    "fault": (
-        (frozenset({"none"}), ""),
-        (
-            frozenset({"none", "shape", "own", "interrupt"}),
-            "At a batch of it the network may raise an error.",
-        ),
-    ),
 }
 
 #: The layers whose results depend on their mode, by the level of ``inside`` that puts them into a network.
@@ -229,7 +111,6 @@ class Kinds:
         never: combinations that do not go together, by factors without the argument's name.
         functions: ``@inside`` functions that the maker calls.
         says: what the docstring says of the argument.
-        tells: what the task's text says of all its kinds; where it is None, each is told in words.
         alone: factors whose kinds are tried one at a time, and not with every other kind.
     """
 
@@ -241,16 +122,19 @@ class Kinds:
     functions: tuple[ProbeSource, ...] = ()
     says: str = ""
     alone: tuple[str, ...] = ()
-    tells: str | None = None
 
-    def told(self, factor: str, kind: Any) -> str:
-        """A kind in words, behind the argument's name."""
+    def has_phrase(self, factor: str, kind: Any) -> bool:
+        """Whether a level has words, or follows from its number or shape."""
+        return kind in self.words or kind in WORDS or factor in {"shape", "value", "grad", "grads"}
+
+    def phrase(self, factor: str, kind: Any) -> str:
+        """A level in words that follow the argument's name, as in ``is transposed``."""
         if kind in self.words:
             return self.words[kind]
         if factor == "shape":
             return shape_in_words(kind)
         if factor == "value":
-            return f"is {kind}"
+            return f"is between {kind[0]:g} and {kind[1]:g}" if isinstance(kind, tuple) else f"is {kind:g}"
         if factor in {"grad", "grads"} and kind in {"none", "zeros"}:
             return WORDS["grad of zeros"] if kind == "zeros" else "has no .grad"
         return WORDS.get(kind, f"has the {factor} {kind}")
@@ -476,14 +360,13 @@ def target(
     )
 
 
-def own(  # noqa: PLR0913 - what an author says of a kind of theirs
+def own(
     make: Function,
     *,
     words: Mapping[Any, str] | None = None,
     never: Sequence[Never] = (),
     helpers: Sequence[Function] = (),
     says: str = "",
-    tells: str | None = None,
     **factors: Sequence[Any],
 ) -> Kinds:
     """Whatever an ``@inside`` function makes of the world and of the kinds of its factors.
@@ -493,9 +376,8 @@ def own(  # noqa: PLR0913 - what an author says of a kind of theirs
             ``world.size("n")`` a size, ``world.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
             What it adds to ``world.starts[name]`` is a leaf whose gradient is asked for.
         words: what is said of a kind, behind the argument's name.
-        tells: sentences about all kinds, for the text of the task, which else lists their words.
     """
     sources = tuple(ProbeSource.of(function) for function in (make, *helpers))
     kinds = {name: tuple(levels) for name, levels in factors.items()}
     options = {"make": make.__name__}
-    return Kinds("own", kinds, options, words or {}, tuple(never), sources, says, tells=tells)
+    return Kinds("own", kinds, options, words or {}, tuple(never), sources, says)

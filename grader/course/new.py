@@ -1,6 +1,6 @@
 """Begins an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
 
-What may come in for a parameter, and what is drawn for it in examples, is found by its name; what the names
+The levels of a parameter, and what is drawn for it in examples, is found by its name; what the names
 do not tell says TODO. A question whose name begins with a capital is a class; with a `model` and an `opt`
 it is about the steps of this optimizer.
 """

@@ -13,7 +13,7 @@ from grader.scores import format_points
 from grader.student.notebook import Question, UnreadableError, notebook_as_handed_out, open_notebook
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
-_INPUTS = re.compile(rf"<details>\s*<summary>({MAY_COME_IN})</summary>(.*?)</details>", re.DOTALL)
+_INPUTS = re.compile(rf"<details>\s*<summary>({re.escape(MAY_COME_IN)})</summary>(.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)
 _WORTH = re.compile(r"\A\*[\d.]+ points?\*\s*")
 

@@ -7,7 +7,7 @@ import pytest
 from declaring import declared
 
 from grader import data, inputs, network, number, optimizer, pairs, target, tensor
-from grader.course.assignment import Assignment, MasterCell, Place, Question
+from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Place, Question
 from grader.course.contract_text import (
     argument_lines,
     block_of,
@@ -22,130 +22,87 @@ QUIET = {"modes": ["on"], "turns": ["first"]}
 
 def bullet(kinds, **options):
     """What is told of a single argument, without what is told of the call."""
-    return block_of(declared("f", {"x": kinds}, **QUIET, **options)).removeprefix("- `x`: ")
+    made = declared("f", {"x": kinds}, sizes=["differ"], **QUIET, **options)
+    return block_of(made).removeprefix("- `x`: ")
 
 
 FEW = {"roles": ["plain"], "layouts": ["contiguous"]}
-TENSORS = {
-    "n k": ("a tensor of shape `(n, k)`", ("n k",)),
-    "one size": ("a tensor of shape `(k,)`", ("k",)),
-    "no dimensions": ("a tensor of shape `(n,)` or without dimensions", ("n", "")),
-    "an even size": ("a tensor of shape `(n, 2 * c)`", ("n 2c",)),
-    "several": ("a tensor of shape `(n,)`, `(n, k)` or `(m, n, k)`", ("n", "n k", "m n k")),
-    "as another": ("a tensor of the shape of `y`", ("=y",)),
-}
-
-
-@pytest.mark.parametrize("name", TENSORS)
-def test_a_shape_is_written_as_students_write_it(name):
-    """Sizes are multiplied as in Python, and a single size has its comma."""
-    text, shapes = TENSORS[name]
-    assert bullet(tensor(*shapes, **FEW), dtypes=["float32"]) == f"{text}. It is plain data."
-
-
-@pytest.mark.parametrize(
-    ("shapes", "told"),
-    [
-        (("n k", "1 k"), "`n` may be 1."),
-        (("n k", "0 k", "1 k"), "`n` may be 0 or 1."),
-        (("n k", "1 k", "n 1"), "`n` or `k` may be 1."),
-        (("n 2c", "1 2"), "`n` or `c` may be 1."),
-        (("n k", "2 k"), ""),
-    ],
-)
-def test_a_shape_that_gives_a_size_a_value_is_no_shape_of_its_own(shapes, told):
-    """Only that a size may be 0 or 1 is told; every larger value is a size like others."""
-    text = bullet(tensor(*shapes, **FEW), dtypes=["float32"])
-    assert text.removeprefix(f"{TENSORS['n k'][0]}.").removeprefix(f"{TENSORS['an even size'][0]}.") == (
-        f" It is plain data. {told}".rstrip()
-    )
-
-
 ARGUMENTS = {
     "a tensor of every kind": (
-        tensor("n k", says="(n, k), not empty"),
-        (
-            "a tensor of shape `(n, k)`, not empty, float32 or float64, contiguous or not. It is a computed"
-            " tensor, a leaf that requires grad, or plain data. Its `.grad` may hold something."
-        ),
+        tensor("n k", "1 k", says="(n, k), not empty"),
+        [
+            "`(n, k)`, not empty",
+            "float32 or float64",
+            "has one row",
+            "is a non-leaf",
+            "is a leaf that requires grad",
+            "is a tensor that doesn't require grad",
+            "is transposed",
+            "is not contiguous",
+            "is a part of a larger tensor",
+            "has .grad filled beforehand",
+        ],
     ),
     "values": (
-        data("n", values=["normal", "zeros", "huge"]),
-        (
-            "a tensor of shape `(n,)`, float32 or float64, contiguous or not. It is plain data. It may be 0"
-            " everywhere, or have values as large as 1e38."
-        ),
+        tensor("n", values=["normal", "zeros", "huge"], **FEW),
+        [
+            "a tensor",
+            "float32 or float64",
+            "is 0 everywhere",
+            "has values as large as 1e38",
+            "is a tensor that doesn't require grad",
+        ],
     ),
-    "a tensor without named sizes": (
-        tensor("n k", "", "0 k", says="of any shape", **FEW),
-        (
-            "a tensor of any shape, float32 or float64. It is plain data. It may have no dimensions or no"
-            " entries."
-        ),
-    ),
-    "a number": (number(3, 1, 2), "a number, such as 1, 2 or 3."),
-    "a number that is described": (
-        number(10.1, 0.0, -7.0, says="a float"),
-        "a float; it may be 0 or negative.",
-    ),
-    "a network": (
-        network(says="maps (n, in) to (n, out)"),
-        (
-            "a network that maps `(n, in)` to `(n, out)`. Each part of it may be in train mode or in eval"
-            " mode. Its batch norm and dropout are always in eval mode. Some of its parameters may be frozen,"
-            " or all. What it gives for a row may depend on the other rows. The `.grad` of its parameters may"
-            " hold something. It may have nested layers, no modules, parameters of its own, a parameter that"
-            " two layers share, buffers, batch norm, dropout or hooks of the caller's, or return a view."
-        ),
-    ),
+    "a number": (number(3, 1, (7.0, 8.0)), ["a number", "is 1", "is between 7 and 8"]),
     "a plain network": (
-        network(
-            nest=["flat"],
-            train=["eval"],
-            frozen=["no", "one frozen"],
-            tied=["no"],
-            buffers=["no"],
-            inside=["louder"],
-            rows=["each"],
-            gives=["new"],
-            grads=["none"],
-            hooks=["no"],
-        ),
-        "a network. It is in eval mode. Some of its parameters may be frozen.",
+        network(every=False, train=["eval"], frozen=["no", "one frozen"]),
+        ["a network", "is in eval mode", "has a frozen parameter"],
     ),
     "a list of inputs": (
         inputs(says="a list of tensors of shape (n, in)", lists=["differ", "empty", "twice"]),
-        "a list of tensors of shape `(n, in)`. It may be empty, or have a tensor twice.",
+        ["a list of tensors of shape `(n, in)`", "is empty", "has a tensor twice"],
     ),
     "batches": (
-        pairs(faults=["none", "own"]),
-        (
-            "a list of batches `(x, y)`. At a batch of it the network may raise an error. Its numbers may"
-            " be far from 0. It may have a single entry."
-        ),
+        pairs(lists=["differ"], faults=["none", "own"]),
+        [
+            "a list of batches `(x, y)`",
+            "has a batch at which the network raises an error of its own",
+            "is far from 0",
+        ],
     ),
 }
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_an_argument_is_told_in_plain_sentences(name):
-    """Each factor has its words; kinds that a promised range has anyway are not told."""
-    kinds, told = ARGUMENTS[name]
-    assert bullet(kinds) == told
+def test_every_level_of_an_argument_is_listed(name):
+    """What the author says comes first, then a phrase for each level that the typical input does not have."""
+    kinds, phrases = ARGUMENTS[name]
+    assert bullet(kinds) == "; ".join(phrases)
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({}, "its batch norm is always in eval mode"),
+        ({"quiet": False}, "its batch norm is in train mode or eval mode"),
+    ],
+)
+def test_the_modes_of_batch_norm_are_those_of_the_cases(options, phrase):
+    """A network is often in train mode where its batch norm never is."""
+    made = declared("f", {"model": network(**{"inside": ["louder", "norm"], **options})}, **QUIET)
+    assert phrase in block_of(made)
 
 
 def test_the_last_bullet_is_about_the_call():
-    """Whether it is called under no_grad, and again."""
+    """It lists modes, sizes and sequences of calls."""
     made = declared("f", {"n": number(1)})
     assert block_of(made).splitlines()[-1] == (
-        "- `f` may be called under `no_grad()`. It may be called again, with the same or changed values,"
-        " while an earlier result is still in use."
+        "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
+        " in a second call, with the same things; in a second call, after its values have moved"
     )
-    once = declared("f", {"n": number(1)}, modes=["on"], turns=["first", "other"])
-    assert block_of(once).splitlines()[-1] == (
-        "- `f` may be called again while an earlier result is still in use."
-    )
-    assert block_of(declared("f", {"n": number(1)}, **QUIET)).count("\n- ") == 0
+    once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], turns=["first", "other"])
+    assert block_of(once).splitlines()[-1] == "- The call: in a second call, with other numbers"
+    assert block_of(declared("f", {"n": number(1)}, sizes=["differ"], **QUIET)).count("\n- ") == 0
 
 
 def test_only_what_is_given_is_told():
@@ -154,12 +111,10 @@ def test_only_what_is_given_is_told():
         "f",
         {"model": network(), "opt": optimizer("model"), "x": data("n in"), "y": target("x", "model")},
         given=["opt", "x", "y"],
+        sizes=["differ"],
         **QUIET,
     )
     assert [line.split("`")[1] for line in block_of(made).splitlines()] == ["opt", "x", "y"]
-    assert "`opt`: an optimizer of the parameters of `model`: SGD, SGD with momentum or AdamW." in block_of(
-        made
-    )
 
 
 TASK = """## q1 · Twice
@@ -186,7 +141,7 @@ def made():
 
 def test_the_block_stands_before_the_hints(made):
     """It is folded; without hints it is the task's end."""
-    block = f"<details><summary>What may come in</summary>\n\n{block_of(made)}\n\n</details>"
+    block = f"<details><summary>{MAY_COME_IN}</summary>\n\n{block_of(made)}\n\n</details>"
     assert with_block(TASK + HINT, made) == f"{TASK}\n{block}\n{HINT}"
     assert with_block(TASK, made) == f"{TASK}\n{block}"
 
@@ -293,12 +248,6 @@ def test_a_line_about_several_arguments_is_replaced(made):
     assert with_arguments(stub, made) == REPLACED.replace("Continued", "a, x: no arguments.\n    Continued")
     (told,) = complaints(made, stub=stub)
     assert "the docstring says 'x, n: two things.', and the contract 'x: (n, k), float32" in told
-
-
-def test_what_the_author_says_is_not_said_again():
-    """A mode that stands in the author's words is told once."""
-    quiet = {factor: kinds[:1] for factor, kinds in network().factors.items()} | {"train": ["eval"]}
-    assert bullet(network(**quiet, says="a module in eval mode")) == "a module in eval mode."
 
 
 def test_arguments_that_differ_are_complained_about(made):

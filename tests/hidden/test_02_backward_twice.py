@@ -235,7 +235,6 @@ task_grad_norms = contract(
             grads=["none", "filled", "some", "large"],
             words={"some": "has a first tensor without .grad", "large": "has large numbers in .grad"},
             says="a list of leaves that require grad, of any shapes",
-            tells="The `.grad` of some of them, or of all, may hold something.",
         ),
         "losses": own(
             losses_of_leaves,
@@ -250,8 +249,6 @@ task_grad_norms = contract(
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
             says="a list of scalar tensors",
-            tells="A loss may stand in it twice. A gradient may be 0, very small or very large, but its "
-            "square still fits its dtype.",
         ),
     },
     given=["losses", "params"],
@@ -505,7 +502,6 @@ accumulate = contract(
                 "more": "is greater than the number of rows",
             },
             says="an int, at least 1",
-            tells="",
         ),
     },
     modes=["on"],
@@ -614,7 +610,6 @@ train_task = contract(
                 "parts in eval": "has parts in eval mode",
             },
             says="a module with a trunk and at least two heads",
-            tells="The `.grad` of its parameters may hold something. Parts of it may be in eval mode.",
         ),
         "opt": optimizer(
             "model",
@@ -722,7 +717,6 @@ validation_loss = contract(
             dims=["2 dims", "3 dims"],
             words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
             says="gives pairs (x, y), and has a len",
-            tells="Its tensors have 2 dimensions, or 3.",
         ),
     },
     dtypes=["float32"],
