@@ -56,7 +56,7 @@ def words_outside() -> Iterator[tuple[str, str]]:
 
 def words_of_a_contract() -> Iterator[tuple[str, str]]:
     """The words for arguments with their factors and kinds, and the word that puts them together."""
-    about, _, _ = (inspect.getdoc(grader.contracts) or "").partition("\n\n")
+    about, _, _ = (inspect.getdoc(grader.contract) or "").partition("\n\n")
     yield (
         "`contract(function, arguments, ...)`",
         f"{about.rstrip('.')}; an editor shows what each argument says",
