@@ -254,7 +254,7 @@ def tell_left_out(course: Course) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Show every question with its code, checks, observations and seed.",
+    help="Show the code, every check, the observations and the seed, too.",
 )
 @click.option(
     "--smallest",
@@ -266,19 +266,18 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Explain a student's result, for example in an appeal.
 
-    Example: explain ada 01_leaves q2. Shows what failed, and the student's line that each diagnosis quotes.
-    QUESTION or --all adds the student's code and the observations beside the expected ones, and judges them
-    again. Only --smallest runs the student's code.
+    Example: explain ada 01_leaves q2. Shows on one screen what failed and why, the student's line that each
+    diagnosis quotes, and the cell whose definition counted.
+
+    --all adds the student's code, every check and the observations beside the expected ones, and judges them
+    again. Only --smallest runs the student's code, and adds the same.
 
     Don't forward the output: it contains expected values, hidden checks and the seed.
     """
-    from rich.console import Console
-    from rich.text import Text
-
     from grader.course.course import Course
     from grader.grading.regrade import regrade
-    from grader.reports.explain import explanation
-    from grader.text import terminal_text
+    from grader.reports.explain import COLUMNS, explanation
+    from grader.reports.plain import plain
 
     course = Course.find().without_unfinished()
     regraded = regrade(course, results, student, stem)
@@ -286,10 +285,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         from grader.grading.smallest_case import with_smallest_cases
 
         regraded = with_smallest_cases(course, regraded, question)
-    console = Console(emoji=False)
-    everything = everything or smallest or question is not None
-    for line in explanation(regraded, question, everything=everything):
-        console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
+    click.echo(plain(explanation(regraded, question, everything=everything or smallest), COLUMNS))
 
 
 @click.command()

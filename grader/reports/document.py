@@ -62,7 +62,7 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose last column holds numbers; without a head, each row says something about its first cell."""
+    """A table whose last column holds numbers; without a head, a row is about what its first cell names."""
 
     rows: Sequence[Sequence[Text]]
     head: Sequence[str] = ()

@@ -44,7 +44,7 @@ def html(blocks: Iterable[Block]) -> Markup:
     return Markup("\n").join(map(_block, blocks))
 
 
-def _block(block: Block) -> Markup:  # noqa: PLR0911 - one for each block
+def _block(block: Block) -> Markup:  # noqa: C901, PLR0911 - one for each block
     match block:
         case Heading(text, level):
             return Markup("<h{0}>{1}</h{0}>").format(level, _inline(text))
@@ -58,8 +58,8 @@ def _block(block: Block) -> Markup:  # noqa: PLR0911 - one for each block
             return Markup("<pre>{}</pre>").format(Markup("").join(map(_row, rows)))
         case Check(outcome=outcome, body=body):
             passed = "passed" if outcome == "passed" else "failed"
-            shown = _headed(block), html(body)
-            return Markup('<div class="check {}-check">\n{}\n{}</div>').format(passed, *shown)
+            inner = Markup("\n").join([_headed(block), *map(_block, body)])
+            return Markup('<div class="check {}-check">\n{}\n</div>').format(passed, inner)
         case Group(title, checks):
             return _details("same", title, Markup("\n").join(map(_headed, checks)))
         case Fold(title, about, body, kind, is_open):
@@ -112,7 +112,8 @@ def _table(table: Table) -> Markup:
 def _row(row: Row) -> Markup:
     """A line of code that is copied without its number; it ends where it ended."""
     return Markup(
-        '<{0} class="line{1}"><span class="sign">{2}</span><span class="at">{3}</span><span>{4}\n</span></{0}>'
+        '<{0} class="line{1}"><span class="sign">{2}</span><span class="at">{3}</span>'
+        "<span>{4}\n</span></{0}>"
     ).format(
         "mark" if row.is_marked else "span",
         " soft" if row.number is None else "",

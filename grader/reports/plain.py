@@ -45,8 +45,10 @@ def code_lines(rows: Sequence[Row]) -> list[str]:
     return [f"{'▶' if row.is_marked else ' '}{row.number or '':>5}  {row.text}".rstrip() for row in rows]
 
 
-def _block(block: Block, indent: str, width: int | None) -> Iterator[str]:
-    inner, below, title = indent + _INDENT, (), ""
+def _block(  # noqa: C901, PLR0912 - one for each block
+    block: Block, indent: str, width: int | None
+) -> Iterator[str]:
+    title, below = "", list[Block]()
     match block:
         case Heading(text):
             yield ""
@@ -61,11 +63,11 @@ def _block(block: Block, indent: str, width: int | None) -> Iterator[str]:
         case Code(rows):
             yield from (f"{indent}{printable(line)}" for line in code_lines(rows))
         case Check(body=body):
-            title, below = _headed(block), body
+            title, below = _headed(block), [*body]
         case Group(name, checks):
             title = f"{name}: {'; '.join(check.title for check in checks)}"
         case Fold(name, about, body):
-            title, below = f"{name}: {_inline(about)}", body
+            title, below = f"{name}: {_inline(about)}", [*body]
         case Section(body=body):
             for each in body:
                 yield from _block(each, indent, width)
@@ -74,7 +76,7 @@ def _block(block: Block, indent: str, width: int | None) -> Iterator[str]:
     if title:
         yield from _wrapped(title, indent, width)
     for each in below:
-        yield from _block(each, inner, width)
+        yield from _block(each, indent + _INDENT, width)
 
 
 def _inline(text: Text) -> str:

@@ -14,8 +14,8 @@ from grader.course.assignment import END_TASK
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
-from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.reports.document import Row
+from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.reports.own_code import Excerpt
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.sandbox.evidence import FailedCell, Failure, SkippedStatement, no_facts
