@@ -102,7 +102,6 @@ def _wrapped(text: str, head: str, width: int | None, rest: str | None = None) -
     line = printable(" ".join(text.split()))
     if width is None:
         return [f"{head}{line}".rstrip()]
-    wrapper = TextWrapper(
-        width, initial_indent=head, subsequent_indent=head if rest is None else rest, break_on_hyphens=False
-    )
+    wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    wrapper.initial_indent, wrapper.subsequent_indent = head, head if rest is None else rest
     return wrapper.wrap(line) or [head.rstrip()]
