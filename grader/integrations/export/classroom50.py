@@ -294,7 +294,7 @@ FORMAT = Format(
     _write,
     help="`scores.json`: a classroom's own, with each result as an override\n"
     "without it, `<student>/<assignment>/result.json`",
-    advice="Collection keeps overrides, and all else in the file is unchanged. Scores there are whole numbers:"
+    advice="Collection keeps overrides; all else in the file is unchanged. Scores there are whole numbers:"
     " where points are not, all points of an assignment are multiplied by the same factor, and you are told."
     " [`classroom50.md`](classroom50.md) has every step.",
     gradebook="the scores.json of the classroom, in a clone of the repository classroom50",

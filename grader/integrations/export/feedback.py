@@ -7,21 +7,23 @@ import json
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from grader.errors import GraderError
 from grader.integrations.export import Export, Format
 from grader.people.record import Entry
-from grader.reports.document import Block, Heading, Paragraph, Span, Table
+from grader.reports.document import Block, Heading, Paragraph, Span, Table, Text
 from grader.reports.markdown import markdown
 from grader.results.model import Result
 from grader.results.store import read_current
 from grader.scores import points_text
 
 _THEN = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
-#: What Canvas and Moodle read of a name when a zip is uploaded: the ids, which stand behind the student's name.
-_CANVAS = re.compile(r".+_\w+_\d+_.+", re.DOTALL)
-_MOODLE = re.compile(r".+?_\d+_assignsubmission_[a-z]+", re.DOTALL)
+#: The part of a path that Canvas and Moodle read when a zip is uploaded: ids behind the student's name.
+_NAMES = {
+    "canvas": re.compile(r"[^/]+_\w+_\d+_[^/]+$"),
+    "moodle": re.compile(r"(?:^|(?<=/))[^/]+?_\d+_assignsubmission_[a-z]+"),
+}
 
 
 def _write(export: Export) -> None:
@@ -30,28 +32,20 @@ def _write(export: Export) -> None:
     Raises:
         GraderError: a page is not there, or nothing was collected from any of them.
     """
-    results, _ = read_current(export.folder)
     elsewhere, nameless = [], []
     repositories = defaultdict[str, list[Result]](list)
     zips = defaultdict[str, dict[str, bytes]](dict)
-    for result in results:
-        if export.stem not in {None, result.assignment}:
-            continue
-        entry = export.collected(result)
-        if (
-            entry is None
-            or entry.system not in {"", "canvas", "moodle"}
-            or "/" not in f"{entry.system}{entry.origin}"
-        ):
-            elsewhere.append(result.notebook)
-        elif not entry.system:
+    for result, entry in _collected(export):
+        if entry and not entry.system and "/" in entry.origin:
             repositories[entry.repository].append(result)
-        elif member := _member(export, result, entry):
-            zips[f"{result.name}-{entry.system}.zip"] |= member
+        elif entry is None or entry.system not in _NAMES:
+            elsewhere.append(result.notebook)
+        elif name := _NAMES[entry.system].search(entry.origin):
+            zips[f"{result.name}-{entry.system}.zip"] |= _member(export, result, entry.system, name[0])
         else:
             nameless.append(result.notebook)
     export.note(
-        "Left out, because collected.csv has not the name under which they were downloaded: `collect` the"
+        "Left out, because collected.csv lacks the name under which they were downloaded: `collect` the"
         " downloaded zip again, and grade again",
         nameless,
     )
@@ -66,8 +60,15 @@ def _write(export: Export) -> None:
             for form in ("html", "md"):
                 export.write(f"{repository}/{result.name}.{form}", _page(export, result, form))
         export.write(f"{repository}/README.md", _index(own))
-    for name, members in zips.items():
-        export.write(name, _zipped(members))
+    for file, members in zips.items():
+        export.write(file, _zipped(members))
+
+
+def _collected(export: Export) -> Iterator[tuple[Result, Entry | None]]:
+    """The results that are asked for, each with what is recorded of its notebook."""
+    results, _ = read_current(export.folder)
+    asked = (result for result in results if export.stem in {None, result.assignment})
+    return ((result, export.collected(result)) for result in asked)
 
 
 def _page(export: Export, result: Result, form: str) -> bytes:
@@ -78,18 +79,15 @@ def _page(export: Export, result: Result, form: str) -> bytes:
         raise GraderError(f"{page} cannot be read ({error.strerror}): run the same `grade` again") from error
 
 
-def _member(export: Export, result: Result, entry: Entry) -> Mapping[str, bytes]:
-    """The feedback on a notebook, under the name by which its system knows it; nothing without such a name.
+def _member(export: Export, result: Result, system: str, name: str) -> Mapping[str, bytes]:
+    """The feedback on a notebook as a file in a zip.
 
     Canvas shows whatever is uploaded by the submitted file's own name. So it gets a notebook, whose one cell
     is the feedback.
     """
-    if entry.system == "canvas":
-        name = entry.origin.rpartition("/")[2]
-        return {name: _notebook(_page(export, result, "md"))} if _CANVAS.fullmatch(name) else {}
-    folders = filter(None, map(_MOODLE.match, entry.origin.split("/")))
-    folder = next((f"{found[0]}_" for found in folders), None)
-    return {f"{folder}/{result.name}.html": _page(export, result, "html")} if folder else {}
+    if system == "canvas":
+        return {name: _notebook(_page(export, result, "md"))}
+    return {f"{name}_/{result.name}.html": _page(export, result, "html")}
 
 
 def _notebook(markdown_page: bytes) -> bytes:
@@ -110,15 +108,12 @@ def _zipped(members: Mapping[str, bytes]) -> bytes:
 
 def _index(results: Sequence[Result]) -> str:
     """Markdown that lists the pages of a repository."""
-    rows = [
-        [
-            Span(result.what, target=f"{result.name}.md"),
-            "could not be graded" if result.error else points_text(result.score, result.max_score),
-        ]
-        for result in sorted(results, key=lambda result: result.name)
-    ]
+    rows: list[list[Text]] = []
+    for result in sorted(results, key=lambda result: result.name):
+        points = "could not be graded" if result.error else points_text(result.score, result.max_score)
+        rows.append([Span(result.what, target=f"{result.name}.md"), points])
     blocks: list[Block] = [Heading("Feedback", 1), Table(rows, ("notebook", "points"))]
-    return markdown([*blocks, Paragraph("The `.html` pages say the same, and are for downloading.")]) + "\n"
+    return markdown([*blocks, Paragraph("The HTML pages say the same, and are for downloading.")]) + "\n"
 
 
 FORMAT = Format(
@@ -127,7 +122,7 @@ FORMAT = Format(
     help="`<repository>/<assignment>.html` and `.md`, for each clone\n"
     "`<assignment>-canvas.zip`, for submissions collected from Canvas\n"
     "`<assignment>-moodle.zip`, for submissions collected from Moodle",
-    advice="Push what belongs to a repository there. In Canvas: the assignment's *Upload Submissions*; students get a"
-    " notebook with their feedback, because Canvas keeps the submitted file's name. In Moodle: *Upload multiple"
-    " feedback files in a zip* in the assignment's grading actions, with *feedback files* switched on.",
+    advice="Push what belongs to a repository there. Canvas takes its zip by *Upload Submissions*; students"
+    " get a notebook with their feedback, as Canvas keeps the submitted file's name. Moodle takes its zip by"
+    " *Upload multiple feedback files in a zip*, if the assignment has *feedback files* switched on.",
 )

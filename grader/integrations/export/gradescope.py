@@ -110,7 +110,7 @@ def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, 
     ]
     return {
         "score": plain_number(result.score),
-        "output": markdown([points, *about_submission(result)]),
+        "output": markdown([*about_submission(result), points]),
         "output_format": "md",
         "visibility": visibility,
         "stdout_visibility": "hidden",
