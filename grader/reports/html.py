@@ -8,25 +8,8 @@ from markupsafe import Markup, escape
 
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_HTML
-from grader.reports.document import (
-    Block,
-    Bullets,
-    Check,
-    Code,
-    Contents,
-    Drawings,
-    Fold,
-    Group,
-    Heading,
-    Legend,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    parts_of,
-)
+from grader.reports import document as doc
+from grader.reports.document import Block, Check, Row, Span, Table, Text, parts_of
 from grader.text import html_text, without_controls
 
 _CLASSES = {"soft": "soft", "hint": "soft hint", "notice": "notice"}
@@ -46,33 +29,33 @@ def html(blocks: Iterable[Block]) -> Markup:
 
 def _block(block: Block) -> Markup:  # noqa: C901, PLR0911 - one for each block
     match block:
-        case Heading(text, level):
+        case doc.Heading(text, level):
             return Markup("<h{0}>{1}</h{0}>").format(level, _inline(text))
-        case Paragraph(text, tone):
+        case doc.Paragraph(text, tone):
             return Markup("<p{}>{}</p>").format(_class(_CLASSES.get(tone, "")), _inline(text))
-        case Bullets(items):
+        case doc.Bullets(items):
             return Markup("<ul>{}</ul>").format(_each("<li>{}</li>", map(_inline, items)))
         case Table():
             return _table(block)
-        case Code(rows):
+        case doc.Code(rows):
             return Markup("<pre>{}</pre>").format(Markup("").join(map(_row, rows)))
         case Check(outcome=outcome, body=body):
             passed = "passed" if outcome == "passed" else "failed"
             inner = Markup("\n").join([_headed(block), *map(_block, body)])
             return Markup('<div class="check {}-check">\n{}\n</div>').format(passed, inner)
-        case Group(title, checks):
+        case doc.Group(title, checks):
             return _details("same", title, Markup("\n").join(map(_headed, checks)))
-        case Fold(title, about, body, kind, is_open):
+        case doc.Fold(title, about, body, kind, is_open):
             summary = Markup("<strong>{}</strong> {}").format(title, _inline(about))
             return _details(kind, summary, html(body), is_open=is_open)
-        case Drawings(pictures):
+        case doc.Drawings(pictures):
             shown = Markup("\n").join(_drawing(title, picture) for title, picture in pictures)
             return Markup('<div class="drawings">\n{}\n</div>').format(shown)
-        case Legend():
+        case doc.Legend():
             return _details("legend", "How to read an X-ray", Markup(LEGEND_HTML))  # noqa: S704 - our own
-        case Section(anchor, body, tone):
+        case doc.Section(anchor, body, tone):
             return Markup('<section id="{}"{}>\n{}\n</section>').format(anchor, _class(tone), html(body))
-        case Contents(entries):
+        case doc.Contents(entries):
             links = Markup("").join(
                 Markup('<li><a class="{}" href="#{}">{}</a></li>').format(outcome, anchor, _exact(text))
                 for text, anchor, outcome in entries

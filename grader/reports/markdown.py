@@ -8,24 +8,8 @@ from urllib.parse import quote
 
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
-from grader.reports.document import (
-    Block,
-    Bullets,
-    Check,
-    Code,
-    Contents,
-    Drawings,
-    Fold,
-    Group,
-    Heading,
-    Legend,
-    Paragraph,
-    Section,
-    Span,
-    Table,
-    Text,
-    parts_of,
-)
+from grader.reports import document as doc
+from grader.reports.document import Block, Check, Span, Table, Text, parts_of
 from grader.reports.plain import code_lines
 from grader.text import fence, markdown_text, without_controls
 
@@ -39,34 +23,34 @@ def markdown(blocks: Iterable[Block]) -> str:
 
 def _block(block: Block) -> str:  # noqa: C901, PLR0911, PLR0912 - one for each block
     match block:
-        case Heading(text, level):
+        case doc.Heading(text, level):
             return f"{'#' * level} {_inline(text)}"
-        case Paragraph(text):
+        case doc.Paragraph(text):
             return _inline(text)
-        case Bullets(items):
+        case doc.Bullets(items):
             return "\n".join(f"- {_inline(item)}" for item in items)
         case Table(rows, head):
             numbers = "|".join([*["---"] * (len(head) - 1), "--:"])
             return "\n".join([_cells([*head]), f"|{numbers}|", *map(_cells, rows)])
-        case Code(rows):
+        case doc.Code(rows):
             text = "\n".join(code_lines(rows))
             return f"{fence(text)}text\n{text}\n{fence(text)}"
         case Check(body=body):
             return "\n\n".join([_headed(block), *([indent(markdown(body), "  ")] if body else [])])
-        case Group(title, checks):
+        case doc.Group(title, checks):
             return "\n".join([f"{title}:\n", *map(_headed, checks)])
-        case Fold(title, about, body, is_open=is_open):
+        case doc.Fold(title, about, body, is_open=is_open):
             if is_open:
-                return markdown([Paragraph([Span(title, "strong"), *parts_of(about)]), *body])
-            shown = markdown([Paragraph(about), *body])
+                return markdown([doc.Paragraph([Span(title, "strong"), *parts_of(about)]), *body])
+            shown = markdown([doc.Paragraph(about), *body])
             return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>"
-        case Drawings(pictures):
+        case doc.Drawings(pictures):
             return "\n\n".join(_drawing(title, picture) for title, picture in pictures)
-        case Legend():
+        case doc.Legend():
             return LEGEND_MARKDOWN
-        case Section(body=body):
+        case doc.Section(body=body):
             return markdown(body)
-        case Contents(entries):
+        case doc.Contents(entries):
             return " · ".join(str(markdown_text(text)) for text, _, _ in entries)
 
 

@@ -8,25 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import TextWrapper
 
-from grader.reports.document import (
-    Block,
-    Bullets,
-    Check,
-    Code,
-    Contents,
-    Drawings,
-    Fold,
-    Group,
-    Heading,
-    Legend,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    parts_of,
-)
+from grader.reports import document as doc
+from grader.reports.document import Block, Check, Row, Span, Table, Text, parts_of
 from grader.text import printable, terminal_line
 
 _INDENT = "  "
@@ -50,28 +33,28 @@ def _block(  # noqa: C901, PLR0912 - one for each block
 ) -> Iterator[str]:
     title, below = "", list[Block]()
     match block:
-        case Heading(text):
+        case doc.Heading(text):
             yield ""
             yield from _wrapped(_inline(text), indent, width)
-        case Paragraph(text):
+        case doc.Paragraph(text):
             yield from _wrapped(_inline(text), indent, width)
-        case Bullets(items):
+        case doc.Bullets(items):
             for item in items:
                 yield from _wrapped(f"- {_inline(item)}", indent, width)
         case Table(rows, head):
             yield from _table([*([head] if head else []), *rows], indent, width)
-        case Code(rows):
+        case doc.Code(rows):
             yield from (f"{indent}{printable(line)}" for line in code_lines(rows))
         case Check(body=body):
             title, below = _headed(block), [*body]
-        case Group(name, checks):
+        case doc.Group(name, checks):
             title = f"{name}: {'; '.join(check.title for check in checks)}"
-        case Fold(name, about, body):
+        case doc.Fold(name, about, body):
             title, below = f"{name}: {_inline(about)}", [*body]
-        case Section(body=body):
+        case doc.Section(body=body):
             for each in body:
                 yield from _block(each, indent, width)
-        case Drawings() | Legend() | Contents():
+        case doc.Drawings() | doc.Legend() | doc.Contents():
             pass  # there is nothing to draw with, and nothing to click on
     if title:
         yield from _wrapped(title, indent, width)
