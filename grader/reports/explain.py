@@ -103,7 +103,7 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
 
 
 def _head(regrade: Regrade) -> Iterator[Block]:
-    """Whose result it is, when it was graded, and what is to be known before any check."""
+    """Whose result it is, when it was graded, and what concerns all of it."""
     result, provenance = regrade.result, regrade.result.provenance
     score = points_text(result.score, result.max_score)
     yield Heading(f"{_cut(result.student)}, {_cut(result.what)}: {score}, {result.status}")

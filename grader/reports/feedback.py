@@ -125,7 +125,7 @@ def about_submission(result: Result) -> list[Block]:
 def about_question(
     result: Result, question: QuestionResult, shows: Feedback, code: Sequence[Excerpt] = ()
 ) -> list[Block]:
-    """What failed of a question and why, then what passed and what is to be added."""
+    """What failed of a question and why, then what passed, and remarks about the answer and its points."""
     about_cell = result.about_cell_of(question)
     if question.status != "answered":
         text: list[str | Span] = [question.checks[0].message or "Not answered."]

@@ -59,7 +59,7 @@ class Export:
 
     @cached_property
     def results(self) -> dict[str, list[Result]]:
-        """What is to be exported, by assignment; adds notes about results that are left out.
+        """The results to export, by assignment; adds notes about those that are left out.
 
         Raises:
             GraderError: nothing is.
