@@ -37,6 +37,7 @@ build: $(READY)
 	@$(BIN)/python -m grader build
 	@$(BIN)/python docs/words.py
 	@$(BIN)/python docs/claims.py
+	@$(BIN)/python docs/formats.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/run.py $(if $(LONG),--long)

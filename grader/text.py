@@ -24,7 +24,9 @@ _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends o
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
 _CODE = re.compile(r"`([^`]+)`")
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~$@]|(?<!\w)_|_(?!\w)|^[-+=]")
-_NUMBERED = re.compile(r"^(\d+)(?=[.)])")  # begins a list; a backslash escapes its sign, never a digit
+_NUMBERED = re.compile(
+    r"^(\d+)(?=[.)](?:\s|$))"
+)  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
 _MENTION = re.compile(r"@(?=\w)")
 # What a runner of workflows takes for a command to itself, wherever a log shows it.

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from attack_inside import SWITCHES as INSIDE
+from markupsafe import Markup
 
 import grader
 from grader.grading import submission
+from grader.reports import html, markdown
 from grader.reports import templates as templating
 from grader.reports import terminal as class_table
 from grader.results import gradebook
@@ -130,9 +132,10 @@ def _numbers(patch: Patch) -> None:
 
 def _pages(patch: Patch) -> None:
     patch.setattr(templating.HTML, "autoescape", False)
-    patch.setitem(templating.MARKDOWN.filters, "text", str)
-    for environment in (templating.HTML, templating.MARKDOWN):
-        patch.setattr(environment, "cache", None)
+    patch.setattr(templating.HTML, "cache", None)
+    patch.setattr(html, "escape", Markup)
+    patch.setattr(html, "html_text", str)
+    patch.setattr(markdown, "markdown_text", str)
 
 
 def _spreadsheet(patch: Patch) -> None:

@@ -15,6 +15,7 @@ from grader.sandbox.plan import TimeLimits
 
 if TYPE_CHECKING:
     from grader.course.course import Course
+    from grader.integrations.export import Format
 
 _SHOWN = 12  # lines of one kind
 _PATH = click.Path(path_type=Path)
@@ -254,7 +255,7 @@ def tell_left_out(course: Course) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Show every question with its code, checks, observations and seed.",
+    help="Show the code, every check, the observations and the seed, too.",
 )
 @click.option(
     "--smallest",
@@ -266,19 +267,18 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Explain a student's result, for example in an appeal.
 
-    Example: explain ada 01_leaves q2. Shows what failed, and the student's line that each diagnosis quotes.
-    QUESTION or --all adds the student's code and the observations beside the expected ones, and judges them
-    again. Only --smallest runs the student's code.
+    Example: explain ada 01_leaves q2. Shows on one screen what failed and why, the student's line that each
+    diagnosis quotes, and the cell whose definition counted.
+
+    --all adds the student's code, every check and the observations beside the expected ones, and judges them
+    again. Only --smallest runs the student's code, and adds the same.
 
     Don't forward the output: it contains expected values, hidden checks and the seed.
     """
-    from rich.console import Console
-    from rich.text import Text
-
     from grader.course.course import Course
     from grader.grading.regrade import regrade
-    from grader.reports.explain import explanation
-    from grader.text import terminal_text
+    from grader.reports.explain import COLUMNS, explanation
+    from grader.reports.plain import plain
 
     course = Course.find().without_unfinished()
     regraded = regrade(course, results, student, stem)
@@ -286,10 +286,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         from grader.grading.smallest_case import with_smallest_cases
 
         regraded = with_smallest_cases(course, regraded, question)
-    console = Console(emoji=False)
-    everything = everything or smallest or question is not None
-    for line in explanation(regraded, question, everything=everything):
-        console.print(Text(terminal_text(line.text), line.style), soft_wrap=True)
+    click.echo(plain(explanation(regraded, question, everything=everything or smallest), COLUMNS))
 
 
 @click.command()
@@ -314,14 +311,28 @@ def forget(student: str, out: Path) -> None:
         click.echo(f"removed {terminal_text(path)}")
 
 
-def _known_format(context: click.Context, parameter: click.Parameter, form: str) -> str:
-    """The format; the table of formats is imported only where ``export`` is run."""
-    from grader.integrations.export.formats import FORMATS
+class _Export(click.Command):
+    """A command whose help lists the formats; their modules are imported only where that is needed."""
 
-    return str(click.Choice([*FORMATS]).convert(form, parameter, context))
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        from grader.integrations.export.formats import all_formats
+
+        with formatter.section("Formats"):
+            formatter.write_dl(
+                [
+                    (form.name, form.help.replace("`", "").replace("\n", "; "))
+                    for form in all_formats().values()
+                ]
+            )
 
 
-@click.command()
+def _known_format(context: click.Context, parameter: click.Parameter, name: str) -> Format:
+    from grader.integrations.export.formats import all_formats
+
+    return all_formats()[click.Choice([*all_formats()]).convert(name, parameter, context)]
+
+
+@click.command(cls=_Export)
 @click.argument("form", metavar="FORMAT", callback=_known_format)
 @click.argument("stem", required=False)
 @click.option("--out", type=_PATH, required=True, help="Folder for the files.")
@@ -345,35 +356,22 @@ def _known_format(context: click.Context, parameter: click.Parameter, form: str)
     help="Canvas column to fill, or Classroom 50 slug (repeatable).",
 )
 def export(  # noqa: PLR0913, PLR0917 - one for each option
-    form: str, stem: str | None, out: Path, results: Path, gradebook: Path | None, columns: tuple[str, ...]
+    form: Format, stem: str | None, out: Path, results: Path, gradebook: Path | None, columns: tuple[str, ...]
 ) -> None:
     """Write results in the format of another system.
 
     Example: export canvas 01_leaves --gradebook grades.csv --out lms. Exports every assignment unless you
     name one (STEM).
 
-    \b
-    FORMAT is one of:
-      canvas       your exported gradebook with filled columns (needs --gradebook)
-      classroom50  your scores.json with results as overrides (with --gradebook),
-                   otherwise a result.json per student and assignment
-      feedback     feedback pages for each cloned repository
-      github       outputs, notices and summaries for GitHub Actions
-      gradescope   an autograder zip per assignment, a results.json per student
-      junit        a JUnit XML file per assignment
-      moodle       a CSV per assignment for the users in your gradebook, or your
-                   grading worksheet, filled in (needs --gradebook)
-      wide         one CSV: a row per student, a column per assignment
-
     --column takes a heading, title or number; with STEM= in front, it applies to that assignment.
-    """  # noqa: D301 - click reads the backspace as "do not rewrap"
+    """
     from grader.course.course import Course
     from grader.integrations.export import Export
     from grader.integrations.export.formats import columns_of, write_export
     from grader.text import terminal_text
 
-    to_fill = columns_of(form, stem, gradebook, columns)
     course = Course.find().without_unfinished([stem] if stem else [])
+    to_fill = columns_of(form, course.stems, stem, gradebook, columns)
     done = Export(course, stem, results, out, gradebook, to_fill)
     write_export(form, done)
     for note in done.notes:

@@ -7,18 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from grader.notebooks.reader import Cell
-
-MAX_DEFINITIONS = 20
-MAX_SEARCHED = (
-    1 << 18
-)  # characters of a notebook, the last ones; the largest notebooks of a course have 50,000
-_MAX_LINES = 200
-_MAX_COUNTED = 5_000  # lines of a definition
 _MAX_LINE = 300  # characters; a person writes shorter lines
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -116,46 +106,6 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-@dataclass(frozen=True)
-class Definition:
-    """What looks like a definition in the text of a notebook."""
-
-    cell: int  # the number of the code cell, counted from 1
-    lines: tuple[str, ...]  # as far as the indentation tells; what is very long is cut
-
-
-class Definitions(NamedTuple):
-    """What looks like definitions of a name in the text of a notebook.
-
-    Attributes:
-        last: the last of them, in order.
-        number: how many were found.
-        is_complete: whether the whole notebook was searched, and not only the end of it.
-    """
-
-    last: Sequence[Definition]
-    number: int
-    is_complete: bool
-
-
-def find_definitions(cells: Sequence[Cell], name: str) -> Definitions:
-    """Find the definitions of a name in the last `MAX_SEARCHED` characters of a notebook.
-
-    Only running the notebook could tell which of them counts.
-    """
-    found: list[tuple[int, str, int]] = []  # the last first: cell, its text, line
-    count, left = 0, MAX_SEARCHED
-    for cell in reversed(cells):
-        text = cell.source[-left:] if left else ""
-        left -= len(text)
-        lines = text.split("\n") if name in text else []
-        defining = [index for index, line in enumerate(lines) if _line_defines(line, name)]
-        count += len(defining)
-        found += [(cell.number, text, index) for index in reversed(defining)][: MAX_DEFINITIONS - len(found)]
-    last = [Definition(cell, tuple(_block(text.split("\n"), index))) for cell, text, index in reversed(found)]
-    return Definitions(last, count, sum(len(cell.source) for cell in cells) <= MAX_SEARCHED)
-
-
 def _line_defines(line: str, name: str) -> bool:
     """Whether a line looks as if it defines a name: by ``def``, ``class``, an import or an assignment."""
     text = line.lstrip()[:_MAX_LINE]
@@ -172,29 +122,3 @@ def _targets(piece: str) -> set[str]:
     """The names left of an equals sign; none where anything else stands there too."""
     names = piece.partition(":")[0].lstrip(" \t([").rstrip(" \t)]")
     return set() if _NO_TARGET.search(names) else {part.strip(" \t*") for part in names.split(",")}
-
-
-def _block(lines: Sequence[str], first: int) -> list[str]:
-    """The lines of a definition: its decorators, and what is indented below it."""
-    indent = len(lines[first]) - len(lines[first].lstrip())
-    start = first
-    while start > max(0, first - _MAX_LINES) and lines[start - 1].strip().startswith("@"):
-        start -= 1
-    end = first + 1
-    while end < min(len(lines), first + _MAX_COUNTED) and _belongs(lines[end], indent):
-        end += 1
-    while not lines[end - 1].strip():
-        end -= 1
-    shown = [_cut(line) for line in lines[start : min(end, start + _MAX_LINES)]]
-    return [*shown, f"... {end - start - _MAX_LINES} more lines"] if end - start > _MAX_LINES else shown
-
-
-def _belongs(line: str, indent: int) -> bool:
-    text = line.lstrip()
-    return not text or len(line) - len(text) > indent or text[0] in ")]}#"
-
-
-def _cut(line: str) -> str:
-    """A line without tabs; cut before they are expanded, which could make it long, and after."""
-    text = line[: _MAX_LINE + 1].expandtabs()
-    return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]} ..."

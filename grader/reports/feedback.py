@@ -1,32 +1,47 @@
-"""Feedback, the pages a student reads; each text of a student's is escaped where it is put in."""
+"""What a student reads about a result: what failed and why, in one place for pages, exports and `explain`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from markupsafe import Markup
 
 from grader.course.assignment import name_of
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
-from grader.graphs.svg import LEGEND_HTML, LEGEND_MARKDOWN
+from grader.reports.document import (
+    Block,
+    Bullets,
+    Check,
+    Code,
+    Contents,
+    Drawings,
+    Fold,
+    Group,
+    Heading,
+    Legend,
+    Paragraph,
+    Section,
+    Span,
+    Text,
+)
+from grader.reports.html import html
+from grader.reports.markdown import markdown
 from grader.reports.own_code import Excerpt, OwnCode
-from grader.reports.templates import HTML, MARKDOWN
+from grader.reports.templates import HTML
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
 from grader.sandbox.evidence import CONSEQUENCES
-from grader.scores import format_points
+from grader.scores import points_text
 
 #: Pictures of a submission, by the id of their question.
 Pictures = Mapping[str, Sequence[Picture]]
-_EVERYTHING = Feedback()
+EVERYTHING = Feedback()
 _ABOUT_FAILED_CELLS = (
     "Some cells stopped with an error. That costs no points by itself. Below an error the grader still runs "
     "the imports, definitions and assignments of literals of that cell, and skips its other statements. The "
     "names that a skipped statement would have defined are missing."
 )
+_SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
 
 @dataclass
@@ -44,49 +59,20 @@ class Diagnosis:
     follows: list[CheckResult] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Section:
-    """A question as its student sees it.
-
-    Attributes:
-        outcome: how it went, in a word that is a CSS class too: full, part, none, or open for an end task
-            that was not tried, which costs nothing.
-        gained: what it earned, in points; of an end task, which earns none, its status.
-        diagnoses: of the failed checks; each check by itself where diagnoses are not shown.
-        has_legend: whether its first picture is the first of all, beside which stands how to read them.
-    """
-
-    question: QuestionResult
-    name: str
-    outcome: str
-    gained: str
-    diagnoses: Sequence[Diagnosis]
-    passed: Sequence[CheckResult]
-    code: Sequence[Excerpt]
-    pictures: Sequence[Picture]
-    has_legend: bool
-
-
-def feedback_markdown(
-    result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = _EVERYTHING
-) -> str:
-    """What a student reads about one submission, as Markdown; pictures are Mermaid in fences.
+def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = EVERYTHING) -> str:
+    """What a student reads about one submission, as one HTML file that needs nothing else.
 
     Args:
         code: the student's own, which belongs to the diagnoses.
         shows: what is shown besides titles, outcomes and points.
     """
-    content = _content(result, pictures, code, shows)
-    return MARKDOWN.get_template("feedback.md").render(content, legend=LEGEND_MARKDOWN)
+    body = html(feedback(result, pictures, code, shows))
+    return HTML.get_template("feedback.html").render(title=f"{result.student} · {result.what}", body=body)
 
 
-def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = _EVERYTHING) -> str:
-    """What a student reads about one submission, as one HTML file that needs nothing else.
-
-    The arguments are those of `feedback_markdown`; pictures are SVG in the page.
-    """
-    content = _content(result, pictures, code, shows)
-    return HTML.get_template("feedback.html").render(content, legend=Markup(LEGEND_HTML))  # noqa: S704 - our own
+def feedback_markdown(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = EVERYTHING) -> str:
+    """The same as Markdown; pictures are Mermaid in fences."""
+    return f"{markdown(feedback(result, pictures, code, shows))}\n"
 
 
 def write_feedback(
@@ -98,43 +84,148 @@ def write_feedback(
         store.write(folder / f"{result.name}{suffix}", page_of(result, pictures, code, shows))
 
 
+def feedback(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback) -> list[Block]:
+    """All that a student reads about a submission; the arguments are those of `feedback_html`."""
+    points = points_text(result.score, result.max_score)
+    blocks: list[Block] = [
+        Heading([Span(f"{result.what}:"), f"{points} points"], 1),
+        Paragraph([Span(result.student), "·", Span(result.notebook)], "soft"),
+        *about_submission(result),
+    ]
+    if others := result.about_others:
+        blocks.append(Bullets([Span(sentence) for sentence in others]))
+    if not result.error:
+        every = result.all_questions
+        blocks.append(Contents([(f"{name_of(q.id)} {_gained(q)}", q.id, _outcome(q)) for q in every]))
+        blocks += _failed_cells(result)
+        pictures = pictures if shows.xrays else {}
+        first_drawn = next((q.id for q in every if q.status == "answered" and pictures.get(q.id)), None)
+        for question in every:
+            drawn = _xrays(question, pictures.get(question.id, ()), with_legend=question.id == first_drawn)
+            body = about_question(result, question, shows, code.get(question.id, ()))
+            title = f"{name_of(question.id)} · {question.title}:"
+            heading = Heading([Span(title), Span(_gained(question), "points")])
+            blocks.append(Section(question.id, [heading, *body, *drawn]))
+    if result.provenance.protection == "none":
+        blocks.append(Paragraph("Graded without a sandbox.", "notice"))
+    return blocks
+
+
+def about_submission(result: Result) -> list[Block]:
+    """Why nothing was graded, or which version was, its deadline, and what a person adjusted."""
+    blocks: list[Block] = []
+    if result.error:
+        could_not = Span("This notebook could not be graded.", "strong")
+        blocks.append(Paragraph([could_not, Span(result.error)], "notice"))
+    if result.about_standing:
+        blocks.append(Bullets([Span(sentence) for sentence in result.about_standing]))
+    return blocks
+
+
+def about_question(
+    result: Result, question: QuestionResult, shows: Feedback, code: Sequence[Excerpt] = ()
+) -> list[Block]:
+    """What failed of a question and why, then what passed, and remarks about the answer and its points."""
+    about_cell = result.about_cell_of(question)
+    if question.status != "answered":
+        text: list[str | Span] = [question.checks[0].message or "Not answered."]
+        if about_cell:
+            text.append(f"This may be why: {about_cell}")
+            if len(result.about_cells) > 1:
+                text.append(Span("All cells that did not run to their end", target="#cells"))
+        return [Paragraph([*text, *question.remarks[-1:]] if question.adjusted else text)]
+    blocks: list[Block] = [Paragraph(about_cell, "notice")] if about_cell else []
+    blocks += about_failures(question, shows)
+    if code and shows.diagnoses:
+        blocks.append(_own_code(code))
+    blocks += [_check(question, check) for check in question.checks if check.outcome == "passed"]
+    if question.afterword:
+        blocks.append(Paragraph(question.afterword))
+    if question.remarks:
+        blocks.append(Paragraph(" ".join(question.remarks), "soft"))
+    return blocks
+
+
+def about_failures(question: QuestionResult, shows: Feedback) -> list[Block]:
+    """What failed of an answer, the root cause first, and the checks that failed because of it."""
+    blocks: list[Block] = []
+    for diagnosis in diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses):
+        body = about_check(diagnosis.check, shows)
+        for checks, how in (
+            (diagnosis.same, "failed for the same reason"),
+            (diagnosis.follows, "could not be looked at any more"),
+        ):
+            if checks:
+                number = "One more check" if len(checks) == 1 else f"{len(checks)} more checks"
+                body.append(Group(f"{number} {how}", [_check(question, check) for check in checks]))
+        blocks.append(_check(question, diagnosis.check, body))
+    return blocks
+
+
+def about_check(check: CheckResult, shows: Feedback) -> list[Block]:
+    """Why a check failed, and what helps, as far as a student may see it."""
+    message = [Paragraph(check.message)] if check.message and shows.diagnoses else []
+    if check.outcome == "partly":
+        message.insert(0, Paragraph("Right for typical inputs, but not for all.", "soft"))
+    hint = [Paragraph([Span("Hint:", "emphasis"), check.hint], "hint")] if check.hint and shows.hints else []
+    return [*message, *hint]
+
+
+def _check(question: QuestionResult, check: CheckResult, body: Sequence[Block] = ()) -> Check:
+    points = "" if question.is_end_task else points_text(check.points, check.max_points)
+    return Check(check.title, check.outcome, points, body)
+
+
+def _failed_cells(result: Result) -> list[Block]:
+    cells = result.about_cells
+    if not cells:
+        return []
+    first = " Fix the first cell first: the others may follow from it." if len(cells) > 1 else ""
+    tells_why = any(question.status == "missing" for question in result.questions)
+    body = Paragraph(f"{_ABOUT_FAILED_CELLS}{first}"), Bullets(cells)
+    return [Section("cells", body, "notice" if tells_why else "")]
+
+
+def _own_code(code: Sequence[Excerpt]) -> Fold:
+    blocks: list[Block] = []
+    if any(excerpt.is_marked for excerpt in code):
+        blocks.append(Paragraph("▶ marks a line that a message above speaks of.", "soft"))
+    for excerpt in code:
+        if len(code) > 1:
+            blocks.append(Paragraph(f"Code cell {excerpt.cell}:"))
+        blocks.append(Code(excerpt.rows))
+    return Fold("Your code", "; ".join(excerpt.title for excerpt in code), blocks, "code")
+
+
+def _xrays(question: QuestionResult, pictures: Sequence[Picture], *, with_legend: bool) -> list[Block]:
+    """The pictures of an answer: open where points were lost, unless the reference's graph is the same."""
+    blocks: list[Block] = []
+    for picture in pictures if question.status == "answered" else ():
+        other = picture.reference
+        shown = [("Yours", picture), ("The reference's", other)] if other else [("", picture)]
+        same = _SAME_GRAPH if picture.is_the_references and not question.in_full else ""
+        is_open = not question.in_full and not picture.is_the_references
+        about: Text = [f"{picture.caption}{same}"]
+        blocks.append(Fold("X-ray", about, [Drawings(shown)], "xray", is_open))
+        if with_legend and picture is pictures[0]:
+            blocks.append(Legend())
+    return blocks
+
+
 def _outcome(question: QuestionResult) -> str:
+    """How a question went, in a word; an end task that was not tried costs nothing, and is open."""
     if question.is_end_task and question.end_task_status == "not tried":
         return "open"
     return "full" if question.in_full else "part" if question.score > 0 else "none"
 
 
-def _content(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback) -> dict[str, Any]:
-    shown = pictures if shows.xrays else {}
-    first_drawn = next((question.id for question in result.all_questions if shown.get(question.id)), None)
-    sections = [
-        Section(
-            question,
-            name_of(question.id),
-            _outcome(question),
-            _gained(question),
-            diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses),
-            [check for check in question.checks if check.outcome == "passed"],
-            code.get(question.id, ()) if shows.diagnoses else (),
-            shown.get(question.id, ()),
-            question.id == first_drawn,
-        )
-        for question in result.all_questions
-    ]
-    return {
-        "result": result,
-        "sections": sections,
-        "shows": shows,
-        "about_failed_cells": _ABOUT_FAILED_CELLS,
-    }
-
-
 def _gained(question: QuestionResult) -> str:
-    score, most = format_points(question.score), format_points(question.max_score)
+    """What a question earned, in points; of an end task, which earns none, its status."""
+    points = points_text(question.score, question.max_score)
     if not question.is_end_task:
-        return f"{score} of {most}"
+        return points
     status = question.end_task_status
-    return f"{score} of {most} checks passed" if status == "tried" else status
+    return f"{points} checks passed" if status == "tried" else status
 
 
 def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True) -> list[Diagnosis]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grader.contracts.finding import Place
 from grader.notebooks.definitions import line_of_definition
 from grader.notebooks.reader import Cell
+from grader.reports.document import Row
 from grader.results.model import QuestionResult, Result
 from grader.text import printable
 
@@ -18,15 +19,6 @@ _BEFORE, _FUNCTION, _AROUND = 2, 60, 10
 _LONGEST_LINE = 200  # characters
 LONGEST_CELL = 1 << 16  # characters; of a longer cell the rest is not read
 _QUOTED = 200  # characters of its line that an error brings
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of a cell; without a `number`, a remark of ours about lines that are left out."""
-
-    number: int | None
-    text: str
-    is_marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,13 +42,6 @@ class Excerpt:
         numbers = " and ".join(filter(None, (", ".join(marked[:-1]), marked[-1])))
         are_marked = f"line {numbers} is marked" if len(marked) == 1 else f"lines {numbers} are marked"
         return f"code cell {self.cell}, {are_marked}"
-
-    @property
-    def plain(self) -> str:
-        """Its lines as text, each behind its number, and a sign before those that are marked."""
-        return "\n".join(
-            f"{'▶' if row.is_marked else ' '}{row.number or '':>5}  {row.text}".rstrip() for row in self.rows
-        )
 
 
 #: Excerpts of a submission, by the id of their question.

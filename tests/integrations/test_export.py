@@ -8,9 +8,11 @@ import math
 import re
 import zipfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 from factories import HOSTILE, made, store
@@ -22,18 +24,18 @@ from grader.cli import main
 from grader.course.new import write_new
 from grader.course.settings import Feedback
 from grader.integrations.collect import collect
-from grader.integrations.export import feedback_text, gradescope
-from grader.integrations.export.github import (
-    MAX_SUMMARY,
-    QuestionScore,
-    quoted,
-    step_summary,
-)
+from grader.integrations.export import gradescope
+from grader.integrations.export.formats import all_formats, table
+from grader.integrations.export.github import MAX_SUMMARY, quoted
+from grader.people.record import RECORD, Entry, Record
+from grader.reports.feedback import about_question, feedback_html, feedback_markdown
+from grader.reports.plain import plain
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.results.store import RUN_SCHEMA
+from grader.results.store import RUN_SCHEMA, result_from_json
 from grader.sheets import read_sheet
+from grader.text import without_formula
 
-FORMATS = ["github", "gradescope", "junit"]
+FORMATS = ["github", "gradescope", "junit"]  # that need no file of the teacher's
 
 
 @dataclass
@@ -114,16 +116,19 @@ def test_a_summary_shows_a_strangers_text_as_text(desk):
     assert not re.search("[<\x00\x1b]|@all", summary)
 
 
-def test_what_several_questions_are_told_stands_once():
+def test_a_summary_gives_the_reason_of_an_error_once(desk):
     """A notebook in error has one reason, not one for each question."""
-    same = [QuestionScore(f"q{number}", "", 0, 1, "error", "It is not a notebook.") for number in (1, 2)]
-    assert step_summary(same, "Tiny").count("It is not a notebook.") == 1
+    broken = made("dan", message="It is no notebook.", status="error", error="It is no notebook.")
+    desk.results = store(desk.results.parent / "r", broken)
+    desk.export("github")
+    assert desk.text("dan/01_tiny/summary.md").count("It is no notebook.") == 1
 
 
-def test_a_summary_is_cut_to_what_github_shows():
+def test_a_summary_is_cut_to_what_github_shows(desk):
     """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
-    long = QuestionScore("q1", "Long", 0, 1, "fail", "\n".join(["🐉" * 1000] * 1000))
-    summary = step_summary([long], "Long")
+    desk.results = store(desk.results.parent / "r", made("ada", message="🐉" * (MAX_SUMMARY // 3)))
+    desk.export("github")
+    summary = desk.text("ada/01_tiny/summary.md")
     assert len(summary.encode()) <= MAX_SUMMARY
     assert summary.endswith("shows no more than 1 MiB.\n")
 
@@ -174,7 +179,7 @@ def test_a_cap_is_told_where_there_is_one(score, points, has_a_cap):
     result = Result("b", "a", "b", "c", (), "graded", None, score, 4.0, (), (answer,), Provenance())
     shown = gradescope.results_json(result, Feedback(), "visible")
     said = f"A question of which a check fails earns at most {score:g} of its 4 points."
-    assert (said in (feedback_text(answer, Feedback()) or "")) is has_a_cap
+    assert (said in plain(about_question(result, answer, Feedback()))) is has_a_cap
     assert (said in shown["tests"][0]["output"]) is has_a_cap
 
 
@@ -189,7 +194,7 @@ def test_junit_is_xml_whatever_a_student_wrote(desk):
     assert (properties["score"], properties["max_score"], properties["q1.score"]) == ("4.5", "10", "3.5")
     failure = ben.find("testcase[@name='test_last']/failure")
     assert "<img src=x onerror=alert(1)>" in failure.get("message")
-    assert failure.text == "Look again."
+    assert failure.text.endswith("Hint: Look again.")
 
 
 def test_what_is_exported_is_what_the_gradebook_has(desk):
@@ -221,7 +226,7 @@ def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
     store(desk.results, broken | {"score": 0.0})
     for form in FORMATS:
         assert "exported with 0 points: dan/01_tiny.ipynb" in desk.export(form).output
-    assert desk.json("01_tiny/dan/results.json")["output"].startswith("This notebook could not be graded")
+    assert desk.json("01_tiny/dan/results.json")["output"].startswith("**This notebook could not be graded")
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     assert suites.get("errors") == "4"
 
@@ -458,7 +463,7 @@ def test_moodle_gets_known_users_only_and_no_formula(desk, canvas):
         ["ben@example.org", "1002", "4.5"],
         ["ada@example.org", "1001", "4.5"],
     ]
-    assert rows[0][3].startswith("'=q1: 3.5 of 7. It is last: ::notice")
+    assert rows[0][3].startswith("'=q1: 3.5 of 7. failed: It is last.")
     assert "left out: nobody." in ended.output
     assert "a spreadsheet would take their address or number for a formula: Eve Formula" in ended.output
 
@@ -566,29 +571,146 @@ def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
 
 # All of them
 
+SHOWN_HINT, SHOWN_DIAGNOSIS = "Look again.", "It is not."
+SCORES = {
+    "schema": "classroom50/scores/v1",
+    "assignments": {"01-tiny": {"type": "individual", "entries": []}},
+}
+ASSIGNMENTS = {"schema": "classroom50/assignments/v1", "assignments": [{"slug": "01-tiny"}]}
 
-def test_what_students_may_not_see_leaves_in_no_form(desk, canvas):
-    """Where course.toml forbids diagnoses and hints, no export tells them."""
+
+def write_pages(desk, result, shows):
+    """The pages that a run would have written with these results."""
+    folder = desk.results / "feedback" / result["student"]
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = result_from_json(result, result["assignment"])
+    for suffix, page_of in ((".md", feedback_markdown), (".html", feedback_html)):
+        (folder / f"{stored.name}{suffix}").write_text(page_of(stored, {}, {}, shows), encoding="utf-8")
+
+
+@dataclass
+class Everything:
+    """A desk that has what any format asks for: gradebooks, and notebooks collected from every system."""
+
+    desk: Desk
+    gradebooks: dict[str, Path]
+
+    def give(self, *results, shows=None):
+        """Store results, their pages, and where their notebooks were collected from."""
+        desk = self.desk
+        desk.results = store(desk.results.parent / "of-all", *results)
+        submissions = desk.results.parent / "submissions"
+        record = Record(submissions)
+        for number, result in enumerate(results):
+            student, origins = result["student"], {}
+            origins[""] = f"hw-{number}/01_tiny.ipynb"
+            origins["canvas"] = f"lovelaceada_{number + 11}_901_01_tiny.ipynb"
+            origins["moodle"] = f"Ada Lovelace_{number + 7}_assignsubmission_file_/01_tiny.ipynb"
+            system = ["", "canvas", "moodle"][number % 3]
+            (submissions / student).mkdir(parents=True, exist_ok=True)
+            when = datetime(2026, 11, 21, tzinfo=UTC)
+            record.remember(Entry(student, "01_tiny.ipynb", when, origins[system], system))
+            write_pages(desk, result, shows or Feedback())
+        (submissions / RECORD).write_bytes(record.content())
+        run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
+        (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
+
+    def export(self, name):
+        """Write all files of a format; return their texts by name, those in zips and in base64 too."""
+        options = ["--gradebook", self.gradebooks[name]] if name in self.gradebooks else []
+        ended = self.desk.export(name, *options)
+        assert ended.exit_code == 0, ended.output
+        texts = {}
+        for file in self.desk.files():
+            content = (self.desk.out / file).read_bytes()
+            if file.endswith(".zip") and content != b"PK":  # the autograder of these tests
+                with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                    texts |= {name: archive.read(name).decode() for name in archive.namelist()}
+            elif file.endswith("outputs.txt"):
+                for line in content.decode().splitlines():
+                    key, _, output = line.partition("=")
+                    texts[f"{file}.{key}.json"] = base64.b64decode(output).decode()
+            else:
+                texts[file] = content.decode()
+        return texts
+
+
+@pytest.fixture
+def everything(desk, tmp_path):
+    classroom = tmp_path / "classroom"
+    classroom.mkdir()
+    gradebooks = {
+        "canvas": tmp_path / "canvas-export.csv",
+        "moodle": tmp_path / "moodle-export.csv",
+        "classroom50": classroom / "scores.json",
+    }
+    gradebooks["canvas"].write_text(CANVAS, encoding="utf-8")
+    gradebooks["moodle"].write_text(MOODLE, encoding="utf-8")
+    gradebooks["classroom50"].write_text(json.dumps(SCORES))
+    (classroom / "assignments.json").write_text(json.dumps(ASSIGNMENTS))
+    (classroom / "roster.csv").write_text("username,first_name,last_name\nada,Ada,Lovelace\nzoe,Zoe,Z\n")
+    return Everything(desk, gradebooks)
+
+
+EVERY = list(all_formats())
+CLASS = ("Ada Lovelace", "Ben Büchner", "Eve Formula")
+
+
+@pytest.mark.parametrize("form", EVERY)
+def test_what_students_may_not_see_leaves_in_no_form(everything, form):
+    """Where course.toml forbids diagnoses and hints, no export contains them; otherwise feedback does."""
+    everything.give(*map(made, CLASS))
+    before = "".join(everything.export(form).values())
     Path("course.toml").write_text("[feedback]\ndiagnoses = false\nhints = false\n", encoding="utf-8")
-    for form in FORMATS:
-        assert desk.export(form).exit_code == 0
-    desk.results = store(desk.results.parent / "r", made("1001"))
-    assert desk.export("moodle", "--gradebook", canvas(MOODLE)).exit_code == 0
-    told = "".join(desk.text(name) for name in desk.files() if not name.endswith(".zip"))
-    outputs = [line.partition("=")[2] for line in desk.text("ada/01_tiny/outputs.txt").splitlines()]
-    told += "".join(base64.b64decode(output).decode() for output in outputs)
-    assert "It is last" in told
-    assert "It is not." not in told
-    assert "Look again." not in told
+    everything.give(*map(made, CLASS), shows=Feedback(diagnoses=False, hints=False))
+    after = "".join(everything.export(form).values())
+    assert SHOWN_DIAGNOSIS not in after
+    assert SHOWN_HINT not in after
+    assert ("It is last" in after) == ("It is last" in before)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_the_same_results_give_the_same_files(desk, form):
+@pytest.mark.parametrize("form", EVERY)
+def test_a_strangers_text_does_nothing_in_any_form(everything, form):
+    """No markup, formula, command or control character of a student's; JSON and XML can be read."""
+    everything.give(*(made(name, message=HOSTILE) for name in CLASS))
+    texts = everything.export(form)
+    assert texts
+    for name, text in texts.items():
+        match Path(name).suffix:
+            case ".csv":
+                cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+                own = [cell for cell in cells if "Points 99" in cell]
+                assert all(without_formula(cell) == cell for cell in own)
+            case ".xml":
+                ET.fromstring(text)
+            case ".html" | ".md":
+                assert "<img" not in text
+                assert "@all" not in text.replace("@\N{WORD JOINER}", "") or ".html" in name
+            case ".json" | ".ipynb":
+                json.loads(text, parse_constant=pytest.fail)
+            case ".txt":
+                assert "Points 99" not in text
+        assert not re.search("[\x00\x1b]", text), name
+
+
+@pytest.mark.parametrize("form", EVERY)
+def test_the_same_results_give_the_same_files(everything, form):
     """Nothing depends on the moment or on the order of a folder."""
-    desk.export(form)
+    everything.give(*map(made, CLASS))
+    desk = everything.desk
+    everything.export(form)
     before = {name: (desk.out / name).read_bytes() for name in desk.files()}
-    desk.export(form)
+    everything.export(form)
     assert before == {name: (desk.out / name).read_bytes() for name in desk.files()}
+
+
+def test_every_format_is_in_the_help_and_in_the_documentation():
+    """Both are made of what the modules say; `python docs/formats.py` writes the table."""
+    said = " ".join(CliRunner().invoke(main, ["export", "--help"]).output.split())
+    for name, form in all_formats().items():
+        assert f" {name} {' '.join(form.help.replace('`', '').split(chr(10))[0].split())}" in said
+    docs = (Path(__file__).parents[2] / "docs/instructors.md").read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in docs, "run: python docs/formats.py"
 
 
 def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
@@ -679,6 +801,11 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
         (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas, classroom50, moodle"),
         (["junit", "--column", "x"], "--column is for canvas and classroom50"),
         (["canvas", "--gradebook", "x.csv", "--column", "x"], "write --column STEM=HEADING"),
+        (
+            ["canvas", "--gradebook", "x.csv", "--column", "01_tinny=X"],
+            "there is no assignment 01_tinny; did you mean 01_tiny?",
+        ),
+        (["classroom50", "--column", "01_tiny=x"], "add --gradebook FILE"),
         (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
         (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),
         (["gradescope", "99_none"], "there is no assignment 99_none"),
@@ -719,12 +846,77 @@ def test_a_file_in_the_way_is_told(desk):
     assert desk.out.read_text(encoding="utf-8") == "mine"
 
 
-def test_feedback_is_of_what_was_collected_from_clones(desk):
-    """Without any there is an error that says how to get some."""
+# Feedback
+
+
+def test_feedback_goes_back_to_where_notebooks_were_collected(desk):
+    """Without anything of clones, Canvas or Moodle there is an error that says how to get some."""
     ended = desk.export("feedback")
     assert ended.exit_code == 2
-    assert "no page of what was collected from clones" in ended.stderr
+    assert "no page of what was collected from clones, Canvas or Moodle: `collect`" in ended.stderr
     assert not desk.out.exists()
+
+
+def collected_and_graded(desk, source, *results):
+    """Collect a source, and store results as if what came from it had been graded."""
+    submissions = desk.results.parent / "collected"
+    collect(source, submissions)
+    desk.results = store(desk.results.parent / "graded", *results)
+    for result in results:
+        write_pages(desk, result, Feedback())
+    run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
+    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
+
+
+def packed(path, *names):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return path
+
+
+def test_canvas_takes_its_own_names_back(desk, tmp_path):
+    """A zip for each assignment, with each file as Canvas named it; it is a notebook, as its name says."""
+    names = ("lovelaceada_LATE_11_901_01_tiny-1.ipynb", "kim_o_12_902_01_tiny.ipynb")
+    collected_and_graded(desk, packed(tmp_path / "in.zip", *names), made("lovelaceada"), made("kim_o"))
+    ended = desk.export("feedback")
+    assert ended.exit_code == 0, ended.output
+    assert desk.files() == ["01_tiny-canvas.zip"]
+    with zipfile.ZipFile(desk.out / "01_tiny-canvas.zip") as archive:
+        assert sorted(archive.namelist()) == sorted(names)
+        for name, student in zip(names, ("lovelaceada", "kim_o"), strict=True):
+            (cell,) = nbformat.reads(archive.read(name), as_version=4).cells
+            page = desk.results / "feedback" / student / "01_tiny.md"
+            assert (cell.cell_type, cell.source) == ("markdown", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("inside", ["/01_tiny.ipynb", "01_tiny.ipynb"])
+def test_moodle_takes_its_own_folders_back(desk, tmp_path, inside):
+    """A folder for each participant, also where Moodle put all files into one; in it is the page."""
+    names = [f"{name}_assignsubmission_file_{inside}" for name in ("Ada Lovelace_71", "Kim Lee_72")]
+    collected_and_graded(
+        desk, packed(tmp_path / "in.zip", *names), made("Ada Lovelace"), made("Kim Lee"), made("zoe")
+    )
+    ended = desk.export("feedback", "01_tiny")
+    assert "not collected from a clone, Canvas or Moodle: zoe/01_tiny.ipynb." in ended.output
+    with zipfile.ZipFile(desk.out / "01_tiny-moodle.zip") as archive:
+        assert archive.namelist() == [
+            "Ada Lovelace_71_assignsubmission_file_/01_tiny.html",
+            "Kim Lee_72_assignsubmission_file_/01_tiny.html",
+        ]
+        page = desk.results / "feedback" / "Kim Lee" / "01_tiny.html"
+        assert archive.read("Kim Lee_72_assignsubmission_file_/01_tiny.html") == page.read_bytes()
+
+
+def test_a_record_without_the_name_of_a_download_is_reported(desk, tmp_path):
+    """Without it a system would not know whose feedback it is, so the student is named, with what to do."""
+    collected_and_graded(desk, packed(tmp_path / "in.zip", "kim_12_902_01_tiny.ipynb"), made("kim"))
+    record = desk.results.parent / "collected" / RECORD
+    record.write_text(record.read_text().replace("kim_12_902_01_tiny.ipynb", "renamed.ipynb"))
+    ended = desk.export("feedback")
+    assert ended.exit_code == 2
+    assert "lacks the name under which they were downloaded: `collect`" in ended.stderr
+    assert "kim/01_tiny.ipynb" in ended.stderr
 
 
 def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):

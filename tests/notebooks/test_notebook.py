@@ -14,7 +14,7 @@ from patience import time_limit
 from grader.errors import GraderError
 from grader.notebooks import reader as notebook
 from grader.notebooks import recognition
-from grader.notebooks.definitions import MAX_SEARCHED, defines, find_definitions
+from grader.notebooks.definitions import defines
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
 from grader.notebooks.reader import Cell, Notebook, cells_of, read_notebook
 
@@ -447,19 +447,3 @@ def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch)
     ):
         recognised = recognition.recognise("untitled", Notebook("", found, None), functions)
         assert recognised.assignment == stem
-
-
-def test_definitions_are_searched_in_the_end_of_a_long_notebook():
-    """Only so many characters are searched, the last ones, and the caller knows that."""
-    cells = cells_of(["def f(): return 1", "#" * MAX_SEARCHED, "def f(): return 2"])
-    found, number, is_complete = find_definitions(cells, "f")
-    assert ([definition.cell for definition in found], number, is_complete) == ([3], 1, False)
-    assert find_definitions(cells[2:], "f").is_complete
-
-
-def test_a_definition_of_endless_lines_is_cut():
-    """Neither decorators without end above a definition nor lines below it are all looked at."""
-    cells = cells_of(["@f\n" * 20_000 + "def f():\n" + "    x = 1\n" * 20_000])
-    (found,), *_ = find_definitions(cells, "f")
-    assert len(found.lines) == 201
-    assert int(found.lines[-1].split()[1]) < 6_000

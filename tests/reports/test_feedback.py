@@ -14,8 +14,9 @@ from grader.course.assignment import END_TASK
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
+from grader.reports.document import Row
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
-from grader.reports.own_code import Excerpt, Row
+from grader.reports.own_code import Excerpt
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
 from grader.sandbox.evidence import FailedCell, Failure, SkippedStatement, no_facts
 from grader.sandbox.facts import Raised
@@ -374,7 +375,7 @@ def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
         assert "Code cell 1 stopped with ImportError" in told
         assert "Code cell 4" not in told
     assert [a["href"] for a in Page(page).all("a")] == ["#q3", "#cells"]
-    assert [d["id"] for d in Page(page).all("div", "cells")] == ["cells"]
+    assert [s["id"] for s in Page(page).all("section")] == ["cells", "q3"]
 
 
 def skipping(number, name):

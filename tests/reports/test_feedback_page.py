@@ -8,8 +8,9 @@ from test_report_page import computed, contrast, luminance
 
 from grader.graphs.model import read_graph
 from grader.graphs.picture import draw
+from grader.reports.document import Row
 from grader.reports.feedback import feedback_html
-from grader.reports.own_code import Excerpt, Row
+from grader.reports.own_code import Excerpt
 
 NAMES = "محمد <b>العربي</b> 李小龙 " + "x" * 180
 PHONE = {"width": 390, "height": 844}

@@ -52,6 +52,7 @@ def test_each_attack_is_stopped(attack, graded):
 OURS = ("fresh worker", "restoring", "captured", "numbers", "pages", "spreadsheet", "terminal", "names")
 
 
+@LONG
 @pytest.mark.parametrize("layer", OURS)
 def test_each_attack_is_stopped_by_what_it_names(layer, arena):
     """Without its layer it does harm, unless its file says what else stops it."""

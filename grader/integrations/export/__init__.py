@@ -1,6 +1,7 @@
-"""Results in the formats of other systems.
+"""Results in the formats of other systems: one module each, found by being here.
 
-``formats`` is the table of formats; each has a function, which writes an ``Export``.
+A module with a `FORMAT` is an export: ``export --help``, the messages and the table in
+``docs/instructors.md`` read it from there, and the tests of what every export must do include it.
 
 * Only results of notebooks that are still there are exported, because a result outlives its notebook.
 * Students are found in a teacher's list by `grader.people.directory`; whoever may be two people is nobody.
@@ -9,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +20,11 @@ from grader.course.settings import Feedback
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.people.directory import Directory, Pairs, Person, pair
-from grader.people.record import Record
+from grader.people.record import Entry, Record
 from grader.people.roster import NOBODY, Roster, read_people
 from grader.people.students import students_of_folders
-from grader.results.model import QuestionResult, Result
-from grader.results.store import read_run
+from grader.results.model import Result
+from grader.results.store import read_current, read_results, read_run
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ class Export:
     out: Path
     gradebook: Path | None = None  # the teacher's own
     columns: Mapping[str, str] = field(default_factory=dict)  # of the gradebook, to fill, by stem
-    results: dict[str, list[Result]] = field(default_factory=dict)  # to export, by stem
     files: list[Path] = field(default_factory=list)  # that were written
     notes: list[str] = field(default_factory=list)  # sentences to show at the end
 
@@ -50,6 +50,43 @@ class Export:
     def stems(self) -> tuple[str, ...]:
         """The assignments that were asked for."""
         return self.course.select([self.stem] if self.stem else [])
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there is a result of an assignment that was asked for."""
+        is_there = (self.folder / "submissions").is_dir()
+        return is_there and any(result.assignment in self.stems for result in read_results(self.folder))
+
+    @cached_property
+    def results(self) -> dict[str, list[Result]]:
+        """The results to export, by assignment; adds notes about those that are left out.
+
+        Raises:
+            GraderError: nothing is.
+        """
+        results, gone = read_current(self.folder)
+        stems = sorted({result.assignment for result in results if result.assignment})
+        if self.stem is not None and self.stem not in stems:
+            known = ", ".join(stems) or "none"
+            raise GraderError(f"there is no result of {self.stem}; there are some of {known}")
+        if not stems:
+            raise GraderError(
+                "no result belongs to an assignment of the course, so there is nothing to export"
+            )
+        if self.stem is None:
+            others = [result.notebook for result in results if not result.assignment]
+            self.note("Left out, because they belong to no assignment", others)
+        chosen = {
+            stem: [result for result in results if result.assignment == stem]
+            for stem in ([self.stem] if self.stem else stems)
+        }
+        every = [result for group in chosen.values() for result in group]
+        failed = [result.notebook for result in every if result.error]
+        self.note("These could not be graded and are exported with 0 points", failed)
+        self.note("Left out, because they are no longer in the gradebook", gone)
+        missing = [f"{result.notebook} ({result.missing.text})" for result in every if result.missing]
+        self.note("Exported as they were, because the clones of now do not have them", missing)
+        return chosen
 
     @property
     def shows(self) -> Feedback:
@@ -91,12 +128,11 @@ class Export:
             [self.person(student) for student in {result.student: None for result in results}], others
         )
 
-    def repository_of(self, result: Result) -> str | None:
-        """The name of the clone that a notebook was collected from; None where it came otherwise."""
+    def collected(self, result: Result) -> Entry | None:
+        """What the record of ``collect`` says of the notebook of a result; None where it says nothing."""
         _, record = self._roster_and_record
         folder, _, notebook = result.notebook.partition("/")
-        entry = record.entry(folder, notebook) if record else None
-        return entry.repository if entry and not entry.system and "/" in entry.origin else None
+        return record.entry(folder, notebook) if record else None
 
     def title(self, stem: str) -> str | None:
         """An assignment's title, or None where the course has no such assignment now."""
@@ -125,27 +161,27 @@ class Export:
             self.notes.append(sentence)
 
 
-def feedback_text(answer: QuestionResult, shows: Feedback) -> str | None:
-    """A question's feedback as plain text, a line for each sentence; None where it has all its points."""
-    if answer.in_full:
-        return None
-    if answer.status != "answered":
-        return status_text(answer)
-    lines: list[str] = []
-    for check in answer.checks:
-        if check.outcome == "passed":
-            continue
-        reason = f": {check.message}" if shows.diagnoses and check.message else ""
-        lines.append(f"{check.title.rstrip('.') if reason else check.title}{reason}")
-        if shows.hints and check.hint:
-            lines.append(f"Hint: {check.hint}")
-    lines += answer.remarks
-    return "\n".join(" ".join(line.split()) for line in lines) or None
+@dataclass(frozen=True)
+class Format:
+    """A format of another system, as its module describes it.
 
+    Attributes:
+        name: what the command calls it.
+        write: writes the files of an export; it raises GraderError where it cannot.
+        help: what it writes, a line for each kind of file, for ``--help`` and the documentation.
+        advice: what to do with the files, for the documentation.
+        gradebook: the file that ``--gradebook`` names, which is filled in; empty where there is none.
+        needs_gradebook: whether it writes nothing without that.
+        columns: what ``--column`` names; empty where it names nothing.
+    """
 
-def status_text(answer: QuestionResult) -> str:
-    """Why a question without an answer has no points."""
-    return next((check.message for check in answer.checks if check.message), "Not answered.")
+    name: str
+    write: Callable[[Export], None]
+    help: str
+    advice: str = ""
+    gradebook: str = ""
+    needs_gradebook: bool = False
+    columns: str = ""
 
 
 def plain_text(text: str) -> str:

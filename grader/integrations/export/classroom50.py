@@ -22,7 +22,7 @@ import msgspec
 
 from grader.errors import GraderError
 from grader.integrations.classroom50 import is_whole, rounded_down, slug_of, smallest_factor
-from grader.integrations.export import Export, plain_text
+from grader.integrations.export import Export, Format, plain_text
 from grader.people.directory import Directory, Person
 from grader.people.roster import people_of_rows
 from grader.results.model import Result
@@ -78,7 +78,7 @@ class _Assignments(msgspec.Struct):
     assignments: list[_Assignment]
 
 
-def write_files(export: Export) -> None:
+def _write(export: Export) -> None:
     """Write ``scores.json`` or, where none is named, ``<student>/<stem>/result.json``.
 
     The environment of an autograder says whose classroom, assignment and submission a single result is of.
@@ -287,3 +287,16 @@ def _common_factor(export: Export, stem: str, results: Sequence[Result]) -> int:
             " only; the names of the tests say the points themselves."
         )
     return factor
+
+
+FORMAT = Format(
+    "classroom50",
+    _write,
+    help="`scores.json`: a classroom's own, with each result as an override\n"
+    "without it, `<student>/<assignment>/result.json`",
+    advice="Collection keeps overrides; all else in the file is unchanged. Scores there are whole numbers:"
+    " where points are not, all points of an assignment are multiplied by the same factor, and you are told."
+    " [`classroom50.md`](classroom50.md) has every step.",
+    gradebook="the scores.json of the classroom, in a clone of the repository classroom50",
+    columns="the slug of an assignment that has another name there",
+)

@@ -1,59 +1,128 @@
-"""The feedback pages of each repository that was collected as a clone, to be pushed there."""
+"""The feedback of students, back to where their notebooks were collected: clones, Canvas and Moodle."""
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import zipfile
 from collections import defaultdict
-from collections.abc import Sequence
-from urllib.parse import quote
+from collections.abc import Iterator, Mapping, Sequence
 
 from grader.errors import GraderError
-from grader.integrations.export import Export
+from grader.integrations.export import Export, Format
+from grader.people.record import Entry
+from grader.reports.document import Block, Heading, Paragraph, Span, Table, Text
+from grader.reports.markdown import markdown
 from grader.results.model import Result
 from grader.results.store import read_current
 from grader.scores import points_text
-from grader.text import markdown_text
 
-_FORMS = ("html", "md")
+_THEN = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
+#: The part of a path that Canvas and Moodle read when a zip is uploaded: ids behind the student's name.
+_NAMES = {
+    "canvas": re.compile(r"[^/]+_\w+_\d+_[^/]+$"),
+    "moodle": re.compile(r"(?:^|(?<=/))[^/]+?_\d+_assignsubmission_[a-z]+"),
+}
 
 
-def write_files(export: Export) -> None:
-    """Write ``<repository>/<name>.html`` and ``.md`` of all that was collected from that repository.
-
-    Its ``README.md``, which GitHub shows first, lists them with their points.
+def _write(export: Export) -> None:
+    """Write the pages of each repository, and a zip for each assignment in Canvas and in Moodle.
 
     Raises:
-        GraderError: a page is not there, or nothing was collected from a clone.
+        GraderError: a page is not there, or nothing was collected from any of them.
     """
-    results, _ = read_current(export.folder)
-    elsewhere, pages = [], defaultdict[str, list[Result]](list)
-    for result in results:
-        repository = export.repository_of(result)
-        if repository is None:
+    elsewhere, nameless = [], []
+    repositories = defaultdict[str, list[Result]](list)
+    zips = defaultdict[str, dict[str, bytes]](dict)
+    for result, entry in _collected(export):
+        if entry and not entry.system and "/" in entry.origin:
+            repositories[entry.repository].append(result)
+        elif entry is None or entry.system not in _NAMES:
             elsewhere.append(result.notebook)
-            continue
-        if export.stem in {None, result.assignment}:
-            pages[repository].append(result)
-            for form in _FORMS:
-                page = export.folder / "feedback" / result.student / f"{result.name}.{form}"
-                try:
-                    export.write(f"{repository}/{page.name}", page.read_bytes())
-                except OSError as error:
-                    raise GraderError(
-                        f"{page} cannot be read ({error.strerror}): run the same `grade` again"
-                    ) from error
-    if not export.files:
+        elif name := _NAMES[entry.system].search(entry.origin):
+            zips[f"{result.name}-{entry.system}.zip"] |= _member(export, result, entry.system, name[0])
+        else:
+            nameless.append(result.notebook)
+    export.note(
+        "Left out, because collected.csv lacks the name under which they were downloaded: `collect` the"
+        " downloaded zip again, and grade again",
+        nameless,
+    )
+    export.note("Left out, because they were not collected from a clone, Canvas or Moodle", elsewhere)
+    if not repositories and not zips:
         raise GraderError(
-            f"{export.folder} has no page of what was collected from clones: `collect` them, and grade again"
+            f"{export.folder} has no page of what was collected from clones, Canvas or Moodle: `collect` what"
+            f" students submitted there, and grade again. {' '.join(export.notes)}".rstrip()
         )
-    for repository, own in pages.items():
+    for repository, own in repositories.items():
+        for result in own:
+            for form in ("html", "md"):
+                export.write(f"{repository}/{result.name}.{form}", _page(export, result, form))
         export.write(f"{repository}/README.md", _index(own))
-    export.note("Left out, because they were not collected from a clone", elsewhere)
+    for file, members in zips.items():
+        export.write(file, _zipped(members))
+
+
+def _collected(export: Export) -> Iterator[tuple[Result, Entry | None]]:
+    """The results that are asked for, each with what is recorded of its notebook."""
+    results, _ = read_current(export.folder)
+    asked = (result for result in results if export.stem in {None, result.assignment})
+    return ((result, export.collected(result)) for result in asked)
+
+
+def _page(export: Export, result: Result, form: str) -> bytes:
+    page = export.folder / "feedback" / result.student / f"{result.name}.{form}"
+    try:
+        return page.read_bytes()
+    except OSError as error:
+        raise GraderError(f"{page} cannot be read ({error.strerror}): run the same `grade` again") from error
+
+
+def _member(export: Export, result: Result, system: str, name: str) -> Mapping[str, bytes]:
+    """The feedback on a notebook as a file in a zip.
+
+    Canvas shows whatever is uploaded by the submitted file's own name. So it gets a notebook, whose one cell
+    is the feedback.
+    """
+    if system == "canvas":
+        return {name: _notebook(_page(export, result, "md"))}
+    return {f"{name}_/{result.name}.html": _page(export, result, "html")}
+
+
+def _notebook(markdown_page: bytes) -> bytes:
+    cell = {"cell_type": "markdown", "id": "feedback", "metadata": {}, "source": markdown_page.decode()}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return f"{json.dumps(notebook, indent=1)}\n".encode()
+
+
+def _zipped(members: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(members):
+            member = zipfile.ZipInfo(name, _THEN)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, members[name])
+    return made.getvalue()
 
 
 def _index(results: Sequence[Result]) -> str:
     """Markdown that lists the pages of a repository."""
-    lines = ["# Feedback", "", "| notebook | points |", "|---|--:|"]
+    rows: list[list[Text]] = []
     for result in sorted(results, key=lambda result: result.name):
         points = "could not be graded" if result.error else points_text(result.score, result.max_score)
-        lines.append(f"| [{markdown_text(result.what)}]({quote(result.name)}.md) | {points} |")
-    return "\n".join([*lines, "", "The `.html` pages say the same, and are for downloading.", ""])
+        rows.append([Span(result.what, target=f"{result.name}.md"), points])
+    blocks: list[Block] = [Heading("Feedback", 1), Table(rows, ("notebook", "points"))]
+    return markdown([*blocks, Paragraph("The HTML pages say the same, and are for downloading.")]) + "\n"
+
+
+FORMAT = Format(
+    "feedback",
+    _write,
+    help="`<repository>/<assignment>.html` and `.md`, for each clone\n"
+    "`<assignment>-canvas.zip`, for submissions collected from Canvas\n"
+    "`<assignment>-moodle.zip`, for submissions collected from Moodle",
+    advice="Push what belongs to a repository there. Canvas takes its zip by *Upload Submissions*; students"
+    " get a notebook with their feedback, as Canvas keeps the submitted file's name. Moodle takes its zip by"
+    " *Upload multiple feedback files in a zip*, if the assignment has *feedback files* switched on.",
+)

@@ -16,17 +16,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export, feedback_text, plain_number, plain_text
+from grader.integrations.export import Export, Format, plain_number, plain_text
+from grader.reports.document import Block, Heading, Span, Table, Text
+from grader.reports.feedback import about_question, about_submission
+from grader.reports.markdown import markdown
+from grader.reports.plain import plain
 from grader.results.model import Outcome, QuestionResult, Result
 from grader.scores import format_points, points_text, total
-from grader.text import markdown_text, utf8_text
+from grader.text import utf8_text
 
 #: Bytes; GitHub shows nothing of a longer summary of a step.
 MAX_SUMMARY = 1 << 20
 
 Status = Literal["pass", "fail", "error"]
 
-_STATUSES: Mapping[Outcome, Status] = {"passed": "pass", "failed": "fail", "error": "error"}
+_STATUSES: Mapping[Outcome, Status] = {"passed": "pass", "partly": "fail", "failed": "fail", "error": "error"}
 _SIGNS = {"pass": "✅", "fail": "❌", "error": "⚠️"}
 _CUT = "\n\nThe rest was left out, because GitHub shows no more than 1 MiB.\n"
 
@@ -100,16 +104,13 @@ def notices(scored: Sequence[QuestionScore], earned: float | None = None) -> lis
     Args:
         earned: where it is not the sum of the questions, as after a penalty.
     """
-    points, of = _earned(scored, earned), total(score.max_score for score in scored)
+    points = total(score.score for score in scored) if earned is None else earned
+    of = total(score.max_score for score in scored)
     report = {"totalPoints": plain_number(points), "maxPoints": plain_number(of)}
     return [
         f"::notice title=Autograding complete::Points {format_points(points)}/{format_points(of)}",
         f"::notice title=Autograding report::{json.dumps(report, separators=(',', ':'))}",
     ]
-
-
-def _earned(scored: Sequence[QuestionScore], earned: float | None) -> float:
-    return total(score.score for score in scored) if earned is None else earned
 
 
 def quoted(text: str) -> str:
@@ -118,21 +119,20 @@ def quoted(text: str) -> str:
     return f"::stop-commands::{token}\n{plain_text(text)}\n::{token}::"
 
 
-def step_summary(scored: Sequence[QuestionScore], heading: str, earned: float | None = None) -> str:
+def step_summary(result: Result, title: str, shows: Feedback) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``, at most 1 MiB: a table, then what failed and why."""
-    points = points_text(_earned(scored, earned), total(score.max_score for score in scored))
-    lines = [f"## {markdown_text(heading)}: {points} points", "", "| | question | points |", "|---|---|--:|"]
-    ids_of: dict[str, list[str]] = {}
-    for score in scored:
-        name = " · ".join(markdown_text(text) for text in (score.id, score.title) if text)
-        lines.append(f"| {_SIGNS[score.status]} | {name} | {points_text(score.score, score.max_score)} |")
-        if score.message and score.status != "pass":
-            ids_of.setdefault(score.message, []).append(score.id)
-    lines.append("")
-    for message, ids in ids_of.items():
-        lines += [f"### {markdown_text(', '.join(ids))}", ""]
-        lines += [part for line in message.splitlines() if line.strip() for part in (markdown_text(line), "")]
-    return within_limit(lines)
+    rows: list[list[Text]] = []
+    reasons: list[Block] = []
+    for answer in result.questions:
+        name = f"{answer.id} · {answer.title}"
+        sign = _SIGNS[_status(result, answer)]
+        rows.append([sign, Span(name), points_text(answer.score, answer.max_score)])
+        if not answer.in_full and not result.error:
+            reasons += [Heading(Span(name), 3), *about_question(result, answer, shows)]
+    points = points_text(result.score, result.max_score)
+    heading = Heading([Span(f"{title}:"), f"{points} points"])
+    table = Table(rows, ("", "question", "points"))
+    return within_limit(markdown([heading, *about_submission(result), table, *reasons]).split("\n"))
 
 
 def within_limit(lines: Sequence[str]) -> str:
@@ -144,8 +144,11 @@ def within_limit(lines: Sequence[str]) -> str:
     return kept[: kept.rfind(b"\n")].decode() + _CUT
 
 
+def _status(result: Result, answer: QuestionResult) -> Status:
+    return "error" if result.error else "pass" if answer.in_full else "fail"
+
+
 def _question_score(result: Result, answer: QuestionResult, shows: Feedback) -> QuestionScore:
-    status: Status = "error" if result.error else "pass" if answer.in_full else "fail"
     checks = [
         CheckScore(
             check.title,
@@ -161,13 +164,19 @@ def _question_score(result: Result, answer: QuestionResult, shows: Feedback) -> 
     if checks and rest:  # a failed check caps what the others bring, and a person may add or take points
         why = " ".join(answer.remarks) or "Points that no check gives"
         checks.append(CheckScore(why, rest, 0.0, "pass" if rest > 0 else "fail"))
-    message = feedback_text(answer, shows)
+    message = None if answer.in_full else plain(about_question(result, answer, shows))
     return QuestionScore(
-        answer.id, answer.title, answer.score, answer.max_score, status, message, checks=tuple(checks)
+        answer.id,
+        answer.title,
+        answer.score,
+        answer.max_score,
+        _status(result, answer),
+        message,
+        checks=tuple(checks),
     )
 
 
-def write_files(export: Export) -> None:
+def _write(export: Export) -> None:
     """Write ``<student>/<stem>/``: outputs in the format of ``$GITHUB_OUTPUT``, notices and a summary."""
     for stem, results in export.results.items():
         title = export.title(stem) or stem
@@ -176,7 +185,12 @@ def write_files(export: Export) -> None:
             folder = f"{result.student}/{stem}"
             export.write(f"{folder}/outputs.txt", outputs(stem, scored))
             export.write(f"{folder}/notices.txt", "\n".join([*notices(scored, result.score), ""]))
-            error = markdown_text(result.error) if result.error else None
-            first = f"**This notebook could not be graded.** {error}\n\n" if error else ""
-            first += "".join(f"{markdown_text(sentence)}\n\n" for sentence in result.about_standing)
-            export.write(f"{folder}/summary.md", first + step_summary(scored, title, result.score))
+            export.write(f"{folder}/summary.md", step_summary(result, title, export.shows))
+
+
+FORMAT = Format(
+    "github",
+    _write,
+    help="`<student>/<assignment>/`: `outputs.txt` for `$GITHUB_OUTPUT`, `notices.txt` for the log,"
+    " `summary.md` for `$GITHUB_STEP_SUMMARY`",
+)

@@ -25,11 +25,13 @@ from grader import __version__
 from grader.course.course import Course
 from grader.course.settings import Feedback, Settings
 from grader.errors import GraderError
-from grader.integrations.export import Export, plain_number, plain_text, status_text
+from grader.integrations.export import Export, Format, plain_number, plain_text
 from grader.integrations.release.wheel import SOURCES, build_wheel
-from grader.results.model import QuestionResult, Result
+from grader.reports.document import Paragraph
+from grader.reports.feedback import about_question, about_submission
+from grader.reports.markdown import markdown
+from grader.results.model import Result
 from grader.scores import points_text
-from grader.text import markdown_text
 
 _PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
 _SOURCE = "/autograder/source"  # where Gradescope unpacks the zip
@@ -68,15 +70,18 @@ if __name__ == "__main__":
 '''
 
 
-def write_files(export: Export) -> None:
-    """Write ``<stem>.zip``, the autograder, and ``<stem>/<student>/results.json``."""
+def _write(export: Export) -> None:
+    """Write ``<stem>.zip``, the autograder, and ``<stem>/<student>/results.json``, if anything is graded."""
+    graded = export.results if export.has_results else {}
+    if not graded:
+        export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
     for stem in export.stems:
         export.write(f"{stem}.zip", autograder(export.course, stem))
     export.note(
         "A zip holds the reference solution and hidden checks: upload it to Gradescope, give it to nobody."
         " Raise its container there to 2 CPUs and 6 GB: the default of 768 MB is too small for torch."
     )
-    for stem, results in export.results.items():
+    for stem, results in graded.items():
         for result in results:
             made = results_json(result, export.shows, export.course.settings.visibility)
             document = json.dumps(made, indent=1, allow_nan=False)
@@ -89,9 +94,7 @@ def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, 
     Args:
         visibility: of the score and of each test, in Gradescope's words: a hidden test hides the total too.
     """
-    points = f"{result.name}: {points_text(result.score, result.max_score)} points"
-    output = f"This notebook could not be graded. {result.error}" if result.error else points
-    output = " ".join([output, *result.about_standing])
+    points = Paragraph(f"{result.name}: {points_text(result.score, result.max_score)} points")
     tests = [
         {
             "score": plain_number(answer.score),
@@ -99,7 +102,7 @@ def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, 
             "status": "passed" if answer.in_full else "failed",
             "name": plain_text(f"{answer.id} · {answer.title}"),
             "number": str(index),
-            "output": _output(answer, shows),
+            "output": markdown(about_question(result, answer, shows)),
             "output_format": "md",
             "visibility": visibility,
         }
@@ -107,35 +110,12 @@ def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, 
     ]
     return {
         "score": plain_number(result.score),
-        "output": str(markdown_text(output)),
+        "output": markdown([*about_submission(result), points]),
         "output_format": "md",
         "visibility": visibility,
         "stdout_visibility": "hidden",
         "tests": tests,
     }
-
-
-def _output(answer: QuestionResult, shows: Feedback) -> str:
-    """The checks of a question as Markdown: title, points, diagnosis and hint."""
-    if answer.status != "answered":
-        return str(markdown_text(status_text(answer)))
-    lines: list[str] = []
-    titles: dict[str, str] = {}
-    for check in answer.checks:
-        sign = "✅" if check.outcome == "passed" else "❌"
-        points = points_text(check.points, check.max_points)
-        lines += [f"- {sign} **{markdown_text(check.title)}** ({points})", ""]
-        if check.message and check.message in titles:
-            if shows.diagnoses:
-                lines += [f"  The same as for “{markdown_text(titles[check.message])}”.", ""]
-            continue
-        titles[check.message or ""] = check.title
-        if check.message and shows.diagnoses:
-            lines += [f"  {markdown_text(check.message)}", ""]
-        if check.hint and shows.hints:
-            lines += [f"  *Hint:* {markdown_text(check.hint)}", ""]
-    lines += answer.remarks
-    return "\n".join(lines).rstrip()
 
 
 def autograder(course: Course, stem: str) -> bytes:
@@ -233,3 +213,12 @@ def settings_toml(settings: Settings, stem: str) -> str:
         *(f"{question} = {worth!r}" for question, worth in settings.points.get(stem, {}).items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+FORMAT = Format(
+    "gradescope",
+    _write,
+    help="`<assignment>.zip`: an autograder that grades in the sandbox\n"
+    "`<assignment>/<student>/results.json`",
+    advice="Upload the zip, and raise the container to 2 CPUs and 6 GB.",
+)

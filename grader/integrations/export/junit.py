@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 from grader.course.settings import Feedback
-from grader.integrations.export import Export, plain_text
+from grader.integrations.export import Export, Format, plain_text
+from grader.reports.feedback import about_check
+from grader.reports.plain import plain
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.scores import format_points
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_files(export: Export) -> None:
+def _write(export: Export) -> None:
     """Write ``<stem>.xml``."""
     for stem, results in export.results.items():
         suites = ET.Element("testsuites", name=_xml(stem))
@@ -58,7 +60,7 @@ def _add_case(
         broken = result.error is not None or check.outcome == "error"
         message = result.error or (check.message if shows.diagnoses or answer.status != "answered" else None)
         fault = ET.SubElement(case, "error" if broken else "failure", message=_xml(message or check.title))
-        fault.text = _xml(check.hint) if check.hint and shows.hints else None
+        fault.text = _xml(plain(about_check(check, shows))) or None
 
 
 def _add_properties(element: ET.Element, values: Mapping[str, str]) -> None:
@@ -70,3 +72,6 @@ def _add_properties(element: ET.Element, values: Mapping[str, str]) -> None:
 def _xml(text: str) -> str:
     """The text without characters that XML 1.0 cannot hold, not even escaped."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", plain_text(text))
+
+
+FORMAT = Format("junit", _write, help="`<assignment>.xml`: a suite is a student, a case is a check")
