@@ -161,7 +161,7 @@ def _question(
     for check, points in zip(checks, earned, strict=True):
         verdict = verdicts.get(check.id, _UNJUDGED)
         result = CheckResult(
-            check.id, check.title, verdict.outcome, points, check.points, verdict.case, None, None
+            check.id, check.title, verdict.outcome, points, check.points, None, None, verdict.case
         )
         if found := verdict.finding:
             told = {name: getattr(found, name) for name in _OF_FINDING}

@@ -48,9 +48,9 @@ class CheckResult:
     outcome: Outcome
     points: float
     max_points: float
-    case: str | None
     message: str | None
     hint: str | None
+    case: str | None = None
     failure: Failure | None = None
     kind: Kind | None = None
     group: str = ""
