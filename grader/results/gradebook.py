@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -81,11 +81,11 @@ def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def write_gradebook(store: ResultsStore, text: str, written: str | None) -> list[str]:
+def write_gradebook(store: ResultsStore, text: str, written: Collection[object]) -> list[str]:
     """Write a gradebook; a file that somebody edited is kept beside it.
 
     Args:
-        written: the hash of the gradebook that the last run wrote; None where that is not known.
+        written: the hashes of gradebooks that runs wrote; without that of the file, somebody edited it.
 
     Returns:
         A sentence about the file that was kept, if there is one.
@@ -95,7 +95,7 @@ def write_gradebook(store: ResultsStore, text: str, written: str | None) -> list
     """
     path, notes = store.path / FILE_NAME, list[str]()
     try:
-        if hashlib.sha256(path.read_bytes()).hexdigest() not in {written, sha256_of(text)}:
+        if hashlib.sha256(path.read_bytes()).hexdigest() not in {*written, sha256_of(text)}:
             kept = _free_path(store.path / EDITED_FILE_NAME)
             path.rename(kept)
             notes.append(

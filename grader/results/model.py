@@ -6,7 +6,7 @@ From judging to JSON and back (`store.py`) there is this one form; reading keeps
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -435,6 +435,12 @@ class Absence:
     def max_score(self) -> float:
         """What could have been earned."""
         return total(self.points.values())
+
+
+def sandbox_of(results: Iterable[Result]) -> str:
+    """The sandbox in which notebooks were observed: ``none`` if any ran without, empty if nothing ran."""
+    names = {result.provenance.protection for result in results} - {None}
+    return "none" if "none" in names else ", ".join(sorted(map(str, names)))
 
 
 def kept_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:

@@ -38,10 +38,14 @@ class Head:
     Attributes:
         fingerprint: a hash of all that decides about the evidence.
         seed: of the inputs.
+        protection: the sandbox in which it was observed, see `Provenance`.
+        torch: the version of torch there.
     """
 
     fingerprint: str
     seed: int
+    protection: str
+    torch: str
 
 
 class ResultsStore:

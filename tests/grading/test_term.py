@@ -394,7 +394,7 @@ def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_s
         klass.hand_in("ben", HALF)
         klass.hand_in("ada", RIGHT)
         with monkeypatch.context() as patch:
-            patch.setattr("grader.grading.run.write_gradebook", lambda *_: 1 / 0)
+            patch.setattr("grader.grading.class_output.write_gradebook", lambda *_: 1 / 0)
             assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     run = klass.run("grade", klass.submissions, "--out", klass.out)
     assert "gradebook.edited.csv" in run.stderr

@@ -15,11 +15,12 @@ from tiny_course import RIGHT
 from grader.checks.finding import Finding
 from grader.checks.observation import finding_without_facts
 from grader.course.rubric import Rubric
+from grader.grading import terminal as class_table
+from grader.grading.run_summary import RunSummary
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.reports import terminal as class_table
+from grader.grading.terminal import print_class
 from grader.reports.class_report import histogram, parts_of_bar
-from grader.reports.terminal import RunSummary, print_class
 from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
 from grader.results.similar import SameWork
 from grader.results.statistics import MessageCount, cases, summarise
@@ -40,7 +41,6 @@ def shown(monkeypatch, tmp_path):
         run = RunSummary(
             results=list(rows),
             absent=list(absent),
-            protection="landlock+seccomp",
             fresh=1,
             without_notebook=list(without),
             notes=[*notes],
@@ -125,6 +125,7 @@ def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_pat
     """They count what was graded, missing and needs review, and name the files and the next commands."""
     several = replace(row("several"), superseded=("several/old.ipynb",))
     rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
+    rows[0] = replace(rows[0], provenance=Provenance(protection="landlock+seccomp"))
     assert shown(rows, [ABSENT]).splitlines()[-10:] == [
         "Graded: 3 of 4 submissions, 1 in error",
         "This run: 1 new",
