@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
+from grader.course.outcomes import Misconceptions, read_misconceptions
 from grader.course.pictures import pictures_of
-from grader.errors import GraderError
+from grader.errors import CourseError, GraderError
 from grader.grading.class_observer import ClassObserver, Observed
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Options, Results, RunPlan, plan_run
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.submission import Key, Submission, counting, find_versions
-from grader.notebooks.files import RELEASE_MANIFEST
+from grader.notebooks.files import RELEASE_MANIFEST, NotebookError
+from grader.notebooks.reader import Cell
 from grader.people.roster import read_people
 from grader.people.standing import with_standing
 from grader.people.students import Students
@@ -275,16 +277,22 @@ class RunSteps:
         about_gradebook = write_gradebook(store, text, written)
         final = {key: value for key, value in record.items() if key not in _OF_UNFINISHED}
         current = [[result.student, result.name] for result in results]
-        store.write_run({**final, "finished": True, "current": current, "gradebook_sha256": sha256_of(text)})
+        excused = [[absence.student, absence.assignment] for absence in absent if absence.excuse]
+        final |= {"current": current, "excused": excused, "gradebook_sha256": sha256_of(text)}
+        store.write_run({**final, "finished": True})
         full_names = {person.student: person.name for person in plan.term.students.roster.people}
         students = students_of(results, absent, full_names, plan.term.stems)
-        work = same_work(results)
+        versions = {submission.key: submission for submission in handed_in}
+        work = same_work(results, lambda result: _cells_of(versions[result.student, result.name]))
         due = {stem: plan.term.deadlines.about(stem) for stem in plan.course.stems}
         unlisted = plan.term.students.unlisted
-        page = report_html(results, students, plan.protection.name, work=work, due=due, unlisted=unlisted)
+        known, about_known = _misconceptions(plan.course)
+        page = report_html(
+            results, students, plan.protection.name, work=work, due=due, unlisted=unlisted, known=known
+        )
         store.write(store.path / "report.html", page)
         write_students(store, students)
-        notes = [self._note_of_others(submissions, len(results)), *about_gradebook]
+        notes = [self._note_of_others(submissions, len(results)), *about_gradebook, *about_known]
         notes += _about_missing(results, absent)
         notes += plan.term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment)
         for cause, names in self._broken.items():
@@ -332,8 +340,28 @@ def _without_notebook(handed_in: Sequence[Submission], submissions: Path, result
     return sorted(name for name in names - present if not name.startswith((".", "__")))
 
 
+def _cells_of(submission: Submission) -> Sequence[Cell]:
+    """The cells of a notebook; none if it has gone, or was changed while the class was graded."""
+    try:
+        return submission.read()[1]
+    except NotebookError:
+        return ()
+
+
+def _misconceptions(course: Course) -> tuple[dict[str, Misconceptions], list[str]]:
+    """The misconceptions by which the report names mistakes; and why those of an assignment are unknown."""
+    known: dict[str, Misconceptions] = {}
+    notes = []
+    for stem in course.stems:
+        try:
+            known[stem] = read_misconceptions(course.answers_file(stem))
+        except CourseError as error:
+            notes.append(f"The report names no misconceptions of {stem}: {error}")
+    return known, notes
+
+
 def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
-    """Students of the roster, each with an assignment of the term that others handed in."""
+    """Assignments of the term that others submitted, and that are missing or excused."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
     points = {stem: course.points(stem) for stem in stems}
@@ -342,10 +370,15 @@ def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> li
         folder, _, notebook = submission.relative.partition("/")
         if submission.assignment and (folder, notebook) in term.prefixes:
             prefixes[submission.assignment].add(term.prefixes[folder, notebook])
-    expected = ((student, stem) for student in term.students.roster.students for stem in stems)
+    expected = [(student, stem) for student in term.students.roster.students for stem in stems]
+    expected += [(who, stem) for who, stem in term.adjustments if stem in stems and term.excuse_of(who, stem)]
     return [
-        Absence(student, stem, points[stem], term.unread_of(student, stem, prefixes))
-        for student, stem in expected
+        Absence(
+            *(student, stem, points[stem]),
+            term.unread_of(student, stem, prefixes),
+            term.excuse_of(student, stem),
+        )
+        for student, stem in dict.fromkeys(expected)
         if (student, stem) not in present
     ]
 
