@@ -110,15 +110,18 @@ def _value_of(place: int) -> Callable[[Student], float]:
 
 def _cell_of(place: int) -> Callable[[Student], Markup]:
     """The points for an assignment, which link to the feedback, and marks."""
-    return lambda student: Markup(" ").join(
-        [_points(student.entries[place]), *_marks(student.entries[place])]
-    )
+
+    def cell(student: Student) -> Markup:
+        entry = student.entries[place]
+        return Markup(" ").join(filter(None, [_points(entry), *_marks(entry)]))
+
+    return cell
 
 
 def _points(entry: Entry) -> Markup:
     if entry.result is None:
-        return Markup("")
-    points = "" if entry.excuse else format_points(entry.score)
+        return Markup("" if entry.absence else "–")
+    points = "notebook" if entry.excuse else format_points(entry.score)
     of = f" of {format_points(entry.result.max_score)}" if entry.result.max_score != entry.worth else ""
     return Markup('<a href="{}">{}</a>{}').format(feedback_of(entry.result), points, of)
 

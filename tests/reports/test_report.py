@@ -66,7 +66,7 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
     assert line == ["zoe", "01_tiny", "0", "of", "31", "missing"]
     page = report_of([row("ada")], [ABSENT], "landlock")
     assert "<small>of 3</small>" in page
-    assert page.count('data-value="-1"> <span class="mark missing">missing</span></td>') == 1
+    assert page.count('data-value="-1.0"><span class="mark missing">missing</span></td>') == 1
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
@@ -246,7 +246,12 @@ def test_a_mistake_is_named_by_the_known_wrong_answer_that_fails_in_the_same_way
     ids = [check.id for check in failing("a", "a", "b").questions[0].checks]
     belief = replace(BELIEF, outcome=Outcome((ids[0],), "a"))
     other = replace(BELIEF, name="both", text="Believes in both.", outcome=Outcome((*ids,), "a"))
-    rows = [failing("s0", "a", None), failing("s1", "a", None), failing("s2", "a", "b"), failing("s3", "b", None)]
+    rows = [
+        failing("s0", "a", None),
+        failing("s1", "a", None),
+        failing("s2", "a", "b"),
+        failing("s3", "b", None),
+    ]
     found = mistakes_of(rows, belief, other)
     assert [(one.text, one.names, one.students) for one in found[:2]] == [
         ("Believes that the loss is halved.", ("halved",), ("s0", "s1")),
@@ -271,7 +276,9 @@ def test_the_course_says_what_its_known_wrong_answers_misunderstand():
     course = Course.find(Path(__file__).parent)
     known = read_misconceptions(course.answers_file("01_leaves"))
     texts = {each.name: each for question in known.values() for each in question}
-    assert texts["only_detached"].text.startswith("Detaches and is content with a leaf, but this leaf no longer")
+    assert texts["only_detached"].text.startswith(
+        "Detaches and is content with a leaf, but this leaf no longer"
+    )
     assert texts["only_detached"].outcome.fails[1] == "test_values_and_training"
     assert "RuntimeError does not require grad" in texts["only_detached"].outcome.first
     assert texts["tails_cut_off"].text
@@ -366,12 +373,14 @@ def test_same_work_is_named_as_a_hint():
     """The section names the students and what they share, with links, and says what a hint is worth."""
     work = [
         SameWork("01_tiny", ("c", "d"), is_file=True),
-        SameWork("01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, (Sides("q1", "x < 1", "y < 1"),)),
+        SameWork(
+            "01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, (Sides("q1", "x < 1", "y < 1"),)
+        ),
     ]
     page = " ".join(report_of([row("a")], [], "landlock", work).split())
     assert "a hint, not proof" in page
     assert '01_tiny: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
-    assert "<bdi>&lt;b&gt;</bdi></a> : the same answers to q1, q3; the same mistake in q2" in page
+    assert "<bdi>&lt;b&gt;</bdi></a>: the same answers to q1, q3; the same mistake in q2" in page
     assert "<pre><code>x &lt; 1</code></pre></div> <div>" in page
     assert "the same notebook file" in page
     assert "Same work" not in report_of([row("a")], [], "landlock")
