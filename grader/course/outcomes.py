@@ -1,8 +1,8 @@
 """The outcomes of known-wrong answers: a file beside the answers that ``--accept`` writes.
 
 `tests/answers/NN_name.outcomes.toml` has a line for each known-wrong answer, in the order of the answers. It
-says what was observed, and people review its diff: that shows what an edit of a check or answer changed. The class report
-recognizes students' misconceptions by it.
+says what was observed, and people review its diff: that shows what an edit of a check or answer changed. The
+class report recognizes students' misconceptions by it.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def _cell_of(place: int) -> Callable[[Student], Markup]:
     return cell
 
 
-def _points(entry: Entry) -> Markup:
+def _points(entry: Entry) -> str:
     if entry.result is None:
-        return Markup("" if entry.absence else "–")
+        return "" if entry.absence else "–"
     points = "notebook" if entry.excuse else format_points(entry.score)
     of = f" of {format_points(entry.result.max_score)}" if entry.result.max_score != entry.worth else ""
     return Markup('<a href="{}">{}</a>{}').format(feedback_of(entry.result), points, of)

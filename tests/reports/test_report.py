@@ -1,5 +1,6 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
+import csv
 import json
 from dataclasses import replace
 from io import StringIO
@@ -22,10 +23,12 @@ from grader.grading.submission import Submission
 from grader.reports import terminal as class_table
 from grader.reports.class_report import histogram, parts_of_bar
 from grader.reports.terminal import RunSummary, print_class
-from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
+from grader.results.gradebook import gradebook
+from grader.results.model import MAX_CELLS, Absence, Adjustment, Flag, Provenance
 from grader.results.similar import SameWork, Sides
 from grader.results.statistics import Mistake, cases, summarise
 from grader.results.store import result_from_json
+from grader.results.students import students_of
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised
 
@@ -343,6 +346,63 @@ def test_of_few_submissions_nothing_is_said():
     assert [one.discrimination for one in figures_of(*[(4, n) for n in range(6)])] == [None, None]
     (tiny,) = summarise([row("a", error="It is empty.", score=0.0)])
     assert tiny.questions[0].figures is None
+
+
+def test_untouched_notebooks_do_not_hide_a_badly_made_question():
+    """A question that the best fail has a negative discrimination, whoever submitted starter code."""
+    tried = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
+    alone = figures_of(*tried)[1].discrimination
+    results = [
+        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
+        for n, scores in enumerate([*tried, *[(0, 0, 0)] * 3])
+    ]
+    untouched = [
+        replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
+        for one in results[-3:]
+    ]
+    (tiny,) = summarise([*results[:-3], *untouched])
+    assert tiny.questions[1].figures.discrimination == alone
+    assert alone == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
+    assert "the best students fail this more often" in tiny.questions[1].figures.remarks
+    assert len(tiny.scores) == 9
+    page = report_of([*results[:-3], *untouched], [], "landlock")
+    assert page.count('<span class="mark untouched">untouched</span>') == 3
+
+
+def test_an_error_counts_in_no_statistic():
+    """Scores, outcomes, figures, checks and end tasks are those of the submissions that were graded."""
+    rows = [row(f"s{n}", score=3.0) for n in range(4)]
+    (alone,) = summarise(rows)
+    broken = row("t", error="It is empty.", score=0.0, status="missing", message="It is empty.")
+    (with_error,) = summarise([*rows, broken])
+    assert with_error == replace(alone, errors=1)
+    assert "5 submissions: mean 3, median 3 of 3 points; 4 with all points; 1 in error." in report_of(
+        [*rows, broken], [], "landlock"
+    )
+    assert "1 submission; 1 in error." in report_of([broken], [], "landlock")
+
+
+def test_excused_work_counts_in_no_statistic():
+    """It is counted as excused, needs no review, and is marked in the table."""
+    rows = [row(f"s{n}", score=3.0) for n in range(4)]
+    given = (Adjustment(None, 0.0, "Ill.", excused=True),)
+    ill = replace(row("t", score=0.0, flags=["gc"]), adjustments=given)
+    assert summarise([*rows, ill]) == [replace(one, excused=1) for one in summarise(rows)]
+    assert cases([ill]) == []
+    (student,) = students_of([ill], [])
+    assert (student.score, student.max_score, student.marks) == (0, 0, ["excused"])
+
+
+def test_missing_is_what_the_gradebook_says():
+    """Without a roster nobody is missing; the figure counts the rows of the gradebook that are absent."""
+    rows = [row("a"), row("b", stem="02_other")]
+    assert "<dt>missing</dt><dd>0</dd>" in report_of(rows, [], "landlock")
+    excused = replace(ABSENT, student="yan", excuse=Adjustment(None, 0.0, "", excused=True))
+    absent = [ABSENT, excused]
+    page = report_of(rows, absent, "landlock")
+    lines = [*csv.DictReader(StringIO(gradebook(rows, absent)))]
+    assert [line["status"] for line in lines] == ["graded", "graded", "excused", "absent"]
+    assert "<dt>missing</dt><dd>1</dd>" in page
 
 
 def test_what_was_not_answered_counts_nothing_in_a_mean():

@@ -257,8 +257,8 @@ def test_pairs_are_ranked_by_rarity():
     """A mistake of two students weighs more than one of many, and equal values more than equal kinds."""
     names = [f"s{number:02}" for number in range(40)]
     results = [graded(name, 1.0, 1.0, messages=[(1, f"{name} is wrong.")]) for name in names]
-    codes = {name: "c " for name in names[:10]} | {"s20": "rr", "s21": "rr", "s30": "tc", "s31": "tc"}
-    codes |= {name: " c" for name in names[10:18]}
+    codes = dict.fromkeys(names[:10], "c ") | {"s20": "rr", "s21": "rr", "s30": "tc", "s31": "tc"}
+    codes |= dict.fromkeys(names[10:18], " c")
     first, second = found(results, **codes)
     assert [first.students, second.students] == [("s20", "s21"), ("s30", "s31")]
     assert first.weight == 2.0 > second.weight > 1.0
