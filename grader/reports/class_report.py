@@ -72,7 +72,7 @@ def columns_of(students: Sequence[Student]) -> list[Column]:
     """The columns of the table of students; all students have an entry for each assignment."""
     return [
         Column("student", lambda student: student.name, _name_cell),
-        Column("percent", lambda student: student.percent, _percent_cell),
+        Column("percent", lambda student: student.percent if student.max_score else -1.0, _percent_cell),
         Column("total", lambda student: student.score, lambda student: format_points(student.score)),
         *(
             Column(entry.assignment, _value_of(place), _cell_of(place), f"of {format_points(entry.worth)}")
@@ -95,7 +95,7 @@ def _name_cell(student: Student) -> Markup:
 
 
 def _percent_cell(student: Student) -> str:
-    return f"{student.percent:.0f} %" if student.max_score else ""
+    return f"{student.percent:.0f} %" if student.max_score else "–"
 
 
 def _value_of(place: int) -> Callable[[Student], float]:

@@ -141,7 +141,10 @@ def students_of(
         )
         for name, of_student in known.items()
     ]
-    return sorted(students, key=lambda student: (not student.has_tried, student.percent, student.name))
+    return sorted(
+        students,
+        key=lambda student: (not student.has_tried, not student.max_score, student.percent, student.name),
+    )
 
 
 def _worth_of(
