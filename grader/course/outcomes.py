@@ -11,7 +11,7 @@ import ast
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -35,20 +35,20 @@ class Outcome:
     Attributes:
         fails: the ids of the hidden checks that it fails.
         first: the group of the first of their findings, which names the variation and the kind of difference
-            (`Finding.group`); empty if it has none.
+            (`Finding.group`); empty if it has none. It is no part of the verdict: ``--accept`` renews it, and
+            the doctor does not complain about another one.
         stops: the classes of the errors with which it stops before some of these checks can judge it;
             ``timeout`` where it does not end, ``fault`` where it is ended.
         public: whether it passes the public check.
     """
 
     fails: tuple[str, ...] = ()
-    first: str = ""
+    first: str = field(default="", compare=False)
     stops: tuple[str, ...] = ()
     public: bool = False
 
     def __str__(self) -> str:
         clauses = [f"fails {', '.join(self.fails) or 'no hidden check'}"]
-        clauses += [f"first fails by {self.first!r}"] if self.first else []
         clauses += [f"stops with {' and '.join(self.stops)}"] if self.stops else []
         clauses += ["passes the public check"] if self.public else []
         return "; ".join(clauses)
