@@ -95,7 +95,7 @@ def _name_cell(student: Student) -> Markup:
 
 
 def _percent_cell(student: Student) -> str:
-    return f"{student.percent:.0f} %" if student.max_score else "–"
+    return f"{student.percent:.0f} %" if student.max_score else "—"
 
 
 def _value_of(place: int) -> Callable[[Student], float]:
@@ -120,7 +120,7 @@ def _cell_of(place: int) -> Callable[[Student], Markup]:
 
 def _points(entry: Entry) -> str:
     if entry.result is None:
-        return "" if entry.absence else "–"
+        return "" if entry.absence else "—"
     points = "notebook" if entry.excuse else format_points(entry.score)
     of = f" of {format_points(entry.result.max_score)}" if entry.result.max_score != entry.worth else ""
     return Markup('<a href="{}">{}</a>{}').format(feedback_of(entry.result), points, of)

@@ -93,7 +93,7 @@ def test_everybody_is_there_without_a_script(report, visit):
         "%",
         "0",
         "missing",
-        "–",
+        "—",
     ]
 
 
