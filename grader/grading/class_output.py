@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
+from grader.course.outcomes import Misconceptions, read_misconceptions
+from grader.errors import CourseError
 from grader.grading.run_plan import RunPlan
 from grader.grading.run_summary import RunSummary
 from grader.grading.submission import Submission
 from grader.grading.submission_grader import SubmissionGrader
+from grader.notebooks.files import NotebookError
+from grader.notebooks.reader import Cell
 from grader.people.term import Term
 from grader.reports.class_report import report_html
 from grader.reports.student_page import write_students
@@ -55,14 +59,19 @@ def write_class(
     sandbox = sandbox_of(results)
     full_names = {person.student: person.name for person in term.students.roster.people}
     students = students_of(results, absent, full_names, term.stems)
+    versions = {submission.key: submission for submission in handed_in}
+    work = same_work(results, lambda result: _cells_of(versions[result.student, result.name]))
+    known, about_known = _misconceptions(plan.course, {result.assignment for result in results})
     due = {stem: term.deadlines.about(stem) for stem in plan.course.stems}
     unlisted = term.students.unlisted
-    page = report_html(results, students, sandbox, work=same_work(results), due=due, unlisted=unlisted)
+    page = report_html(results, students, sandbox, work=work, due=due, unlisted=unlisted, known=known)
     store.write(store.path / "report.html", page)
     write_students(store, students)
     final = {key: value for key, value in record.items() if key not in _OF_UNFINISHED}
     final |= {"finished": True, "protection": sandbox, "gradebook_sha256": [sha256]}
-    store.write_run({**final, "current": [[result.student, result.name] for result in results]})
+    final["current"] = [[result.student, result.name] for result in results]
+    final["excused"] = [[absence.student, absence.assignment] for absence in absent if absence.excuse]
+    store.write_run(final)
     return RunSummary(
         results=results,
         absent=absent,
@@ -73,6 +82,7 @@ def write_class(
         notes=[
             *_about_others(plan, record["submissions"], len(grader.results) - len(results)),
             *about_gradebook,
+            *about_known,
             *_about_missing(results, absent),
             *term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment),
             *_about_broken(grader.broken),
@@ -96,8 +106,30 @@ def _withdraw(
     return changes
 
 
+def _cells_of(submission: Submission) -> Sequence[Cell]:
+    """The cells of a notebook; none if it has gone, or was changed while the class was graded."""
+    try:
+        return submission.read()[1]
+    except NotebookError:
+        return ()
+
+
+def _misconceptions(
+    course: Course, stems: Collection[str | None]
+) -> tuple[dict[str, Misconceptions], list[str]]:
+    """The misconceptions by which the report names mistakes; and why those of an assignment are unknown."""
+    known: dict[str, Misconceptions] = {}
+    notes = []
+    for stem in filter(stems.__contains__, course.stems):
+        try:
+            known[stem] = read_misconceptions(course.answers_file(stem))
+        except CourseError as error:
+            notes.append(f"The report names no misconceptions of {stem}: {error}")
+    return known, notes
+
+
 def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
-    """Students of the roster, each with an assignment of the term that others handed in."""
+    """Assignments of the term that others submitted, and that are missing or excused."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
     points = {stem: course.points(stem) for stem in stems}
@@ -106,10 +138,15 @@ def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> li
         folder, _, notebook = submission.relative.partition("/")
         if submission.assignment and (folder, notebook) in term.prefixes:
             prefixes[submission.assignment].add(term.prefixes[folder, notebook])
-    expected = ((student, stem) for student in term.students.roster.students for stem in stems)
+    expected = [(student, stem) for student in term.students.roster.students for stem in stems]
+    expected += [(who, stem) for who, stem in term.adjustments if stem in stems and term.excuse_of(who, stem)]
     return [
-        Absence(student, stem, points[stem], term.unread_of(student, stem, prefixes))
-        for student, stem in expected
+        Absence(
+            *(student, stem, points[stem]),
+            term.unread_of(student, stem, prefixes),
+            term.excuse_of(student, stem),
+        )
+        for student, stem in dict.fromkeys(expected)
         if (student, stem) not in present
     ]
 

@@ -111,12 +111,12 @@ def print_class(run: RunSummary, out: Path) -> None:
     else:
         _print_rows(console, run)
     console.print()
-    errors = sum(result.status == "error" for result in run.results)
+    errors = sum(result.status == "error" for result in run.results if not result.excuse)
     graded = f"{len(run.results) - errors} of {_submissions(len(run.results))}"
     _print_line(console, "Graded", f"{graded}, {errors} in error" if errors else graded)
     _print_line(console, "This run", _what_is_new(run))
-    if run.absent:
-        _print_line(console, "Missing", _submissions(len(run.absent)))
+    if missing := sum(not absence.excuse for absence in run.absent):
+        _print_line(console, "Missing", _submissions(missing))
     sandbox = sandbox_of(run.results)
     if sandbox == "none":
         sandbox = "none; students' code ran with your permissions"
@@ -159,11 +159,13 @@ def _print_rows(console: Console, run: RunSummary) -> None:
     table = _table("student", "assignment", score="right", status="left", remark="left")
     for result in run.results:
         status = "graded" if result.status == "graded" else "[red]error[/]"
-        score = points_text(result.score, result.max_score)
+        status = "excused" if result.excuse else status
+        score = "" if result.excuse else points_text(result.score, result.max_score)
         table.add_row(_plain(result.student), _plain(result.what), score, status, _remark(result))
     for absence in run.absent:
-        score = points_text(0, absence.max_score)
-        table.add_row(_plain(absence.student), absence.assignment, score, "[yellow]missing[/]", "")
+        score = "" if absence.excuse else points_text(0, absence.max_score)
+        status = "excused" if absence.excuse else "[yellow]missing[/]"
+        table.add_row(_plain(absence.student), absence.assignment, score, status, "")
     console.print(table)
 
 
@@ -171,11 +173,11 @@ def _print_summary(console: Console, run: RunSummary) -> None:
     """Print a row for each assignment, then the submissions that need review."""
     figures = ("submissions", "mean", "in error", "flagged", "missing")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
-    absent = Counter(absence.assignment for absence in run.absent)
+    absent = Counter(absence.assignment for absence in run.absent if not absence.excuse)
     for summary in summarise(run.results):
-        mean = f"{summary.mean:.1f} of {format_points(summary.max_score)}"
+        mean = "" if summary.mean is None else f"{summary.mean:.1f} of {format_points(summary.max_score)}"
         counts = map(str, (summary.errors, summary.flagged, absent[summary.stem]))
-        table.add_row(_plain(summary.stem), str(len(summary.scores)), mean, *counts)
+        table.add_row(_plain(summary.stem), str(summary.submissions), mean, *counts)
     console.print(table)
     to_review = cases(run.results)
     if to_review:

@@ -32,6 +32,7 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
 
     A score is the sum of its questions, less the penalty, with the adjustment of the assignment as a whole.
     The points of a question have its own adjustment in them; the column `adjustment` has the sum of all.
+    Excused work has the status ``excused`` and no points, so that no sum counts it.
     """
     lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
     questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
@@ -46,7 +47,18 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
     return text.getvalue()
 
 
+def _excused_line(student: str, assignment: str, sha256: str | None) -> Line:
+    return {
+        "student": without_formula(student),
+        "assignment": without_formula(assignment),
+        "status": "excused",
+        "notebook_sha256": sha256 or "",
+    }
+
+
 def _line(result: Result) -> Line:
+    if result.excuse:
+        return _excused_line(result.student, result.what, result.provenance.notebook_sha256)
     late = result.late
     given = [result.adjusted_by(one) for one in result.adjustments]
     return {
@@ -65,6 +77,8 @@ def _line(result: Result) -> Line:
 
 
 def _line_of_absence(absence: Absence) -> Line:
+    if absence.excuse:
+        return _excused_line(absence.student, absence.assignment, None)
     return {
         "student": without_formula(absence.student),
         "assignment": absence.assignment,
