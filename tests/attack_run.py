@@ -25,10 +25,10 @@ from tiny_course import write_notebook
 
 from grader.course.course import Course
 from grader.grading import class_observer, executor
+from grader.grading import terminal as class_table
 from grader.grading.run import Options, grade
+from grader.grading.run_summary import RunSummary
 from grader.grading.submission import Submission
-from grader.reports import terminal as class_table
-from grader.reports.terminal import RunSummary
 from grader.results.model import Result
 from grader.sandbox.zygote import Zygote
 from grader.text import printable

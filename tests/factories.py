@@ -148,6 +148,6 @@ def store(folder: Path, *results, name=None):
     return folder
 
 
-def report_of(results, absent, protection, work=()):
+def report_of(results, absent, protection, work=(), **options):
     """The report on results and absences."""
-    return report_html(results, students_of(results, absent), protection, work=work)
+    return report_html(results, students_of(results, absent), protection, work=work, **options)

@@ -79,16 +79,17 @@ def plain(n):
 '''
 
 OUTCOMES = """\
-# What becomes of the wrong answers in 01_tiny.py: the checks that each fails, the error (or timeout, or
-# fault) that stops it before some of them can judge it, and whether the public check passes it all the same.
+# The outcomes of the known-wrong answers in 01_tiny.py: the checks that each fails, the finding of
+# the first of them, the error (or timeout, or fault) that stops it before some of them can judge it, and
+# whether it passes the public check.
 # `python -m grader doctor --accept` writes this file; read its diff.
 
 [q1]
-squared = {fails = ["test_double"], public = true}
+squared = {fails = ["test_double"], first = "test_double+3: values", public = true}
 
 [q2]
-computed = {fails = ["test_leaf"], public = true}
-plain = {fails = ["test_requires_grad"]}
+computed = {fails = ["test_leaf"], first = "test_leaf+3: ", public = true}
+plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}
 """
 
 CHECKS = '''\

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from grader.cli.author import build, doctor, new, try_probes
+from grader.cli.effects import refuse_useless_options
 from grader.cli.instructor import collect, explain, export, forget, grade, release
 from grader.cli.student import check, hint, reset, status, submit, watch
 from grader.errors import GraderError
@@ -115,4 +116,5 @@ def main() -> None:
 
 for _commands in _SECTIONS.values():
     for _command in _commands:
+        refuse_useless_options(_command)
         main.add_command(_command)

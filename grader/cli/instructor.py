@@ -49,9 +49,12 @@ assignment_option = click.option(
 def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom50: bool) -> None:
     """Write the repository that students get.
 
-    It contains the notebooks, public checks, instructions and a workflow for instant feedback on GitHub, and
-    nothing from solutions/ or the hidden checks. Releasing again updates the folder and keeps files that you
-    added or changed.
+    Releases the assignments that course.toml lists for this term ([term]), or all of them if it lists none;
+    --assignment releases the ones you name, listed or not. Deadlines make no difference.
+
+    The repository contains the notebooks, public checks, instructions and a workflow for instant feedback on
+    GitHub, and nothing from solutions/ or the hidden checks. Releasing again updates the folder and keeps
+    files that you added or changed.
 
     --classroom50 writes an autograder for each assignment, which runs the public checks, into autograders/,
     plus runtime.json (the Python version) and slugs.json (the assignments' names there).
@@ -65,6 +68,8 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
     click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
     for stem in released.unfinished:
         click.echo(f"left out, because it is not written yet: {stem}")
+    for stem in released.of_other_terms:
+        click.echo(f"left out, because it is not an assignment of this term (course.toml, [term]): {stem}")
     for path in changes.kept:
         click.echo(f"kept, because somebody changed it: {path} (--overwrite: take the release's)")
 
@@ -205,7 +210,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
         from grader.course.course import Course
         from grader.grading.run import Options
         from grader.grading.run import grade as grade_class
-        from grader.reports.terminal import class_progress, print_class
+        from grader.grading.terminal import class_progress, print_class
 
         course = Course.find()
         usual = course.settings.limits

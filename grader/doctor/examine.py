@@ -21,11 +21,11 @@ from grader.course.assignment import ANSWERS, CHECKS, MASTER
 from grader.course.author_file import todos_of
 from grader.course.contract_text import contract_complaints
 from grader.course.course import Course
+from grader.course.outcomes import changed_outcomes, outcomes_file, read_outcomes, write_outcomes
 from grader.course.rubric import left_in
 from grader.course.settings import FILE_NAME
 from grader.doctor.known_answers import answers_of, complaints_about_names, undefined_names
 from grader.doctor.mutation_testing import stale_equals
-from grader.doctor.outcomes import changed_outcomes, outcomes_file, read_outcomes, write_outcomes
 from grader.doctor.reused_worker import ObserverPool
 from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
 from grader.doctor.trials import QuestionTrial, begin_untouched

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from grader.contracts.check import Check
 from grader.course.contract import Contract
+from grader.course.outcomes import Outcome, Outcomes
 from grader.doctor.known_answers import Answer
-from grader.doctor.outcomes import Outcome, Outcomes
 from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed

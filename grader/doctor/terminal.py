@@ -7,7 +7,6 @@ check that failed without judging, because the answer stopped before; it does no
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -17,7 +16,7 @@ from rich.table import Table
 
 from grader.doctor.mutation_testing import MutantProgress, MutationReport, Survivor
 from grader.doctor.review import AnswerReport, AssignmentReport
-from grader.reports.terminal import pace
+from grader.reports.progress import progress_bar
 
 _REMOVED = "- "  # before a line that an edit removes
 
@@ -109,17 +108,14 @@ def _columns(wrong: Sequence[AnswerReport], checks: Sequence[str]) -> list[str]:
 
 @contextmanager
 def mutant_progress(console: Console) -> Iterator[MutantProgress]:
-    """A callback that shows the number of mutants, then how fast they are tried."""
-    with console.status("making mutants") as status:
-        begun = 0.0
+    """A callback that shows the number of mutants, then how many of them have been tried."""
+    with progress_bar(console) as bar:
+        task = bar.add_task("making mutants", total=None, note="")
 
         def show(stem: str, done: int, total: int) -> None:
-            nonlocal begun
             if not done:
-                begun = time.monotonic()
                 console.print(f"{stem}: {total} mutants", markup=False, highlight=False)
-            speed = pace(done, total - done, time.monotonic() - begun)
-            status.update(escape(f"{stem}: {done} of {total} looks at mutants {speed}"))
+            bar.update(task, description=stem, completed=done, total=total)
 
         yield show
 

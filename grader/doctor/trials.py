@@ -26,11 +26,11 @@ from grader.course.assignment import Question
 from grader.course.author_file import global_names, lines_of
 from grader.course.contract import Contract
 from grader.course.course import Course
+from grader.course.outcomes import Outcome
 from grader.course.pictures import text_of
 from grader.course.probes import Probe
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.known_answers import Answer
-from grader.doctor.outcomes import Outcome
 from grader.doctor.reused_worker import ObserverPool
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
@@ -149,7 +149,13 @@ class JudgedQuestion:
         """What became of an answer with the first seed."""
         verdicts, failed = self.judged[answer.name].verdicts, self.failed(answer.name)
         stops = {verdicts[check].ending for check in failed if check in verdicts} - {""}
-        return Outcome(tuple(failed), tuple(sorted(stops)), self.passes_public(answer))
+        finding = verdicts[failed[0]].finding if failed and failed[0] in verdicts else None
+        return Outcome(
+            tuple(failed),
+            finding.group if finding else "",
+            tuple(sorted(stops)),
+            self.passes_public(answer),
+        )
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""

@@ -196,6 +196,8 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None)
     Raises:
         GraderError: there is no such case.
     """
+    if case is not None and not isinstance(probe, Contract):
+        raise GraderError(f"--case does nothing for {probe.name}, which is no contract: leave --case out")
     printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
     if len(set(printed.values())) == 1:  # lines that are equal for all notebooks stand once
         printed = {"": next(iter(printed.values()))}

@@ -1,7 +1,12 @@
 """From submissions to results.
 
-``run.grade`` shows all steps. What it needs to know of runs before is in `run_plan.py`, what it asks workers
-in `class_observer.py`, and how the evidence is judged in `judge.py` and `scoring.py`.
+``run.grade`` shows all steps. `run_plan.py` decides what a run has to do, `class_observer.py` asks workers,
+`submission_grader.py` judges a submission (by `judge.py` and `scoring.py`) and writes its files, and
+`class_output.py` writes the gradebook, the report and ``run.json``.
+
+* Only a notebook that has to be observed starts workers, and their start attacks the sandbox. An observation
+  keeps the name of its sandbox, so a later run assumes nothing about it; one that was made without a sandbox
+  is current only for a run with ``--no-sandbox``, and the other way round.
 
 * A run that has ended is over. Feedback may tell a student the inputs of a probe, so the next run draws a
   new seed for the notebooks it observes; evidence of earlier seeds stays, and is judged by the reference of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from typing import Literal
 
 from grader.course.cause import cause_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
@@ -16,41 +17,41 @@ from grader.grading.broken_probe import broken_probes
 from grader.grading.executor import Executor
 from grader.grading.judge import collected_checks, failure_of, observations_of
 from grader.grading.run_plan import RunPlan
+from grader.grading.run_summary import GRADING, ProgressReporter
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, cells_of
-from grader.reports.terminal import GRADING, ProgressReporter
+from grader.results.store import Head
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe_moved
 from grader.sandbox.plan import ProbePlan
 from grader.text import some
 
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
-_CHANGED = "the notebook was changed or removed while it was graded; grade again"
+_CHANGED = "The notebook was changed or removed while it was graded; grade again."
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A submission with its traces, the seed of its inputs, and its evidence.
+    """A submission with its traces and its cells, its evidence, and the head of that.
 
     Attributes:
-        cells: of its notebook; none if that was changed since it was found.
-        is_new: whether the evidence was not stored before.
+        is_new: whether the evidence is not stored yet.
     """
 
     submission: Submission
-    seed: int
+    head: Head
     evidence: Evidence
-    cells: Sequence[Cell] = ()
-    is_new: bool = False
+    cells: Sequence[Cell]
+    is_new: bool
 
 
 class ClassObserver:
     """Evidence of a class, as far as a plan needs it: known, or observed by an executor."""
 
     def __init__(self, plan: RunPlan, executor: Executor, progress: ProgressReporter) -> None:
-        self._course, self._rubrics, self._limits = plan.course, plan.rubrics, plan.limits
-        self._store, self._executor, self._progress = plan.evidence, executor, progress
+        self._plan, self._executor, self._progress = plan, executor, progress
+        self._course, self._rubrics, self._limits = plan.course, plan.rubrics, plan.options.limits
         self._expected: dict[tuple[str, str, int], Evidence] = {}
         self._begun: dict[tuple[str, int], Future[Evidence]] = {}  # references, until they are asked for
 
@@ -61,7 +62,7 @@ class ClassObserver:
             CourseError: a probe has no facts of it, so no submission could be judged fairly.
         """
         begun = self._begun.pop((stem, seed), None)
-        return self._find_reference(stem, seed) if begun is None else begun.result()
+        return self._of_course("reference", stem, seed) if begun is None else begun.result()
 
     def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
         """The reference's evidence, with how far the facts of some questions move."""
@@ -74,29 +75,28 @@ class ClassObserver:
             and not all(reference.is_measured(probe.name) for probe in asked.probes[question.function])
         }
         if unmeasured:
-            self._progress.report(doing=f"measuring how exact the reference of {stem} is")
             observe = partial(self._observe_answer, stem)
-            moved = observe_moved(observe, asked.of_functions(unmeasured))
+            with self._progress.step(f"measuring how exact the reference of {stem} is"):
+                moved = observe_moved(observe, asked.of_functions(unmeasured))
             reference = reference.with_moved(moved)
             self._keep("reference", stem, seed, reference)
-            self._progress.report(doing=GRADING)
         return reference
 
     def stubs(self, stem: str, seed: int) -> Evidence:
-        """The evidence of the notebook as it is handed out, on the inputs of a seed."""
-        return self._of_course("stubs", stem, seed, self._observe_stubs)
+        """The evidence of the notebook with its starter code, on the inputs of a seed."""
+        return self._of_course("stubs", stem, seed)
 
     @contextmanager
-    def observing(self, submissions: Sequence[Submission]) -> Iterator[Iterator[Observed]]:
+    def observing(self, submissions: Sequence[Submission]) -> Iterator[Iterator[Observed | Submission]]:
         """Begin to observe submissions, first their references; in the block, they come as they are there.
 
-        Nothing of a submission is written before it comes. A notebook whose time ran out because of others is
-        observed again, alone.
+        One whose notebook has changed since it was found comes as a submission in error. A notebook whose
+        time ran out because of others is observed again, alone.
         """
         pool = ThreadPoolExecutor(self._executor.max_workers)
         try:
             for stem, seed in self._references_of(submissions):
-                self._begun[stem, seed] = pool.submit(self._find_reference, stem, seed)
+                self._begun[stem, seed] = pool.submit(self._of_course, "reference", stem, seed)
             waiting = iter(submissions)
             yield self._as_they_come(pool, waiting, self._begin_next(pool, waiting, 0))
         except BaseException:
@@ -112,77 +112,74 @@ class ClassObserver:
             CourseError: a check fails or breaks on a reference.
         """
         for stem, seed in self._references_of(submissions):
-            self._progress.report(doing=f"observing the reference of {stem}")
-            _require_sound_checks(self._rubrics[stem], self.reference(stem, seed))
+            with self._progress.step(f"observing the reference of {stem}"):
+                _require_sound_checks(self._rubrics[stem], self.reference(stem, seed))
         self._progress.report(doing=GRADING)
 
     def _references_of(self, submissions: Sequence[Submission]) -> list[tuple[str, int]]:
         """The assignments and seeds of the references by which submissions will be judged."""
-        return sorted({(s.assignment or "", self._store.seed_of(s)) for s in submissions})
+        plan = self._plan
+        return sorted({(s.assignment or "", (plan.head(s) or plan).seed) for s in submissions})
 
     def _begin_next(
         self, pool: ThreadPoolExecutor, waiting: Iterator[Submission], under_way: int
-    ) -> set[Future[Observed]]:
+    ) -> set[Future[Observed | Submission]]:
         """Begin to observe the next submissions, so few that memory stays small."""
         more = islice(waiting, max(0, self._executor.prefetch - under_way))
         return {pool.submit(self._observed, submission) for submission in more}
 
     def _as_they_come(
-        self, pool: ThreadPoolExecutor, waiting: Iterator[Submission], futures: set[Future[Observed]]
-    ) -> Iterator[Observed]:
+        self,
+        pool: ThreadPoolExecutor,
+        waiting: Iterator[Submission],
+        futures: set[Future[Observed | Submission]],
+    ) -> Iterator[Observed | Submission]:
         starved: list[Submission] = []
         while futures:
             done, futures = wait(futures, return_when=FIRST_COMPLETED)
             for future in done:
-                observed = future.result()
-                if observed.evidence.starved and self._executor.max_workers > 1:
-                    starved.append(observed.submission)
-                else:
-                    yield self._kept(observed)
+                match future.result():
+                    case Observed() as seen if seen.evidence.starved and self._executor.max_workers > 1:
+                        starved.append(seen.submission)
+                    case came:
+                        yield came
             futures |= self._begin_next(pool, waiting, len(futures))
         for submission in starved:
             self._progress.report(doing="looking again, at one at a time")
-            yield self._kept(self._observed(submission))
+            yield self._observed(submission)
 
-    def _observed(self, submission: Submission) -> Observed:
-        """A submission with its traces, and its evidence: known, or observed now."""
-        seed = self._store.seed
+    def _observed(self, submission: Submission) -> Observed | Submission:
+        """A submission with its evidence, stored or observed now; in error if its notebook has changed."""
         try:
             submission, cells = submission.read()
-        except NotebookError:  # not kept, so that the next run looks at what is there then
-            return Observed(submission, seed, Evidence(fault=_CHANGED))
-        stored = self._store.evidence(submission)
+        except NotebookError:
+            return replace(submission, error=_CHANGED)
+        stored = self._plan.evidence(submission)
         if stored is not None:
-            return Observed(submission, *stored, cells)
-        stem = submission.assignment or ""
-        evidence = self._executor.observe(cells, self._rubrics[stem].plan(seed), self._limits)
-        return Observed(submission, seed, evidence, cells, is_new=True)
+            return Observed(submission, *stored, cells, is_new=False)
+        plan = self._rubrics[submission.assignment or ""].plan(self._plan.seed)
+        evidence = self._executor.observe(cells, plan, self._limits)
+        head = self._plan.new_head(submission, self._executor.start())
+        return Observed(submission, head, evidence, cells, is_new=True)
 
-    def _kept(self, observed: Observed) -> Observed:
-        """What came, once it is stored."""
-        if observed.is_new:
-            self._store.write(observed.submission, observed.evidence)
-        return observed
-
-    def _find_reference(self, stem: str, seed: int) -> Evidence:
-        return self._of_course("reference", stem, seed, self._observe_reference)
-
-    def _of_course(
-        self, kind: str, stem: str, seed: int, observe: Callable[[str, int], Evidence]
-    ) -> Evidence:
-        """What is expected, from this run, a run before, or observed now."""
+    def _of_course(self, kind: Literal["reference", "stubs"], stem: str, seed: int) -> Evidence:
+        """The evidence of a notebook of the course: from this run, from an earlier run, or observed now."""
         if (kind, stem, seed) not in self._expected:
-            head, evidence = self._store.store.expected(kind, stem, seed) or (None, None)
-            if evidence is not None and head == self._store.reference_head(stem, seed):
-                self._expected[kind, stem, seed] = evidence
+            stored = self._plan.store.expected(kind, stem, seed)
+            if stored is not None and stored[0].fingerprint == self._plan.reference_fingerprint(stem, seed):
+                self._expected[kind, stem, seed] = stored[1]
             else:
+                observe = self._observe_reference if kind == "reference" else self._observe_stubs
                 self._keep(kind, stem, seed, observe(stem, seed))
         return self._expected[kind, stem, seed]
 
     def _keep(self, kind: str, stem: str, seed: int, evidence: Evidence) -> None:
         self._expected[kind, stem, seed] = evidence
         if evidence.fault is None and not evidence.starved:
-            self._store.store.write_expected(kind, stem, self._store.reference_head(stem, seed), evidence)
+            sandbox = self._executor.start()
+            fingerprint = self._plan.reference_fingerprint(stem, seed)
+            head = Head(fingerprint, seed, sandbox.name, sandbox.torch)
+            self._plan.store.write_expected(kind, stem, head, evidence)
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))
@@ -196,13 +193,11 @@ class ClassObserver:
         return self._executor.observe(cells, asked, REFERENCE_LIMITS)
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
-        self._progress.report(doing=f"observing the stubs of {stem}")
         cells = cells_of(self._course.assignment(stem).handed_out)
         asked = self._rubrics[stem].plan(seed)
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
-        evidence = self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
-        self._progress.report(doing=GRADING)
-        return evidence
+        with self._progress.step(f"observing the starter code of {stem}"):
+            return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
 
 
 def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:

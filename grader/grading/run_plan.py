@@ -11,18 +11,19 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from grader.course.course import Course
 from grader.course.rubric import Rubric
-from grader.grading.executor import Executor
+from grader.errors import GraderError
 from grader.grading.submission import Submission
+from grader.notebooks.files import RELEASE_MANIFEST
 from grader.people.standing import Standing
+from grader.people.students import Students
 from grader.people.term import Term
 from grader.results.model import Provenance, Result
 from grader.results.store import Head, ResultsStore
@@ -30,6 +31,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
 from grader.scores import total
+from grader.text import terminal_text
 from grader.version import __version__
 
 _OF_VERSIONS = ("superseded", "ignored", "with_answers", "copy")  # a result has these of its submission
@@ -59,129 +61,175 @@ class Options:
     scheduler: str | None = None
 
 
-@dataclass
-class EvidenceStore:
-    """What a results folder knows of submissions, references and stubs.
+def refuse_folders(course: Course, submissions: Path, out: Path) -> None:
+    """Refuse folders in which students' work would meet the course or the results.
 
-    Attributes:
-        rubrics: by assignment, what is asked.
-        environment: names and versions of what else evidence depends on.
-        seed: of the inputs of this run.
-        is_forced: whether only what was observed on these inputs is current.
+    Raises:
+        GraderError: a course among the submissions, whose checks would run unconfined; or results, which hold
+            the seed and expected values, among the submissions or in a release.
     """
-
-    course: Course
-    rubrics: Mapping[str, Rubric]
-    store: ResultsStore
-    limits: TimeLimits
-    environment: Sequence[str]
-    protection: Protection
-    seed: int
-    is_forced: bool
-
-    def __post_init__(self) -> None:
-        self._questions, self._base = cache(self._hash_of_questions), cache(self._hash_of_asked)
-
-    def is_current(self, submission: Submission) -> bool:
-        """Whether the stored evidence of a submission is what would be observed now."""
-        return submission.error is not None or self.known_seed(submission) is not None
-
-    def known_seed(self, submission: Submission) -> int | None:
-        """The seed of a submission's stored evidence, if the same would be observed with it now."""
-        head = self.store.head(*submission.key)
-        if head is None or (self.is_forced and head.seed != self.seed):
-            return None
-        return head.seed if head.fingerprint == self._fingerprint(submission, head.seed) else None
-
-    def seed_of(self, submission: Submission) -> int:
-        """The seed of the inputs by which a submission will be judged."""
-        known = self.known_seed(submission)
-        return self.seed if known is None else known
-
-    def evidence(self, submission: Submission) -> tuple[int, Evidence] | None:
-        """The seed of a submission's stored evidence, and the evidence; None where it is not current."""
-        seed = self.known_seed(submission)
-        stored = None if seed is None else self.store.evidence(*submission.key)
-        return None if seed is None or stored is None else (seed, stored[1])
-
-    def write(self, submission: Submission, evidence: Evidence) -> None:
-        """Store what was observed of a submission on the inputs of this run."""
-        head = Head(self._fingerprint(submission, self.seed), self.seed)
-        self.store.write_evidence(*submission.key, head, evidence)
-
-    def reference_head(self, stem: str, seed: int) -> Head:
-        """What is stored with the evidence of the reference and the starter code, observed now."""
-        asked = ["reference", self._questions(stem, seed, True)]
-        return Head(_sha256([*asked, list(self.environment), self.protection.name]), seed)
-
-    def _fingerprint(self, submission: Submission, seed: int) -> str:
-        base = self._base(submission.assignment or "", seed)
-        return hashlib.sha256(f"{base} {submission.sha256}".encode()).hexdigest()
-
-    def _hash_of_asked(self, stem: str, seed: int) -> str:
-        """A hash of what decides about the evidence of a whole class, but for the notebooks."""
-        asked = [vars(self.limits), self._questions(stem, seed, False)]
-        return _sha256([asked, list(self.environment), self.protection.name])
-
-    def _hash_of_questions(self, stem: str, seed: int, expected: bool) -> str:
-        cells = self.course.assignment(stem).reference if expected else ()
-        return _sha256([cells, asdict(self.rubrics[stem].plan(seed, expected=expected))])
+    handed_in, results = submissions.resolve(), out.resolve()
+    if handed_in in (course.root, *course.root.parents):
+        raise GraderError(
+            f"{course.root} holds a course, but lies in {submissions}, where only students' work may be: go "
+            "to the folder of your own course, and name the folder that holds the students' folders"
+        )
+    if handed_in in (results, results / "submissions"):
+        raise GraderError(
+            f"{out}: results would lie among the submissions of {submissions}: choose another --out"
+        )
+    for folder in (results, *results.parents):
+        if (folder / RELEASE_MANIFEST).is_file():
+            raise GraderError(
+                f"{out} lies in what `release` wrote for students, and results hold what they must not see:"
+                " choose another --out"
+            )
 
 
-def _sha256(parts: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def with_known_time(submissions: Iterable[Submission], term: Term) -> list[Submission]:
+    """The submissions; one is in error if nothing says whether it is late."""
+    known = []
+    for submission in submissions:
+        error, stem = submission.error, submission.assignment
+        if error is None and stem is not None:
+            place = submission.relative
+            error = term.about_unknown_time(submission.student, stem, place, submission.submitted)
+        known.append(replace(submission, error=error))
+    return known
 
 
-@dataclass(frozen=True)
+def select(
+    handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options, students: Students
+) -> list[Submission]:
+    """The submissions that the options ask for; a notebook of no known assignment may be of any of them.
+
+    Raises:
+        GraderError: there are none, or a name is unknown.
+    """
+    stems = course.select(options.assignments)
+    asked = {students.called(name) for name in options.students}
+    selected = [
+        submission
+        for submission in handed_in
+        if (not asked or submission.student in asked)
+        and (not options.assignments or submission.assignment is None or submission.assignment in stems)
+    ]
+    if not selected:
+        named = ", ".join([*sorted(asked), *options.assignments])
+        raise GraderError(f"{submissions}: nothing was handed in that belongs to {terminal_text(named)}")
+    return selected
+
+
+@dataclass(eq=False)
 class RunPlan:
-    """What is graded anew, by which checks, with what seed and in what confinement.
+    """What a run grades, by which checks and with what seed; and what is current of the runs before.
 
     Attributes:
         before: what ``run.json`` says of the run before.
-        protection: what confines the workers.
-        evidence: what runs before have observed, and where new evidence goes.
+        options: of this run; the sandbox they ask for, or not, is the one in which current evidence was made.
+        environment: see `Executor.environment_fingerprint`.
+        rubrics: by assignment, what is asked.
         checks_sha256: by assignment, a hash of all that decides its verdicts.
+        seed: of the inputs of this run.
+        is_forced: whether only what was observed on these inputs is current.
         stale: the submissions without a result that grading would give again.
-        known: how many of these only have to be judged: they have a result, and its evidence holds.
+        known: how many of these have a result that only has to be judged again.
+        observes: whether a notebook has to be observed.
     """
 
     course: Course
     term: Term
     store: ResultsStore
     before: Mapping[str, Any]
+    options: Options
+    environment: Sequence[str]
     rubrics: Mapping[str, Rubric]
-    limits: TimeLimits
-    protection: Protection
-    evidence: EvidenceStore
     checks_sha256: Mapping[str, str]
-    stale: Sequence[Submission]
-    known: int
+    seed: int
+    is_forced: bool
+    stale: list[Submission] = field(default_factory=list)
+    known: int = 0
+    observes: bool = False
 
-    def provenance(self, submission: Submission) -> Provenance:
-        """With what a submission is graded, and when."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return replace(_provenance(submission, self.checks_sha256, self.protection), graded_at=now)
+    def __post_init__(self) -> None:
+        self._asked = cache(self._hash_of_asked)
+
+    def head(self, submission: Submission) -> Head | None:
+        """The head of a submission's stored evidence; None where something else would be observed now."""
+        head = self.store.head(*submission.key)
+        return head if head is not None and self._is_current(submission, head) else None
+
+    def evidence(self, submission: Submission) -> tuple[Head, Evidence] | None:
+        """A submission's stored evidence, with its head; None where something else would be observed now."""
+        stored = self.store.evidence(*submission.key)
+        return stored if stored is not None and self._is_current(submission, stored[0]) else None
+
+    def new_head(self, submission: Submission, sandbox: Protection) -> Head:
+        """The head of what is observed of a submission now, on the inputs of this run."""
+        fingerprint = self._fingerprint(submission, self.seed)
+        return Head(fingerprint, self.seed, sandbox.name, sandbox.torch)
+
+    def reference_fingerprint(self, stem: str, seed: int) -> str:
+        """A hash of what decides about the evidence of the reference and the starter code."""
+        return self._asked(stem, seed, True)
+
+    def provenance(self, submission: Submission, head: Head | None) -> Provenance:
+        """With what a submission is graded; `head` is None where nothing of it ran."""
+        checks = self.checks_sha256.get(submission.assignment or "")
+        inside = (head.torch, head.protection) if head else (None, None)
+        return Provenance(submission.sha256, checks, __version__, *inside)
 
     def standing(self, submission: Submission) -> Standing:
         """What the instructor's files say of a submission."""
-        return _standing(submission, self.term, self.course)
+        stem = submission.assignment
+        if stem is None:
+            return Standing()
+        max_score = total(self.course.points(stem).values())
+        return self.term.standing(submission.student, stem, max_score, submission.submitted)
 
     def record(self, submissions: Path) -> dict[str, Any]:
         """What ``run.json`` says while the run goes on; its seed is for a run that has to be completed."""
+        hashes = self.before.get("gradebook_sha256")
         return {
-            "seed": self.evidence.seed,
-            "forced": self.evidence.is_forced,
+            "seed": self.seed,
+            "forced": self.is_forced,
             "finished": False,
             # Of the last run that was completed, until this one is.
             "current": self.before.get("current", []),
-            "gradebook_sha256": self.before.get("gradebook_sha256"),
+            "gradebook_sha256": hashes if isinstance(hashes, list) else [],
             "submissions": str(submissions.resolve()),
             "submissions_from_here": os.path.relpath(submissions.resolve(), self.store.path.resolve()),
             "grader": __version__,
-            "torch": self.protection.torch,
-            "protection": self.protection.name,
-            "limits": asdict(self.limits),
+            "limits": asdict(self.options.limits),
         }
+
+    def is_up_to_date(self, submission: Submission, result: Result | None, head: Head | None) -> bool:
+        """Whether a stored result is what grading would give again, from the evidence with this head."""
+        return (
+            result is not None
+            and replace(result.provenance, graded_at=None) == self.provenance(submission, head)
+            and all(getattr(result, name) == getattr(submission, name) for name in _OF_VERSIONS)
+            and result.notebook == submission.relative
+            and (submission.error is None or result.error == submission.error)
+            and Standing.of(result) == self.standing(submission)
+            and self.store.has_feedback(*submission.key)
+        )
+
+    def _is_current(self, submission: Submission, head: Head) -> bool:
+        if self.is_forced and head.seed != self.seed:
+            return False
+        return head.fingerprint == self._fingerprint(submission, head.seed)
+
+    def _fingerprint(self, submission: Submission, seed: int) -> str:
+        base = self._asked(submission.assignment or "", seed, False)
+        return hashlib.sha256(f"{base} {submission.sha256}".encode()).hexdigest()
+
+    def _hash_of_asked(self, stem: str, seed: int, expected: bool) -> str:
+        """A hash of what decides about the evidence of a class besides the notebooks, or of the reference."""
+        own = self.course.assignment(stem).reference if expected else vars(self.options.limits)
+        plan = asdict(self.rubrics[stem].plan(seed, expected=expected))
+        parts = [own, plan, list(self.environment), self.options.sandbox]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
@@ -192,7 +240,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     selected: Sequence[Submission],
     results: Results,
     options: Options,
-    executor: Executor,
+    environment: Sequence[str],
 ) -> RunPlan:
     """Plan a run.
 
@@ -200,6 +248,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
         before: what ``run.json`` says of the run before.
         selected: the submissions that the run is about.
         results: all that are stored.
+        environment: see `Executor.environment_fingerprint`.
     """
     stems = sorted({submission.assignment for submission in selected if submission.assignment})
     rubrics = {stem: course.rubric(stem) for stem in stems}
@@ -208,61 +257,13 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     known = None if options.force or before.get("finished") else before.get("seed")
     seed = known if isinstance(known, int) else secrets.randbits(63)
     is_forced = options.force or (known is not None and before.get("forced") is True)
-    environment = executor.environment_fingerprint
-    protection = executor.start()
-    evidence = EvidenceStore(course, rubrics, store, options.limits, environment, protection, seed, is_forced)
-    as_now = {
-        submission.key
-        for submission in selected
-        if not options.force
-        and _is_as_now(submission, results, _provenance(submission, checks_sha256, protection))
-        and Standing.of(results[submission.key]) == _standing(submission, term, course)
-        and store.has_feedback(*submission.key)
-        and evidence.is_current(submission)
-    }
-    stale = [submission for submission in selected if submission.key not in as_now]
-    return RunPlan(
-        course,
-        term,
-        store,
-        before,
-        rubrics,
-        options.limits,
-        protection,
-        evidence,
-        checks_sha256,
-        stale,
-        known=sum(s.error is None and s.key in results and evidence.is_current(s) for s in stale),
-    )
-
-
-def _is_as_now(submission: Submission, results: Results, provenance: Provenance) -> bool:
-    """Whether the stored result of a submission is what grading would give again, from the same evidence."""
-    result = results.get(submission.key)
-    return (
-        result is not None
-        and replace(result.provenance, graded_at=None) == provenance
-        and all(getattr(result, name) == getattr(submission, name) for name in _OF_VERSIONS)
-        and result.notebook == submission.relative
-        and (submission.error is None or result.error == submission.error)
-    )
-
-
-def _standing(submission: Submission, term: Term, course: Course) -> Standing:
-    stem = submission.assignment
-    if stem is None:
-        return Standing()
-    max_score = total(course.points(stem).values())
-    return term.standing(submission.student, stem, max_score, submission.submitted)
-
-
-def _provenance(
-    submission: Submission, checks_sha256: Mapping[str, str], protection: Protection
-) -> Provenance:
-    return Provenance(
-        submission.sha256,
-        checks_sha256.get(submission.assignment or ""),
-        __version__,
-        protection.torch,
-        protection.name,
-    )
+    plan = RunPlan(course, term, store, before, options, environment, rubrics, checks_sha256, seed, is_forced)
+    for submission in selected:
+        is_readable, result = submission.error is None, results.get(submission.key)
+        head = plan.head(submission) if is_readable else None
+        observes = is_readable and head is None
+        if options.force or observes or not plan.is_up_to_date(submission, result, head):
+            plan.stale.append(submission)
+            plan.known += head is not None and result is not None
+            plan.observes |= observes
+    return plan

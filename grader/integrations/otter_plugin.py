@@ -111,7 +111,7 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
     _lay_out(course, stem, handed_in, submissions / _STUDENT)
     grade(course, submissions, out, Options(limits=course.settings.limits), lambda _: None)
     result = ResultsStore(out).find(_STUDENT, stem)
-    if result.provenance.protection in {None, "none"}:
+    if result.provenance.protection == "none":
         raise GraderError("this was graded without a cage, so there is no score")
     return result
 

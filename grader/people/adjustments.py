@@ -1,4 +1,4 @@
-"""``adjustments.csv``: points that a person gives or takes, which no run of ``grade`` forgets."""
+"""``adjustments.csv``: points that a person gives or takes, and who is excused, whatever run it is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from grader.scores import format_points, total
 from grader.text import did_you_mean
 
 ADJUSTMENTS = "adjustments.csv"
+EXCUSED = "excused"  # in the column of points
 COLUMNS = ("student", "assignment", "question", "points", "comment")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
@@ -48,7 +49,13 @@ def read_adjustments(
                 f"there is a line for {what} of {student} already: write one line with the sum of both"
             )
         worth = points[question] if question else total(points.values())
-        given[question] = Adjustment(question, _points(row, worth), row.cells.get("comment", ""))
+        comment = row.cells.get("comment", "")
+        if row.cells["points"].casefold() != EXCUSED:
+            given[question] = Adjustment(question, _points(row, worth), comment)
+        elif question:
+            raise row.error(f"{question} cannot be excused alone: leave its question empty to excuse {stem}")
+        else:
+            given[question] = Adjustment(question, 0.0, comment, excused=True)
     return {key: tuple(given.values()) for key, given in found.items()}
 
 
@@ -72,7 +79,10 @@ def _points(row: Row, worth: float) -> float:
     except ValueError:
         points = math.nan
     if not math.isfinite(points):
-        raise row.error(f"points is {text!r}: write how many points are added, as 2, or taken, as -1.5")
+        raise row.error(
+            f"points is {text!r}: write how many points are added, as 2, or taken, as -1.5; or write"
+            f" {EXCUSED}, and the assignment does not count for this student"
+        )
     if abs(points) > worth:
         raise row.error(
             f"{format_points(points)} points are more than the {format_points(worth)} that can be earned:"

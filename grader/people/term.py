@@ -13,7 +13,7 @@ from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
 from grader.people.record import RECORD, Record, SubmissionTime
 from grader.people.standing import Standing
 from grader.people.students import Students, students_of_folders
-from grader.results.model import Missing, told_time
+from grader.results.model import Adjustment, Missing, told_time
 from grader.text import some, terminal_text
 
 _MOST_NAMED = 12
@@ -101,6 +101,10 @@ class Term:
         unread, holding = self.unread.get(student, {}), prefixes.get(stem, ())
         return next((missing for prefix, missing in unread.items() if not holding or prefix in holding), None)
 
+    def excuse_of(self, student: str, stem: str) -> Adjustment | None:
+        """The adjustment that excuses a student from an assignment, whether or not it was submitted."""
+        return next((given for given in self.adjustments.get((student, stem), ()) if given.excused), None)
+
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
 
@@ -119,7 +123,11 @@ class Term:
                 f"{stem} is no assignment of this term (course.toml, [term]), but {named} handed it in: it is"
                 " graded, and makes nobody absent."
             )
-        unused = [f"{terminal_text(student)}, {stem}" for student, stem in self.adjustments.keys() - present]
+        unused = [
+            f"{terminal_text(student)}, {stem}"
+            for student, stem in self.adjustments.keys() - present
+            if self.excuse_of(student, stem) is None
+        ]
         if unused:
             named = "; ".join(some(sorted(unused), _MOST_NAMED))
             notes.append(

@@ -10,24 +10,34 @@ import hashlib
 import math
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, count
 from types import MappingProxyType
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from grader.reports.templates import HTML
 from grader.results.model import Earned, Result
 from grader.results.similar import SameWork
-from grader.results.statistics import AssignmentSummary, QuestionSummary, cases, summarise
-from grader.results.students import Student
+from grader.results.statistics import (
+    NOTHING_KNOWN,
+    AssignmentSummary,
+    Known,
+    QuestionSummary,
+    cases,
+    summarise,
+)
+from grader.results.students import Entry, Student
+from grader.scores import format_points
+from grader.text import without_controls
 
 NO_DEADLINES: Mapping[str, str | None] = MappingProxyType({})
 _FEW = 1  # submissions: so few have no distribution
-_MANY = 3  # assignments: of more, what each check saw is folded, so that the page is read in a minute
-_MOST = 10  # further diagnoses of a check
+_MANY = 3  # assignments: of more, the details are folded, so that the page is read in a minute
+_MOST = 10  # mistakes in a question
 
 #: The names of what a question earned; the page has a variable ``--full`` ... for the colour of each.
 OUTCOMES: dict[Earned, str] = {
@@ -41,6 +51,100 @@ _MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of students.
+
+    Attributes:
+        title: its heading, by which pages and tests find it.
+        value: what a row is sorted by; text is sorted as the browser's language sorts it.
+        cell: what a row shows.
+        remark: in small letters beside the title.
+    """
+
+    title: str
+    value: Callable[[Student], float | str]
+    cell: Callable[[Student], str]
+    remark: str = ""
+
+
+def columns_of(students: Sequence[Student]) -> list[Column]:
+    """The columns of the table of students; all students have an entry for each assignment."""
+    return [
+        Column("student", lambda student: student.name, _name_cell),
+        Column("percent", lambda student: student.percent if student.max_score else -1.0, _percent_cell),
+        Column("total", lambda student: student.score, lambda student: format_points(student.score)),
+        *(
+            Column(entry.assignment, _value_of(place), _cell_of(place), f"of {format_points(entry.worth)}")
+            for place, entry in enumerate(students[0].entries if students else ())
+        ),
+    ]
+
+
+def _name_cell(student: Student) -> Markup:
+    parts = [Markup('<a href="{}"><bdi>{}</bdi></a>').format(page_of(student.name), _shown(student.name))]
+    if student.full_name:
+        parts.append(Markup('<span class="soft"><bdi>{}</bdi></span>').format(_shown(student.full_name)))
+    if not student.is_listed:
+        parts.append(Markup('<span class="mark unlisted">not on the roster</span>'))
+    for result in student.others:
+        kind, text = ("", "not in this term") if result.assignment else (" error", "no assignment")
+        link = Markup('<a class="mark{}" href="{}">{}: <bdi>{}</bdi></a>')
+        parts.append(link.format(kind, feedback_of(result), text, _shown(result.what)))
+    return Markup(" ").join(parts)
+
+
+def _percent_cell(student: Student) -> str:
+    return f"{student.percent:.0f} %" if student.max_score else "—"
+
+
+def _value_of(place: int) -> Callable[[Student], float]:
+    """The points for an assignment; below them what is missing, and last what is excused."""
+
+    def value(student: Student) -> float:
+        entry = student.entries[place]
+        return -2.0 if entry.excuse else entry.score if entry.result else -1.0
+
+    return value
+
+
+def _cell_of(place: int) -> Callable[[Student], Markup]:
+    """The points for an assignment, which link to the feedback, and marks."""
+
+    def cell(student: Student) -> Markup:
+        entry = student.entries[place]
+        return Markup(" ").join(filter(None, [_points(entry), *_marks(entry)]))
+
+    return cell
+
+
+def _points(entry: Entry) -> str:
+    if entry.result is None:
+        return "" if entry.absence else "—"
+    points = "notebook" if entry.excuse else format_points(entry.score)
+    of = f" of {format_points(entry.result.max_score)}" if entry.result.max_score != entry.worth else ""
+    return Markup('<a href="{}">{}</a>{}').format(feedback_of(entry.result), points, of)
+
+
+def _marks(entry: Entry) -> list[Markup]:
+    mark = Markup('<span class="mark {}">{}</span>')
+    return [mark.format(kind, text) for kind, text in entry.marks.items()]
+
+
+def _shown(text: str) -> str:
+    return without_controls(text)
+
+
+def feedback_of(result: Result) -> str:
+    """The address of a result's feedback."""
+    return f"feedback/{quote(result.student)}/{quote(result.name)}.html"
+
+
+def page_of(student: str) -> str:
+    """The address of a student's page."""
+    return f"students/{quote(student)}.html"
+
+
 def report_html(  # noqa: PLR0913 - what the page shows
     results: Sequence[Result],
     students: Sequence[Student],
@@ -49,31 +153,37 @@ def report_html(  # noqa: PLR0913 - what the page shows
     work: Sequence[SameWork] = (),
     due: Mapping[str, str | None] = NO_DEADLINES,
     unlisted: Sequence[str] = (),
+    known: Known = NOTHING_KNOWN,
 ) -> str:
     """The report as an HTML file that needs nothing else.
 
     Args:
         students: the whole class, including students without a submission.
         protection: the sandbox in force, or "none".
-        work: identical answers and notebooks of several students.
+        work: what several students share, the rarest first.
         due: for each assignment a sentence about its deadline and penalty.
         unlisted: a sentence about each student who is not on the roster.
+        known: the misconceptions by which mistakes are named.
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    every, assignments = cases(results), summarise(results)
+    every, assignments = cases(results), summarise(results, known)
+    counted = [result for result in results if not result.excuse]
     resubmitted = [case for case in every if case.is_resubmission]
     return HTML.get_template("report.html").render(
         figures=_figures(results, students, protection),
         students=students,
-        worth={entry.assignment: entry.max_score for entry in students[0].entries} if students else {},
+        columns=columns_of(students),
+        worth=sum(entry.worth for entry in students[0].entries) if students else 0,
+        page_of=page_of,
+        feedback_of=feedback_of,
         protection=protection,
         assignments=assignments,
         standing_out=_standing_out(assignments),
         due={assignment.stem: due.get(assignment.stem) for assignment in assignments},
         unlisted=unlisted,
-        late=[result for result in results if result.late],
-        claimed=[result for result in results if result.seen],
+        late=[result for result in counted if result.late],
+        claimed=[result for result in counted if result.seen],
         cases=[case for case in every if not case.is_resubmission],
         resubmitted=resubmitted,
         same_work=work,
@@ -102,12 +212,14 @@ def _figures(
     results: Sequence[Result], students: Sequence[Student], protection: str
 ) -> list[tuple[str, object]]:
     """The facts at the top of the page: name and value."""
+    marks = Counter(kind for student in students for entry in student.entries for kind in entry.marks)
     graded_at = max((result.provenance.graded_at or "" for result in results), default="")
     return [
         ("submissions", len(results)),
-        ("missing", sum(entry.result is None for student in students for entry in student.entries)),
-        ("in error", sum(result.status == "error" for result in results)),
-        ("flagged", sum(bool(result.flags) for result in results)),
+        ("missing", marks["missing"]),
+        *([("excused", marks["excused"])] if marks["excused"] else []),
+        ("in error", sum(result.status == "error" for result in results if not result.excuse)),
+        ("flagged", sum(bool(result.flags) for result in results if not result.excuse)),
         ("sandbox", protection),
         ("last graded", graded_at.replace("T", " ").replace("Z", " UTC") or "never"),
     ]
@@ -154,7 +266,7 @@ class Piece:
 
 
 def histogram(summary: AssignmentSummary) -> Histogram:
-    """A bar for each score, or for each few points of many."""
+    """A bar for each score, or for each few points of many; there has to be a score."""
     greatest = max(summary.max_score, *summary.scores)  # of an older course, with more points
     step = _step(greatest, _MOST_BARS, 0.5)
     numbers = sorted(Counter(_bar(score, step) for score in summary.scores).items())
@@ -168,7 +280,7 @@ def histogram(summary: AssignmentSummary) -> Histogram:
     return Histogram(
         [Mark(bar * width, number, 100 * number / most) for bar, number in numbers],
         width,
-        position(summary.median),
+        position(summary.median or 0.0),
         [Mark(position(score), score) for score in _ticks(greatest, _step(greatest, _MOST_TICKS, 0.5))],
         [Mark(100 * number / most, number) for number in _ticks(most, counted)],
     )

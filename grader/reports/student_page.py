@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.course.assignment import name_of
 from grader.reports.templates import HTML
-from grader.results.statistics import told
+from grader.results.statistics import distinct_failures
 from grader.results.store import ResultsStore
 from grader.results.students import Student
 
@@ -15,7 +15,9 @@ FOLDER = "students"
 
 def student_html(student: Student) -> str:
     """What a student handed in and earned, as an HTML file that stands in `FOLDER` beside ``feedback``."""
-    return HTML.get_template("student.html").render(student=student, told=told, name_of=name_of)
+    return HTML.get_template("student.html").render(
+        student=student, distinct_failures=distinct_failures, name_of=name_of
+    )
 
 
 def write_students(store: ResultsStore, students: Sequence[Student]) -> None:

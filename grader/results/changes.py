@@ -27,16 +27,19 @@ _MOST_CHECKS = 10
 
 @dataclass(frozen=True)
 class Score:
-    """What a result is worth; ``absent`` and ``gone`` are without a notebook, on the roster and not on it."""
+    """What a result is worth; ``absent`` and ``gone`` are without a notebook, on the roster and not on it.
+
+    A result that is ``excused`` keeps its score, which counts nowhere.
+    """
 
     score: float
     max_score: float
-    status: Literal["graded", "error", "absent", "gone"]
+    status: Literal["graded", "error", "excused", "absent", "gone"]
 
     @classmethod
     def of(cls, result: Result) -> Score:
         """The score of a result."""
-        return cls(result.score, result.max_score, result.status)
+        return cls(result.score, result.max_score, "excused" if result.excuse else result.status)
 
     def __str__(self) -> str:
         status = "" if self.status == "graded" else f", {self.status}"

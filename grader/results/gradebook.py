@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -32,6 +32,7 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
 
     A score is the sum of its questions, less the penalty, with the adjustment of the assignment as a whole.
     The points of a question have its own adjustment in them; the column `adjustment` has the sum of all.
+    Excused work has the status ``excused`` and no points, so that no sum counts it.
     """
     lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
     questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
@@ -46,7 +47,18 @@ def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
     return text.getvalue()
 
 
+def _excused_line(student: str, assignment: str, sha256: str | None) -> Line:
+    return {
+        "student": without_formula(student),
+        "assignment": without_formula(assignment),
+        "status": "excused",
+        "notebook_sha256": sha256 or "",
+    }
+
+
 def _line(result: Result) -> Line:
+    if result.excuse:
+        return _excused_line(result.student, result.what, result.provenance.notebook_sha256)
     late = result.late
     given = [result.adjusted_by(one) for one in result.adjustments]
     return {
@@ -65,6 +77,8 @@ def _line(result: Result) -> Line:
 
 
 def _line_of_absence(absence: Absence) -> Line:
+    if absence.excuse:
+        return _excused_line(absence.student, absence.assignment, None)
     return {
         "student": without_formula(absence.student),
         "assignment": absence.assignment,
@@ -81,11 +95,11 @@ def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def write_gradebook(store: ResultsStore, text: str, written: str | None) -> list[str]:
+def write_gradebook(store: ResultsStore, text: str, written: Collection[object]) -> list[str]:
     """Write a gradebook; a file that somebody edited is kept beside it.
 
     Args:
-        written: the hash of the gradebook that the last run wrote; None where that is not known.
+        written: the hashes of gradebooks that runs wrote; without that of the file, somebody edited it.
 
     Returns:
         A sentence about the file that was kept, if there is one.
@@ -95,7 +109,7 @@ def write_gradebook(store: ResultsStore, text: str, written: str | None) -> list
     """
     path, notes = store.path / FILE_NAME, list[str]()
     try:
-        if hashlib.sha256(path.read_bytes()).hexdigest() not in {written, sha256_of(text)}:
+        if hashlib.sha256(path.read_bytes()).hexdigest() not in {*written, sha256_of(text)}:
             kept = _free_path(store.path / EDITED_FILE_NAME)
             path.rename(kept)
             notes.append(

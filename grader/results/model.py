@@ -6,7 +6,7 @@ From judging to JSON and back (`store.py`) there is this one form; reading keeps
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -67,6 +67,7 @@ class QuestionResult:
         afterword: what to know once it is solved; None before.
         cell: the number of the code cell that the function is from; None where that is not known.
         digest: equal for answers that differ in names only, see `similar.py`; empty for others.
+        own_nodes: how many nodes of the answer's syntax tree are not those of the starter code.
     """
 
     id: str
@@ -79,6 +80,7 @@ class QuestionResult:
     afterword: str | None = None
     cell: int | None = None
     digest: str = ""
+    own_nodes: int = 0
     adjusted: float = 0.0  # the points that a person gave or took, as far as they could be
 
     @property
@@ -222,17 +224,24 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """Points that a person gave or took.
+    """Points that a person gave or took, or that a student is excused from an assignment.
 
     Attributes:
         question: its id; None for the assignment as a whole.
         points: as they were written; no score gets below 0 or above its maximum by them.
         comment: for the student.
+        excused: whether the assignment does not count for the student.
     """
 
     question: str | None
     points: float
     comment: str
+    excused: bool = False
+
+    @property
+    def excuse(self) -> str:
+        """A sentence for the student who is excused."""
+        return f"Excused: {self.comment}" if self.comment else "Excused."
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +318,22 @@ class Result:
         return (*self.questions, self.end_task) if self.end_task else self.questions
 
     @property
+    def excuse(self) -> Adjustment | None:
+        """The adjustment that excuses the student: then the result counts in no total and no statistic."""
+        return next((given for given in self.adjustments if given.excused), None)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it was graded, and all its functions are still starter code."""
+        statuses = {question.status for question in self.all_questions}
+        return self.status == "graded" and statuses == {"untouched"}
+
+    @property
+    def answered(self) -> list[QuestionResult]:
+        """The questions with an answer; the end task is not among them."""
+        return [question for question in self.questions if question.status == "answered"]
+
+    @property
     def unanswered(self) -> list[str]:
         """The questions which the student left as they were."""
         return [question.id for question in self.questions if question.status != "answered"]
@@ -362,12 +387,13 @@ class Result:
     @property
     def about_standing(self) -> list[str]:
         """Sentences for which version counts, its deadline, how late it is, and each adjustment."""
-        sentences = self.about_version
+        sentences = [self.excuse.excuse] if self.excuse else []
+        sentences += self.about_version
         if self.extended:
             sentences.append(f"Its deadline was extended to {told_time(self.extended)}.")
         if self.late:
             sentences.append(f"{self.late.sentence}, {self._about_penalty(self.late)}.")
-        for given in self.adjustments:
+        for given in (each for each in self.adjustments if not each.excused):
             done = "added to" if given.points >= 0 else "taken from"
             what = given.question or "the assignment"
             points, wanted = abs(self.adjusted_by(given)), abs(given.points)
@@ -420,22 +446,30 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A student of the roster who did not hand in an assignment that others did.
+    """An assignment that others submitted, and that a student of the roster, or who is excused, did not.
 
     Attributes:
         points: what each question is worth.
-        missing: where a repository of the student could not be read; else nothing was in it.
+        missing: set if a repository of the student could not be read; otherwise nothing was in it.
+        excuse: the adjustment that excuses the student; otherwise the assignment is missing.
     """
 
     student: str
     assignment: str
     points: Mapping[str, float]
     missing: Missing | None = None
+    excuse: Adjustment | None = None
 
     @property
     def max_score(self) -> float:
         """What could have been earned."""
         return total(self.points.values())
+
+
+def sandbox_of(results: Iterable[Result]) -> str:
+    """The sandbox in which notebooks were observed: ``none`` if any ran without, empty if nothing ran."""
+    names = {result.provenance.protection for result in results} - {None}
+    return "none" if "none" in names else ", ".join(sorted(map(str, names)))
 
 
 def kept_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:

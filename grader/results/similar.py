@@ -1,54 +1,80 @@
-"""Work that several students handed in: the same notebook, or answers that are equal but for their names.
+"""Same work: students who submitted the same notebook, or share rare answers and rare mistakes.
 
-Answers are compared as syntax trees without comments, docstrings, annotations and layout, and with every name
-that an answer binds itself numbered in the order in which names appear. Nothing is evaluated. Many equal
-answers mean nothing, so these do not count:
+Answers are compared as syntax trees without comments, docstrings, annotations and layout. Every name that an
+answer binds itself is numbered in the order in which the names of its scope appear. Nothing is evaluated.
 
-* a question that was left as it was handed out;
-* an answer of fewer nodes than `FEWEST_NODES`, not counting the statements that the stub has, too: there is
-  only one way to write a line or two;
-* an answer that more than a quarter of the students gave who answered the question, where eight or more did;
-* an answer with full points, unless its students also failed a check of another question for the same reason,
-  for which that quarter counts, too.
+How much a pair shares is the sum of what each shared answer and each shared mistake weighs:
 
-A notebook of the same bytes counts as soon as a question of it was answered: what two students save differs
-at least in its outputs.
+* the rarer it is among those who answered the question, the more: 1 if only these two have it, nearly 0 if
+  everybody has it. Of fewer than `_FEWEST_TOLD` students nobody knows what is rare, so they count as so many;
+* an equal answer weighs by its length, because there is only one way to write a line or two. Right answers
+  resemble each other, so they have to be longer than wrong ones;
+* a mistake weighs less than an answer, and half of that is for messages with the same values.
+
+Pairs below `_LEAST` are not reported. A notebook of the same bytes always is if a question of it was
+answered: two students who save the same work write files that differ at least in their outputs.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import math
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations, count
 
 from grader.notebooks.definitions import without_magics
 from grader.notebooks.reader import Cell
 from grader.results.model import QuestionResult, Result
-from grader.results.statistics import mistake_of, told
+from grader.results.statistics import distinct_failures, mistake_of
 
-FEWEST_NODES = 30
+FEWEST_NODES = 8  # of an answer's own; there is no other way to write a shorter one
 _LONGEST_CELL = 32 * 1024  # characters; the syntax tree of a longer one would take much memory
-_COMMON, _LEAST_COMMON = 0.25, 8  # part of the students, and how many they have to be
+_LONGEST_SHOWN = 4_000  # characters of an answer beside another
+_FULL_WRONG, _FULL_RIGHT = 30, 60  # nodes from which an equal answer has its full weight
+_OF_MISTAKE = 0.2  # the weight of the same mistake, and again that of a message with the same values
+_LEAST = 1.0  # the least weight that is reported: a rare wrong answer of 30 nodes
+_FEWEST_TOLD = 8  # students
+_MOST_SHARING = 12  # students who share something that is rare enough to make them a pair
+_MOST_SHOWN = 10  # groups with their answers side by side
+_MOST = 30  # groups
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
 @dataclass(frozen=True)
+class Sides:
+    """The answers of the first two students of a group to a question, as they wrote them."""
+
+    question: str
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
 class SameWork:
-    """Students who handed in the same.
+    """Students who share work.
 
     Attributes:
-        questions: of which the answers are equal; none where the notebooks are the same file.
+        is_file: whether the notebooks are the same file.
+        answers: the questions with equal answers.
+        mistakes: the questions with the same mistake.
+        weight: how rare what they share is; see the top of this module.
+        sides: the answers of the first two, of the questions that say most.
     """
 
     assignment: str
-    questions: tuple[str, ...]
     students: tuple[str, ...]
+    is_file: bool = False
+    answers: tuple[str, ...] = ()
+    mistakes: tuple[str, ...] = ()
+    weight: float = math.inf
+    sides: tuple[Sides, ...] = ()
 
 
 def with_digests(result: Result, cells: Sequence[Cell], starter_code: Mapping[str, str]) -> Result:
@@ -59,50 +85,65 @@ def with_digests(result: Result, cells: Sequence[Cell], starter_code: Mapping[st
     """
     sources = {cell.number: cell.source for cell in cells}
 
-    def digest_of(question: QuestionResult) -> str:
+    def with_digest(question: QuestionResult) -> QuestionResult:
         source = sources.get(question.cell or 0, "") if question.status == "answered" else ""
-        return digest(source, question.function, starter_code.get(question.function, ""))
+        found, size = digest(source, question.function, starter_code.get(question.function, ""))
+        return replace(question, digest=found, own_nodes=size)
 
-    return replace(result, questions=tuple(replace(q, digest=digest_of(q)) for q in result.questions))
-
-
-def answered(result: Result) -> list[QuestionResult]:
-    """The questions that were answered; the end task is none."""
-    return [question for question in result.questions if question.status == "answered"]
+    return replace(result, questions=tuple(map(with_digest, result.questions)))
 
 
-def digest(source: str, name: str, stub: str = "") -> str:
-    """A digest of the last definition of a name in a cell; equal for answers that are equal but for names.
+_UNPARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
-    Empty where Python cannot parse the cell, where it does not define the name at its margin, or where too
-    little of the answer is the student's own.
+
+def digest(source: str, name: str, stub: str = "") -> tuple[str, int]:
+    """A digest of the last definition of a name in a cell, and how many nodes of it are the student's own.
+
+    The digest is equal for answers that are equal but for names. It is empty if Python cannot parse the cell,
+    if the cell does not define the name at its margin, or if too little of the answer is the student's own.
     """
     try:
         answer = _definition(source, name)
-        if answer is None or _own_nodes(answer, _handed_out(stub, name)) < FEWEST_NODES:
-            return ""
-        renamed = _Renamed({*_bound_names(answer)}).visit(answer)
-        return hashlib.sha256(ast.dump(renamed).encode()).hexdigest()[:32]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+        if answer is None:
+            return "", 0
+        bare = _Bare().visit(answer)
+        size = _own_nodes(bare, _handed_out(stub, name))
+        if size < FEWEST_NODES:
+            return "", size
+        renamed = _Renamed({*_bound_names(bare)}).visit(bare)
+        return hashlib.sha256(ast.dump(renamed).encode()).hexdigest()[:32], size
+    except _UNPARSED:
+        return "", 0
 
 
 def _definition(source: str, name: str) -> ast.AST | None:
-    """The last function or class of a name in a cell, without what only a reader sees."""
+    """The last function or class of a name in a cell."""
     if name not in source or len(source) > _LONGEST_CELL:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as those of a backslash in a text
         tree = ast.parse(without_magics(source))
     found = [node for node in tree.body if isinstance(node, _DEFINITIONS) and node.name == name]
-    return _Bare().visit(found[-1]) if found else None
+    return found[-1] if found else None
+
+
+def _as_written(result: Result, question: str, cells: Sequence[Cell]) -> str:
+    """The answer to a question as its student wrote it, cut if it is very long; empty if it is not found."""
+    answer = next((each for each in result.questions if each.id == question), None)
+    source = next((cell.source for cell in cells if answer and cell.number == answer.cell), "")
+    try:
+        node = _definition(source, answer.function) if answer else None
+        text = (ast.get_source_segment(without_magics(source), node) or "") if node else ""
+    except _UNPARSED:
+        text = ""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}\n..."
 
 
 @lru_cache(maxsize=1_000)
 def _handed_out(stub: str, name: str) -> Counter[str]:
     """The statements of a stub, each as text, which the answers of a class are compared with."""
     tree = _definition(stub, name)
-    return Counter(text for text, _ in _statements(tree)) if tree else Counter()
+    return Counter(text for text, _ in _statements(_Bare().visit(tree))) if tree else Counter()
 
 
 def _own_nodes(answer: ast.AST, handed_out: Counter[str]) -> int:
@@ -164,19 +205,48 @@ def _bound_names(answer: ast.AST) -> Iterator[str]:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            case ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)):
+                yield name
+            case (
+                ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name))
+            ):
                 yield name
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 if node not in methods:
                     yield name
 
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (*_FUNCTIONS, ast.Lambda, *_COMPREHENSIONS)
+
+
+def _bound_here(scope: ast.AST) -> set[str]:
+    """The names that a function, a lambda or a comprehension binds itself, and no scope inside it."""
+    if isinstance(scope, _COMPREHENSIONS):
+        nodes: list[ast.AST] = [generator.target for generator in scope.generators]
+    else:
+        nodes = [*ast.iter_child_nodes(scope)]
+    bound, outer = set[str](), set[str]()
+    while nodes:
+        match node := nodes.pop():
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
+                outer.update(names)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+        if not isinstance(node, _SCOPES):
+            nodes += ast.iter_child_nodes(node)
+    return bound - outer
+
+
 class _Renamed(ast.NodeTransformer):
-    """Numbers some names in the order in which they appear, those of a function in this function only."""
+    """Numbers some names in the order in which they appear; a scope has its own names."""
 
     def __init__(self, bound: set[str]) -> None:
         self._bound = bound
         self._numbers: dict[str, str] = {}
+        self._next = count()
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         match node:
@@ -184,47 +254,76 @@ class _Renamed(ast.NodeTransformer):
                 node.arg = self._number(name)
             case ast.Name(id=name) if name in self._bound:
                 node.id = self._number(name)
+            case ast.alias(asname=str(name)):
+                node.asname = self._number(name)
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
+                node.names = sorted(self._number(name) if name in self._bound else name for name in names)
+            case ast.MatchMapping(rest=str(name)):
+                node.rest = self._number(name)
+            case ast.Call(func=ast.Name(id=name)) if name in self._bound:
+                for place, keyword in enumerate(node.keywords):
+                    keyword.arg = keyword.arg and f"keyword {place}"
             case (
                 ast.FunctionDef(name=name)
                 | ast.AsyncFunctionDef(name=name)
                 | ast.ClassDef(name=name)
                 | ast.ExceptHandler(name=str(name))
                 | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
             ) if name in self._bound:
                 node.name = self._number(name)
-        if not isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+        if not isinstance(node, _SCOPES):
             return super().generic_visit(node)
-        around, self._numbers = self._numbers, {**self._numbers}
+        around, here = self._numbers, _bound_here(node)
+        self._numbers = {name: number for name, number in around.items() if name not in here}
         renamed = super().generic_visit(node)
         self._numbers = around
         return renamed
 
     def _number(self, name: str) -> str:
-        return self._numbers.setdefault(name, f"_{len(self._numbers)}")
+        if name not in self._numbers:
+            self._numbers[name] = f"_{next(self._next)}"
+        return self._numbers[name]
 
 
-def same_work(results: Iterable[Result]) -> list[SameWork]:
-    """Who submitted the same, by assignment: the same notebooks first, then equal answers."""
+#: What students may share: the question, ``answer``, ``mistake`` or ``values``, and what identifies it.
+_Feature = tuple[str, str, str]
+
+
+def same_work(results: Iterable[Result], read: Callable[[Result], Sequence[Cell]]) -> list[SameWork]:
+    """Who submitted the same: the same notebooks first, then by the weight of what is shared.
+
+    Args:
+        read: the cells of the notebook that a result is about; it is called for the first groups only.
+    """
     by_stem: dict[str, list[Result]] = defaultdict(list)
     for result in results:
-        if result.assignment and not result.error and answered(result):
+        if result.assignment and not result.error and result.answered:
             by_stem[result.assignment].append(result)
-    found = []
-    for stem, of_stem in sorted(by_stem.items()):
-        files = _files(of_stem)
-        found += [SameWork(stem, (), students) for students in files]
-        answers = _answers(of_stem)
-        known = [{*students} for students in files]
-        found += [
-            SameWork(stem, tuple(questions), students)
-            for students, questions in answers.items()
-            if not any({*students} <= group for group in known)
-        ]
+    found = [work for stem, of_stem in by_stem.items() for work in _of_assignment(stem, of_stem)]
+    found.sort(key=lambda work: (not work.is_file, -work.weight, work.assignment, work.students))
+    return [
+        _with_sides(work, by_stem[work.assignment], read) if place < _MOST_SHOWN else work
+        for place, work in enumerate(found[:_MOST])
+    ]
+
+
+def _of_assignment(stem: str, results: Sequence[Result]) -> list[SameWork]:
+    files = _files(results)
+    known = [{*students} for students in files]
+    found = [SameWork(stem, students, is_file=True) for students in files]
+    for students, shared, weight in _groups(results):
+        if not any({*students} <= group for group in known):
+            answers, mistakes = (
+                tuple(sorted({question for question, of, _ in shared if of in kinds}))
+                for kinds in ({"answer"}, {"mistake", "values"})
+            )
+            found.append(SameWork(stem, students, answers=answers, mistakes=mistakes, weight=weight))
     return found
 
 
 def _files(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """The students of each notebook that several handed in."""
+    """The students of each notebook that several submitted."""
     students: dict[str, list[str]] = defaultdict(list)
     for result in results:
         if result.provenance.notebook_sha256:
@@ -232,42 +331,61 @@ def _files(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in students.values() if len(group) > 1]
 
 
-def _answers(results: Sequence[Result]) -> dict[tuple[str, ...], list[str]]:
-    """The questions in which the answers of some students are equal, by these students."""
-    equal: dict[tuple[str, str], dict[str, QuestionResult]] = defaultdict(dict)
-    numbers: dict[str, int] = defaultdict(int)  # of answers, by question
+def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], frozenset[_Feature], float]]:
+    """Students who share the same things that are rare enough: who, what, and its weight."""
+    having: dict[_Feature, dict[str, float]] = defaultdict(dict)  # by student the weight, were it unique
     for result in results:
-        for question in answered(result):
-            numbers[question.id] += 1
-            if question.digest:
-                equal[question.id, question.digest][result.student] = question
-    mistakes = _mistakes(results, numbers)
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for (identity, _), group in sorted(equal.items()):
-        if len(group) < 2 or _is_common(len(group), numbers[identity]):
-            continue
-        if not all(question.in_full for question in group.values()):
-            found[tuple(group)].append(identity)
-            continue
-        shared = (group.keys() & made for (other, _), made in mistakes.items() if other != identity)
-        for students in {tuple(sorted(students)) for students in shared if len(students) > 1}:
-            found[students].append(identity)
-    return found
-
-
-def _mistakes(results: Iterable[Result], numbers: Mapping[str, int]) -> dict[tuple[str, str], set[str]]:
-    """The students of each mistake that is not common, by its question and what its findings share."""
-    made: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for result in results:
-        for question in answered(result):
-            for check in told(question):
-                made[question.id, mistake_of(check)].add(result.student)
-    return {
-        key: students
-        for key, students in made.items()
-        if len(students) > 1 and not _is_common(len(students), numbers[key[0]])
+        for feature, weight in _features(result):
+            having[feature][result.student] = weight
+    numbers = Counter(question.id for result in results for question in result.answered)
+    weights = {
+        feature: min(students.values()) * _rarity(len(students), numbers[feature[0]])
+        for feature, students in having.items()
+        if len(students) > 1
     }
+    shared: dict[str, set[_Feature]] = defaultdict(set)
+    for feature in weights:
+        for student in having[feature]:
+            shared[student].add(feature)
+    few = (having[feature] for feature in weights if len(having[feature]) <= _MOST_SHARING)
+    pairs = {pair for students in few for pair in combinations(sorted(students), 2)}
+    groups: dict[frozenset[_Feature], set[str]] = defaultdict(set)
+    for one, other in pairs:
+        both = frozenset(shared[one] & shared[other])
+        if math.fsum(weights[feature] for feature in both) >= _LEAST:
+            groups[both] |= {one, other}
+    for features, students in groups.items():
+        yield tuple(sorted(students)), features, math.fsum(weights[feature] for feature in features)
 
 
-def _is_common(number: int, of: int) -> bool:
-    return of >= _LEAST_COMMON and number > _COMMON * of
+def _features(result: Result) -> Iterator[tuple[_Feature, float]]:
+    """What a student may share with others, each with its weight if only two students have it."""
+    for question in result.answered:
+        if question.digest:
+            full = _FULL_RIGHT if question.in_full else _FULL_WRONG
+            yield (question.id, "answer", question.digest), min(1.0, question.own_nodes / full)
+        failures = distinct_failures(question)
+        if failures:
+            yield (question.id, "mistake", mistake_of(failures[0])), _OF_MISTAKE
+            yield (question.id, "values", " ".join(str(check.message) for check in failures)), _OF_MISTAKE
+
+
+def _rarity(number: int, of: int) -> float:
+    """How rare it is that so many students share something, from 1 for two of them to 0 for all."""
+    every = max(of, _FEWEST_TOLD)
+    return max(0.0, math.log(every / (number - 1)) / math.log(every))
+
+
+def _with_sides(
+    work: SameWork, results: Sequence[Result], read: Callable[[Result], Sequence[Cell]]
+) -> SameWork:
+    """The group with the answers of its first two students side by side."""
+    of_student = {result.student: result for result in results}
+    one, other = (of_student[student] for student in work.students[:2])
+    questions = work.answers or work.mistakes or tuple(question.id for question in one.answered)
+    cells = read(one), read(other)
+    sides = (
+        Sides(question, _as_written(one, question, cells[0]), _as_written(other, question, cells[1]))
+        for question in questions
+    )
+    return replace(work, sides=tuple(each for each in sides if each.left and each.right))

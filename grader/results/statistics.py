@@ -1,13 +1,19 @@
-"""What a class did: scores, how often each check failed and why, and the submissions that need a human."""
+"""What a class did: scores, how often each check failed, what was misunderstood, and who needs a human.
+
+Statistics are about work that was graded: an error and excused work count in none of them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import StatisticsError, correlation, fmean, median, pstdev
+from types import MappingProxyType
 
+from grader.course.outcomes import Misconception, Misconceptions
 from grader.results.model import (
     EARNED,
     END_TASK_STATUSES,
@@ -21,57 +27,55 @@ from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, FailedCell, about_sto
 from grader.scores import total
 from grader.text import capital, some
 
+#: The misconceptions that known-wrong answers stand for, by assignment.
+Known = Mapping[str, Misconceptions]
+NOTHING_KNOWN: Known = MappingProxyType({})
+
 _MOST_SHOWN = 5
+_MOST_ALIKE = 3  # misconceptions that the same checks recognize; of more, none is named
 _MOST_EXPLAINED = 3  # kinds of flags; the student's page explains each
 _MOST_NAMED = 12  # flags, questions, cells or notebooks in a sentence
-_SAME_STUDENTS = 0.8  # the least Jaccard index of two sets of students whose diagnoses count as one mistake
 _FEWEST = 5  # submissions: of fewer nothing is said about a question
 _NEARLY_ALL, _FEW = 0.95, 0.2  # parts of the submissions
 _CHANCE = 1.64  # divided by the root of their number: by chance 1 correlation in 20 is further below 0
+_NUMBER = re.compile(r"\b\d")
 
 
 @dataclass(frozen=True)
-class MessageCount:
-    """A diagnosis, and the students who got it.
+class Mistake:
+    """A mistake in a question, and the students who made it; each student has one for a question.
 
     Attributes:
-        message: its most frequent wording, or None where there was none.
-        students: who got it, in whatever wording.
-        alike: how many of them got another wording, as with other numbers.
-        also: diagnoses of the same mistake: nearly the same students got them in the same question.
+        text: what they misunderstood or, where no known-wrong answer matches, what the check found.
+        names: of the known-wrong answers that fail in the same way.
+        students: who made it.
+        example: the message that most of them got.
     """
 
-    message: str | None
+    text: str
+    names: tuple[str, ...]
     students: tuple[str, ...]
-    alike: int = 0
-    also: tuple[str, ...] = ()
+    example: str
 
     @property
     def number(self) -> int:
-        """How many students got it."""
+        """How many students made it."""
         return len(self.students)
 
 
 @dataclass(frozen=True)
 class CheckSummary:
-    """A check among the students who answered its question.
-
-    Attributes:
-        of: how many were checked.
-        failed: how many of them failed it.
-        messages: the diagnoses of those who failed, the most frequent first.
-    """
+    """A check among the students who answered its question: how many were checked, and how many failed it."""
 
     id: str
     title: str
     of: int
     failed: int
-    messages: list[MessageCount]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """How hard a question was, among the submissions that could be graded.
+    """How hard a question was.
 
     Attributes:
         mean: of the scores; a question that was not answered counts 0.
@@ -96,9 +100,8 @@ class QuestionSummary:
         outcomes: how many students earned how much of it.
         answered: how many answered it.
         checks: as the newest result has them.
-        messages: what those who answered were told, by the number of students, in whatever checks; diagnoses
-            that nearly the same students got are one.
-        figures: None where no submission could be graded.
+        mistakes: of those who answered it, the most frequent first.
+        figures: None where no submission was graded.
     """
 
     id: str
@@ -106,7 +109,7 @@ class QuestionSummary:
     outcomes: dict[Earned, int]
     answered: int
     checks: list[CheckSummary]
-    messages: list[MessageCount]
+    mistakes: list[Mistake]
     figures: Figures | None
 
     @property
@@ -121,8 +124,8 @@ class AssignmentSummary:
 
     Attributes:
         max_score: what can be earned, as the newest result says.
-        scores: of all who handed it in, errors included, in the order of the results.
-        errors: how many could not be graded.
+        scores: of all that was graded, in the order of the results.
+        errors, excused: how many submissions could not be graded, and how many are excused.
         questions: as the newest result has them.
         end_task: how many solved, tried and did not try it; empty where there is none.
     """
@@ -131,19 +134,25 @@ class AssignmentSummary:
     max_score: float
     scores: list[float]
     errors: int
+    excused: int
     flagged: int
     questions: list[QuestionSummary]
     end_task: dict[str, int]
 
     @property
-    def mean(self) -> float:
-        """The mean score."""
-        return fmean(self.scores)
+    def submissions(self) -> int:
+        """How many submissions there are, whether they count or not."""
+        return len(self.scores) + self.errors + self.excused
 
     @property
-    def median(self) -> float:
-        """The median score."""
-        return median(self.scores)
+    def mean(self) -> float | None:
+        """The mean score; None if nothing was graded."""
+        return fmean(self.scores) if self.scores else None
+
+    @property
+    def median(self) -> float | None:
+        """The median score; None if nothing was graded."""
+        return median(self.scores) if self.scores else None
 
     @property
     def full(self) -> int:
@@ -151,36 +160,42 @@ class AssignmentSummary:
         return sum(score == self.max_score for score in self.scores)
 
     @property
-    def misunderstood(self) -> list[tuple[QuestionSummary, MessageCount]]:
-        """The messages that more than one student got, over all questions, the most frequent first."""
-        shared = [(question, m) for question in self.questions for m in question.messages if m.number > 1]
+    def misunderstood(self) -> list[tuple[QuestionSummary, Mistake]]:
+        """The mistakes that more than one student made, over all questions, the most frequent first."""
+        shared = [(question, m) for question in self.questions for m in question.mistakes if m.number > 1]
         return sorted(shared, key=lambda pair: -pair[1].number)[:_MOST_SHOWN]
 
 
-def summarise(results: Iterable[Result]) -> list[AssignmentSummary]:
-    """Summaries of all assignments that were handed in, by their names."""
+def summarise(results: Iterable[Result], known: Known = NOTHING_KNOWN) -> list[AssignmentSummary]:
+    """Summaries of all assignments that were submitted, by their names."""
     by_stem: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         if result.assignment:
             by_stem[result.assignment].append(result)
-    return [_assignment(stem, by_stem[stem]) for stem in sorted(by_stem)]
+    return [_assignment(stem, by_stem[stem], known.get(stem, {})) for stem in sorted(by_stem)]
 
 
-def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
+def _assignment(stem: str, results: Sequence[Result], known: Misconceptions) -> AssignmentSummary:
     # A run for a few students leaves the results of others as they are, perhaps by an older course.
     newest = max(results, key=lambda result: (result.provenance.graded_at or "", len(result.questions)))
+    counted = [result for result in results if not result.excuse]
+    graded = [result for result in counted if result.status == "graded"]
     answers: dict[str, list[_Answer]] = defaultdict(list)
-    for result in results:
+    for result in graded:
         for answer in result.questions:
             answers[answer.id].append((result, answer))
-    statuses = [result.end_task.end_task_status for result in results if result.end_task]
+    statuses = [result.end_task.end_task_status for result in graded if result.end_task]
     return AssignmentSummary(
         stem,
         newest.max_score,
-        [result.score for result in results],
-        sum(result.status == "error" for result in results),
-        sum(bool(result.flags) for result in results),
-        [_question(question, answers[question.id]) for question in newest.questions],
+        [result.score for result in graded],
+        len(counted) - len(graded),
+        len(results) - len(counted),
+        sum(bool(result.flags) for result in counted),
+        [
+            _question(question, answers[question.id], known.get(question.id, ()))
+            for question in newest.questions
+        ],
         {status: statuses.count(status) for status in END_TASK_STATUSES if statuses},
     )
 
@@ -188,25 +203,25 @@ def _assignment(stem: str, results: Sequence[Result]) -> AssignmentSummary:
 _Answer = tuple[Result, QuestionResult]
 
 
-def _question(question: QuestionResult, every: Sequence[_Answer]) -> QuestionSummary:
+def _question(
+    question: QuestionResult, every: Sequence[_Answer], known: Sequence[Misconception]
+) -> QuestionSummary:
     earned = Counter(answer.earned for _, answer in every)
     answers = [(result.student, answer) for result, answer in every if answer.status == "answered"]
-    checked: dict[str, list[tuple[str, CheckResult]]] = defaultdict(list)
-    for student, check in ((student, check) for student, answer in answers for check in answer.checks):
-        checked[check.id].append((student, check))
-    checks = []
-    for check in question.checks:
-        failed = [(student, other) for student, other in checked[check.id] if other.outcome != "passed"]
-        of = len(checked[check.id])
-        checks.append(CheckSummary(check.id, check.title, of, len(failed), _messages(failed)))
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    for check in (check for _, answer in answers for check in answer.checks):
+        outcomes[check.id].append(check.outcome != "passed")
     return QuestionSummary(
         question.id,
         question.title,
         {how: earned[how] for how in EARNED},
         len(answers),
-        checks,
-        _one_a_mistake(_messages((student, check) for student, answer in answers for check in told(answer))),
-        _figures(question.max_score, [pair for pair in every if pair[0].status == "graded"]),
+        [
+            CheckSummary(check.id, check.title, len(outcomes[check.id]), sum(outcomes[check.id]))
+            for check in question.checks
+        ],
+        _mistakes(answers, known),
+        _figures(question.max_score, every),
     )
 
 
@@ -214,12 +229,14 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     if not graded:
         return None
     scores = [answer.score for _, answer in graded]
-    answered = sum(answer.status == "answered" for _, answer in graded)
-    rest = [total(other.score for other in result.questions if other is not one) for result, one in graded]
-    tells = discrimination(scores, rest) if answered >= _FEWEST else None
+    # An untouched notebook has 0 everywhere: it would make each question look as if it told strong from weak.
+    tried = [(result, answer) for result, answer in graded if result.answered]
+    rest = [total(q.score for q in result.questions if q is not answer) for result, answer in tried]
+    answered = sum(answer.status == "answered" for _, answer in tried)
+    tells = discrimination([answer.score for _, answer in tried], rest) if answered >= _FEWEST else None
     remarks = []
     if len(graded) >= _FEWEST and worth:
-        if tells is not None and tells < -_CHANCE / sqrt(len(graded)):
+        if tells is not None and tells < -_CHANCE / sqrt(len(tried)):
             remarks.append("the best students fail this more often")
         if sum(answer.in_full for _, answer in graded) >= _NEARLY_ALL * len(graded):
             remarks.append("nearly all solved it")
@@ -243,8 +260,8 @@ def discrimination(scores: Sequence[float], rest: Sequence[float]) -> float | No
         return None
 
 
-def told(answer: QuestionResult) -> list[CheckResult]:
-    """The failed checks that tell a student of different mistakes: of each mistake the first."""
+def distinct_failures(answer: QuestionResult) -> list[CheckResult]:
+    """The failed checks that name different mistakes: the first of each mistake, without consequences."""
     by_mistake: dict[str, CheckResult] = {}
     for check in answer.checks:
         if check.outcome != "passed" and check.message and check.failure not in CONSEQUENCES:
@@ -252,51 +269,44 @@ def told(answer: QuestionResult) -> list[CheckResult]:
     return [*by_mistake.values()]
 
 
-def _messages(failed: Iterable[tuple[str, CheckResult]]) -> list[MessageCount]:
-    """The diagnoses with their students, the most frequent first; each mistake counts as one diagnosis."""
-    wordings: dict[str, dict[str, str | None]] = defaultdict(dict)
-    for student, check in failed:
-        wordings[mistake_of(check)][student] = check.message
-    counts = []
-    for wording in wordings.values():
-        ((message, most),) = Counter(wording.values()).most_common(1)
-        counts.append(MessageCount(message, tuple(wording), len(wording) - most))
-    return sorted(counts, key=lambda count: -count.number)
-
-
-def _one_a_mistake(counts: Sequence[MessageCount]) -> list[MessageCount]:
-    """The diagnoses, the most frequent first; those that nearly the same students got are one.
-
-    A diagnosis of a single student stays by itself.
-    """
-    groups: list[tuple[set[str], list[MessageCount]]] = []  # the students of the first, and all
-    for count in counts:
-        students = {*count.students}
-        group = next((group for first, group in groups if _are_the_same(first, students)), None)
-        if group is None:
-            groups.append((students, [count]))
-        else:
-            group.append(count)
-    return sorted((_as_one(group) for _, group in groups), key=lambda count: -count.number)
-
-
-def _are_the_same(one: set[str], other: set[str]) -> bool:
-    if min(len(one), len(other)) < max(2, _SAME_STUDENTS * max(len(one), len(other))):
-        return False
-    return len(one & other) >= _SAME_STUDENTS * len(one | other)
-
-
-def _as_one(counts: Sequence[MessageCount]) -> MessageCount:
-    """The first of some diagnoses, for the students of all."""
-    first, *others = counts
-    students = tuple(dict.fromkeys(student for count in counts for student in count.students))
-    alike = len(students) - (first.number - first.alike)
-    return MessageCount(first.message, students, alike, tuple(other.message or "" for other in others))
-
-
 def mistake_of(check: CheckResult) -> str:
-    """What the findings of all have in common who made the same mistake, whatever their numbers are."""
+    """What the findings of all who made the same mistake have in common, whatever their numbers are."""
     return check.group or check.message or ""
+
+
+def _mistakes(answers: Iterable[tuple[str, QuestionResult]], known: Sequence[Misconception]) -> list[Mistake]:
+    """The mistakes of some students, the most frequent first."""
+    students: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    messages: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
+    for student, answer in answers:
+        failures = distinct_failures(answer)
+        if failures:
+            mistake = _mistake(answer, failures[0], known)
+            students[mistake].append(student)
+            messages[mistake][failures[0].message or ""] += 1
+    mistakes = [
+        Mistake(*mistake, tuple(made), messages[mistake].most_common(1)[0][0])
+        for mistake, made in students.items()
+    ]
+    return sorted(mistakes, key=lambda mistake: -mistake.number)
+
+
+def _mistake(
+    answer: QuestionResult, failure: CheckResult, known: Sequence[Misconception]
+) -> tuple[str, tuple[str, ...]]:
+    """The text of an answer's mistake, and the names of the known-wrong answers that fail in the same way.
+
+    A message with numbers is about one student's values, so the check's title stands for it. Of checks with
+    the same message, the last is the one that is about it: the first looks at typical inputs alone.
+    """
+    failed = [check for check in answer.checks if check.outcome != "passed"]
+    fails, first = tuple(check.id for check in failed), failed[0].group
+    alike = [each for each in known if (each.outcome.fails, each.outcome.first) == (fails, first)]
+    if 0 < len(alike) <= _MOST_ALIKE:
+        return " Or: ".join(each.text for each in alike), tuple(each.name for each in alike)
+    message = failure.message or ""
+    last = [check for check in failed if check.message == message][-1]
+    return f"Check failed: {last.title}" if _NUMBER.search(message) else message, ()
 
 
 @dataclass(frozen=True)
@@ -320,7 +330,9 @@ def cases(results: Iterable[Result]) -> list[Case]:
 
 
 def case_of(result: Result) -> Case | None:
-    """Why a human has to look at a submission; None where nobody has to."""
+    """Why a human has to look at a submission; None where nobody has to, as at excused work."""
+    if result.excuse:
+        return None
     every = _reasons(result)
     given = tuple(reason for reason in every if reason)
     if not given:

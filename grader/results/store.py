@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -38,10 +39,14 @@ class Head:
     Attributes:
         fingerprint: a hash of all that decides about the evidence.
         seed: of the inputs.
+        protection: the sandbox in which it was observed, see `Provenance`.
+        torch: the version of torch there.
     """
 
     fingerprint: str
     seed: int
+    protection: str
+    torch: str
 
 
 class ResultsStore:
@@ -310,10 +315,22 @@ def read_current(results: Path) -> tuple[list[Result], list[str]]:
     return [result for result in stored if (result.student, result.name) in keys], gone
 
 
+def excused_of(run: Mapping[str, Any]) -> dict[str, set[str]]:
+    """By assignment, the students who are excused and have no result."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for student, assignment in _pairs(run.get("excused")):
+        found[assignment].add(student)
+    return found
+
+
 def current_keys(run: Mapping[str, Any]) -> set[tuple[str, str]]:
     """The student and name of each result in the gradebook that the last finished run wrote."""
-    keys = run.get("current")
-    pairs = keys if isinstance(keys, list) else []
+    return _pairs(run.get("current"))
+
+
+def _pairs(said: Any) -> set[tuple[str, str]]:
+    """The lists of two texts in a list, as JSON has them."""
+    pairs = said if isinstance(said, list) else []
     return {(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from grader.results.model import Absence, Missing, Result
+from grader.results.model import Absence, Adjustment, Result
 from grader.scores import format_points, total
 from grader.text import plain_words
 
@@ -19,26 +19,43 @@ class Entry:
     """What a student has for an assignment.
 
     Attributes:
-        max_score: what the assignment is worth.
-        result: None where nothing was handed in, which counts 0.
-        unread: where a repository of the student could not be read so far.
+        worth: how many points there are.
+        result: None if nothing was submitted, which counts 0.
+        absence: the row of the gradebook, if it has one without a result.
     """
 
     assignment: str
-    max_score: float
+    worth: float
     result: Result | None
-    unread: Missing | None = None
+    absence: Absence | None = None
+
+    @property
+    def excuse(self) -> Adjustment | None:
+        """The adjustment that excuses the student."""
+        source = self.result or self.absence
+        return source.excuse if source else None
+
+    @property
+    def max_score(self) -> float:
+        """What can be earned, which is nothing in excused work."""
+        return 0.0 if self.excuse else self.worth
 
     @property
     def score(self) -> float:
-        return self.result.score if self.result else 0.0
+        """What counts of what was earned."""
+        return self.result.score if self.result and not self.excuse else 0.0
 
     @property
     def marks(self) -> dict[str, str]:
         """What to know at a glance: kinds of marks, which a page filters by, with their texts."""
+        if self.excuse:
+            return {"excused": "excused"}
         if self.result:
             return _marks(self.result)
-        return {"missing": "missing"} | ({self.unread.why: self.unread.text} if self.unread else {})
+        if self.absence is None:
+            return {}
+        unread = self.absence.missing
+        return {"missing": "missing"} | ({unread.why: unread.text} if unread else {})
 
 
 @dataclass(frozen=True)
@@ -103,7 +120,7 @@ def students_of(
     """
     worth = _worth_of(results, absent, term)
     known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
-    unread = {(absence.student, absence.assignment): absence.missing for absence in absent}
+    absences = {(absence.student, absence.assignment): absence for absence in absent}
     others: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student = known.setdefault(result.student, {})
@@ -115,7 +132,7 @@ def students_of(
         Student(
             name,
             tuple(
-                Entry(stem, points, of_student.get(stem), unread.get((name, stem)))
+                Entry(stem, points, of_student.get(stem), absences.get((name, stem)))
                 for stem, points in worth.items()
             ),
             tuple(others[name]),
@@ -124,7 +141,10 @@ def students_of(
         )
         for name, of_student in known.items()
     ]
-    return sorted(students, key=lambda student: (not student.has_tried, student.percent, student.name))
+    return sorted(
+        students,
+        key=lambda student: (not student.has_tried, not student.max_score, student.percent, student.name),
+    )
 
 
 def _worth_of(
@@ -146,5 +166,6 @@ def _marks(result: Result) -> dict[str, str]:
     marks = {"late": f"{result.late.text}{taken}"} if result.late else {}
     marks |= {result.missing.why: result.missing.text} if result.missing else {}
     marks |= {"error": "error"} if result.status == "error" else {}
+    marks |= {"untouched": "untouched"} if result.is_untouched else {}
     marks |= {"flagged": "flagged"} if result.flags else {}
     return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

@@ -119,7 +119,7 @@ def test_a_probe_that_draws_after_a_call_is_told(complaints):
     [
         ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Mend it"),
         (
-            'plain = {fails = ["test_requires_grad"]}\n',
+            'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}\n',
             "",
             "of which 01_tiny.outcomes.toml has no line. Mend it",
         ),
@@ -215,7 +215,8 @@ def test_an_answer_that_stops_is_accepted_only_aloud(examined):
         assert stop.startswith(stops)
         assert place in stop
         assert end in stop
-    assert 'squared = {fails = ["test_double"], stops = ["AttributeError"]}' in (
-        examined.outcomes.read_text(encoding="utf-8")
+    assert (
+        'squared = {fails = ["test_double"], first = "AttributeError", stops = ["AttributeError"]}'
+        in examined.outcomes.read_text(encoding="utf-8")
     )
     assert examined(accept=False).complaints == examined().complaints == [idle]

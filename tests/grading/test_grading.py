@@ -66,6 +66,43 @@ def test_a_second_run_grades_nothing_and_changes_nothing(klass):
     assert klass.files() == before
 
 
+def test_a_run_that_observes_nothing_starts_no_worker(klass, monkeypatch):
+    """Results keep the sandbox of their observation; before a new notebook runs, the sandbox is tried."""
+    klass.grade()
+    before = klass.files()
+
+    def refuse(**_):
+        raise ProtectionError("students' code cannot be confined here: no seccomp")
+
+    monkeypatch.setattr(executor, "Zygote", refuse)
+    second = klass.grade()
+    assert "This run: 0 new\n" in second
+    assert f"Sandbox: {klass.result('ada')['provenance']['protection']}\n" in second
+    assert klass.files() == before
+    klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
+    assert "This run: 2 judged again\n" in klass.grade()
+    before = klass.files()
+    klass.hand_in("cem", RIGHT)
+    (klass.submissions / "dora").mkdir()
+    (klass.submissions / "dora" / "01_tiny.ipynb").write_text("{", encoding="utf-8")
+    ended = grade(klass)
+    assert (ended.exit_code, len(ended.stderr.splitlines())) == (3, 1)
+    assert klass.files() == before, "nothing was written before the sandbox was tried"
+
+
+def test_where_nothing_runs_nothing_is_said_to_be_confined(klass):
+    """A notebook that cannot be read is in error without a worker, and its result names no sandbox."""
+    for student in ("ada", "ben"):
+        (klass.submissions / student / "01_tiny.ipynb").write_text("{", encoding="utf-8")
+    assert "Sandbox: not needed" in klass.grade()
+    assert klass.result("ada")["provenance"]["protection"] is None
+    assert "This run: 0 new\n" in klass.grade()
+    klass.hand_in("ada", RIGHT)
+    assert "This run: 1 graded again\n" in klass.grade()
+    assert klass.result("ada")["provenance"]["protection"] == "landlock+seccomp"
+    assert klass.result("ben")["provenance"]["protection"] is None
+
+
 def test_only_what_is_new_or_changed_is_graded_again(klass):
     """A new notebook and a changed one are graded; the others keep their result."""
     klass.grade()

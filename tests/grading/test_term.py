@@ -201,7 +201,7 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     assert float(after["kim"]["q1"]) == float(before["kim"]["q1"]) + 1
     assert [after[name]["adjustment"] for name in ("ada", "ben", "kim")] == ["", "-1", "1"]
     assert klass.result("kim")["adjustments"] == [
-        {"question": "q1", "points": 1.0, "comment": "the picture was wrong"}
+        {"question": "q1", "points": 1.0, "comment": "the picture was wrong", "excused": False}
     ]
     for suffix in ("html", "md"):
         page = (klass.out / "feedback" / "kim" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
@@ -254,6 +254,11 @@ def test_a_class_with_deadlines_and_adjustments(klass):
             "line 2: points is 'two': write how many points are added",
         ),
         ("adjustments.csv", "{}ada,01_tiny,q1,nan\n", "line 2: points is 'nan'"),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,q1,excused\n",
+            "line 2: q1 cannot be excused alone: leave its question empty to excuse 01_tiny",
+        ),
         ("adjustments.csv", "{}ada,01_tiny,q1,99\n", "line 2: 99 points are more than the"),
         (
             "adjustments.csv",
@@ -348,6 +353,60 @@ def test_an_assignment_of_another_term_makes_nobody_absent(klass):
     assert "01_tiny is no assignment of this term (course.toml, [term]), but ada handed it in" in run.output
 
 
+def test_excused_work_counts_nowhere(klass):
+    """It is excused in all that is written, submitted or not, and no total, mean or export has its points."""
+    klass.hand_in("ada", RIGHT)
+    klass.hand_in("ben", HALF)
+    klass.grade()
+    (klass.submissions / "roster.csv").write_text("name\nada\nben\nzoe\nkim\n")
+    lines = "student,assignment,question,points,comment\nben,01_tiny,,Excused,ill\nzoe,01_tiny,,excused,\n"
+    (klass.submissions / "adjustments.csv").write_text(lines, encoding="utf-8")
+    klass.grade()
+    seen = rows(klass)
+    assert {name: seen[name]["status"] for name in seen} == {
+        "ada": "graded",
+        "ben": "excused",
+        "zoe": "excused",
+        "kim": "absent",
+    }
+    assert {(seen[name]["score"], seen[name]["max_score"], seen[name]["q1"]) for name in ("ben", "zoe")} == {
+        ("", "", "")
+    }
+    changes = (klass.out / "changes.csv").read_text(encoding="utf-8")
+    assert '"excused","adjusted"' in changes
+
+    page = (klass.out / "report.html").read_text(encoding="utf-8")
+    assert "<dt>missing</dt><dd>1</dd>" in page
+    assert "<dt>excused</dt><dd>2</dd>" in page
+    assert page.count('<span class="mark excused">excused</span>') == 2
+    assert "2 submissions: mean 6, median 6 of 6 points; 1 with all points; 1 excused." in page
+    student = (klass.out / "students" / "ben.html").read_text(encoding="utf-8")
+    assert "<h2>01_tiny: excused</h2>" in student
+    assert "Excused: ill" in student
+    assert "Excused: ill" in (klass.out / "feedback" / "ben" / "01_tiny.md").read_text(encoding="utf-8")
+
+    book = klass.submissions.parent / "book.csv"
+    book.write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section,01_tiny (42)\n    Points Possible,,,,,6\n"
+        + "".join(f"{name},{number},,{name},A,\n" for number, name in enumerate(("ada", "ben", "zoe", "kim")))
+    )
+    lms = klass.submissions.parent / "lms"
+    for export in (("canvas", "--gradebook", book), ("wide",), ("junit",)):
+        ended = klass.run("export", *export, "--results", klass.out, "--out", lms)
+        assert ended.exit_code == 0, ended.output
+        assert "01_tiny, excused, so without a score: ben; zoe." in ended.output
+    exported = csv.reader(io.StringIO((lms / "canvas.csv").read_text(encoding="utf-8")))
+    assert [line[-1] for line in exported][2:] == ["6", "EX", "EX", ""]
+    wide = csv.DictReader(io.StringIO((lms / "grades.csv").read_text(encoding="utf-8")))
+    assert [(line["01_tiny"], line["max"]) for line in wide] == [
+        ("6", "6"),
+        ("", "0"),
+        ("0", "6"),
+        ("", "0"),
+    ]
+    assert not [path for path in lms.rglob("*.xml") if "ben" in path.name]
+
+
 def test_a_score_stays_between_nothing_and_everything(klass):
     """A penalty takes no more than there is, and an adjustment gives no more than there can be."""
     klass.hand_in("ada", RIGHT)
@@ -394,7 +453,7 @@ def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_s
         klass.hand_in("ben", HALF)
         klass.hand_in("ada", RIGHT)
         with monkeypatch.context() as patch:
-            patch.setattr("grader.grading.run.write_gradebook", lambda *_: 1 / 0)
+            patch.setattr("grader.grading.class_output.write_gradebook", lambda *_: 1 / 0)
             assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     run = klass.run("grade", klass.submissions, "--out", klass.out)
     assert "gradebook.edited.csv" in run.stderr

@@ -296,6 +296,14 @@ def test_names_of_canvas_are_split_at_the_ids(tmp_path, kind):
     assert seen == CANVAS_NAMES
 
 
+def test_a_prefix_that_a_system_does_not_write_is_reported(tmp_path):
+    """A note says that --prefix did nothing, if no name in a download begins with it."""
+    source = pack(tmp_path / "c.zip", [("smithjo_1_91_a.ipynb", text("1"))])
+    (note,) = collect(source, tmp_path / "out", ["leaves"]).notes
+    assert note.startswith("--prefix did nothing: no student's name in this download from Canvas ")
+    assert collect(source, tmp_path / "out", [""]).notes == ()
+
+
 def test_a_roster_tells_which_numbers_are_canvas_ids(tmp_path):
     """Where a name has several pairs of numbers, the number that the roster has is the id."""
     (tmp_path / "out").mkdir()

@@ -45,6 +45,16 @@ def built(root):
     return course
 
 
+def with_a_second(course):
+    """The course with another assignment, 02_tiny, whose questions are those of 01_tiny."""
+    for folder, name in (("solutions", "01_tiny.py"), ("tests/hidden", "test_01_tiny.py")):
+        text = (course.root / folder / name).read_text().replace("# # 1. Tiny", "# # 2. Tiny")
+        (course.root / folder / name.replace("01_tiny", "02_tiny")).write_text(text)
+    course = Course.find(course.root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    return course
+
+
 def bytes_of(folder):
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
@@ -544,12 +554,7 @@ def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
     """A new text replaces the old, a smaller choice removes what is no longer asked for, strangers stay."""
     course, out = built(tmp_path / "course"), tmp_path / "out"
     master = course.root / "solutions/01_tiny.py"
-    for old, new in (("solutions", "01_tiny.py"), ("tests/hidden", "test_01_tiny.py")):
-        second = new.replace("01_tiny", "02_tiny")
-        text = (course.root / old / new).read_text().replace("# # 1. Tiny", "# # 2. Tiny")
-        (course.root / old / second).write_text(text)
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    course = with_a_second(course)
     release(course, out)
     (out / "tests/02_tiny/mine.py").write_text("mine")
     master.write_text(master.read_text().replace("Twice x.", "Twice the tensor x."))
@@ -607,6 +612,21 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
     assert not list((tmp_path / "out").rglob("*02_signs*"))
     refused = CliRunner().invoke(main, ["release", "--out", str(tmp_path / "no"), "--assignment", "02_signs"])
     assert refused.exit_code == 2 and "02_signs still says TODO" in refused.output
+
+
+def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
+    """It holds the assignments of the term and names the others; --assignment releases any of them."""
+    course = with_a_second(built(tmp_path / "course"))
+    (course.root / "course.toml").write_text('[term]\nassignments = ["02_tiny"]\n', encoding="utf-8")
+    monkeypatch.chdir(course.root)
+    out = tmp_path / "out"
+    said = CliRunner().invoke(main, ["release", "--out", str(out)])
+    assert said.exit_code == 0, said.output
+    assert [path.name for path in out.glob("*.ipynb")] == ["02_tiny.ipynb"]
+    assert "not an assignment of this term (course.toml, [term]): 01_tiny" in said.output
+    said = CliRunner().invoke(main, ["release", "--out", str(out), "--assignment", "01_tiny"])
+    assert [path.name for path in out.glob("*.ipynb")] == ["01_tiny.ipynb"]
+    assert "not an assignment of this term" not in said.output
 
 
 # --- refused

@@ -1,5 +1,6 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
+import csv
 import json
 from dataclasses import replace
 from io import StringIO
@@ -14,16 +15,21 @@ from tiny_course import RIGHT
 
 from grader.contracts.finding import Finding
 from grader.contracts.observation import finding_without_facts
+from grader.course.course import Course
+from grader.course.outcomes import Misconception, Outcome, read_misconceptions
 from grader.course.rubric import Rubric
+from grader.grading import terminal as class_table
+from grader.grading.run_summary import RunSummary
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.reports import terminal as class_table
+from grader.grading.terminal import print_class
 from grader.reports.class_report import histogram, parts_of_bar
-from grader.reports.terminal import RunSummary, print_class
-from grader.results.model import MAX_CELLS, Absence, Flag, Provenance
-from grader.results.similar import SameWork
-from grader.results.statistics import MessageCount, cases, summarise
+from grader.results.gradebook import gradebook
+from grader.results.model import MAX_CELLS, Absence, Adjustment, Flag, Provenance
+from grader.results.similar import SameWork, Sides
+from grader.results.statistics import Mistake, cases, summarise
 from grader.results.store import result_from_json
+from grader.results.students import students_of
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
 from grader.sandbox.facts import Raised
 
@@ -40,7 +46,6 @@ def shown(monkeypatch, tmp_path):
         run = RunSummary(
             results=list(rows),
             absent=list(absent),
-            protection="landlock+seccomp",
             fresh=1,
             without_notebook=list(without),
             notes=[*notes],
@@ -64,7 +69,7 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
     assert line == ["zoe", "01_tiny", "0", "of", "31", "missing"]
     page = report_of([row("ada")], [ABSENT], "landlock")
     assert "<small>of 3</small>" in page
-    assert page.count('data-value="-1"> <span class="mark missing">missing</span></td>') == 1
+    assert page.count('data-value="-1.0"><span class="mark missing">missing</span></td>') == 1
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
@@ -125,6 +130,7 @@ def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_pat
     """They count what was graded, missing and needs review, and name the files and the next commands."""
     several = replace(row("several"), superseded=("several/old.ipynb",))
     rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
+    rows[0] = replace(rows[0], provenance=Provenance(protection="landlock+seccomp"))
     assert shown(rows, [ABSENT]).splitlines()[-10:] == [
         "Graded: 3 of 4 submissions, 1 in error",
         "This run: 1 new",
@@ -167,13 +173,13 @@ def test_figures_of_an_assignment():
     ]
     other, tiny = summarise(rows)
     assert (other.stem, other.scores, other.mean) == ("00_other", [3.0], 3.0)
-    assert (tiny.scores, tiny.max_score) == ([3.0, 1.0, 0.0, 1.0, 0.0, 0.0], 3.0)
-    assert (tiny.errors, tiny.flagged) == (1, 1)
+    assert (tiny.scores, tiny.max_score) == ([3.0, 1.0, 0.0, 1.0, 0.0], 3.0)
+    assert (tiny.errors, tiny.flagged, tiny.submissions) == (1, 1, 6)
     (question,) = tiny.questions
-    assert question.outcomes == {"full": 1, "part": 2, "nothing": 1, "unanswered": 2}
+    assert question.outcomes == {"full": 1, "part": 2, "nothing": 1, "unanswered": 1}
     (check,) = question.checks
     assert (check.failed, check.of) == (3, 4)
-    assert [(count.message, count.number) for count in check.messages] == [("It is not.", 2), ("It was.", 1)]
+    assert [(one.text, one.number) for one in question.mistakes] == [("It is not.", 2), ("It was.", 1)]
 
 
 def test_the_newest_result_says_what_was_asked():
@@ -197,18 +203,20 @@ def step_is_wrong(number):
     return Finding("wrong", f"Step {number} is wrong.", group="test_step+3")
 
 
-def test_one_mistake_in_several_wordings_is_one_diagnosis():
-    """The most frequent wording stands for all of a group; without a group, each text is a diagnosis."""
+def test_one_mistake_in_several_wordings_is_one():
+    """Messages with numbers are about one student's values, so the title of the check stands for them."""
     told = [step_is_wrong(3)] * 2 + [step_is_wrong(12)] * 3 + ["It is.", None]
     results = [row(f"s{number}", message=[message, "?"]) for number, message in enumerate(told)]
-    assert summarise(results)[0].questions[0].checks[0].messages == [
-        MessageCount("Step 12 is wrong.", ("s0", "s1", "s2", "s3", "s4"), 2),
-        MessageCount("It is.", ("s5",)),
+    title = results[0].questions[0].checks[0].title
+    assert summarise(results)[0].questions[0].mistakes == [
+        Mistake(f"Check failed: {title}", (), ("s0", "s1", "s2", "s3", "s4"), "Step 12 is wrong."),
+        Mistake("It is.", (), ("s5",), "It is."),
+        Mistake("?", (), ("s6",), "?"),
     ]
 
 
-def test_what_a_class_misunderstood_counts_students():
-    """Several checks that say the same to a student count once; what only followed does not count."""
+def test_a_student_has_one_mistake_in_a_question():
+    """However many checks fail, and however many diagnoses they give, a student counts once in a question."""
     late = no_facts(Failure.TOO_LATE)
     both = [step_is_wrong(2), step_is_wrong(3), late]
     rows = [row(f"a{number}", message=both) for number in range(3)]
@@ -217,49 +225,74 @@ def test_what_a_class_misunderstood_counts_students():
         row("c", status="untouched", message="?"),
     ]
     (tiny,) = summarise(rows)
-    ((question, told),) = tiny.misunderstood
-    expected = MessageCount("Step 2 is wrong.", ("a0", "a1", "a2", "b"), 1)
-    assert (question.id, question.answered, told) == ("q1", 4, expected)
+    ((question, mistake),) = tiny.misunderstood
+    assert (question.id, question.answered, mistake.students) == ("q1", 4, ("a0", "a1", "a2", "b"))
+    assert "628 kB" not in mistake.text
     page = report_of(rows, [], "landlock")
-    assert "<strong>4 of 4</strong> in q1: Step 2 is wrong." in page
-    assert "(1 with other wording)" in page
+    assert page.count(f"<strong>4 of 4</strong> in q1: {mistake.text}") == 1
+    assert page.count("<strong>4 of 4</strong>") == 2  # and once in the details of the question
 
 
-def two(*messages):
-    """The findings of two checks, which a student failed for these reasons."""
-    return [Finding("wrong", message, group=message) if message else None for message in messages]
+BELIEF = Misconception("halved", "Believes that the loss is halved.", Outcome(("test_0",), "group a"))
 
 
-def test_diagnoses_of_the_same_students_are_one_mistake():
-    """What nearly the same students were told in a question is one line; what fewer share is another."""
-    rows = [row(f"s{number}", message=two("Grad is None.", "It did not move.")) for number in range(8)]
-    rows += [row("one", message=two("Grad is None.", None)), row("two", message=two("Grad is None.", None))]
-    rows += [row(f"t{number}", message=two(None, "It moved twice.")) for number in range(3)]
-    (tiny,) = summarise(rows)
-    first, second = [told for _, told in tiny.misunderstood]
-    assert (first.message, first.number, first.alike) == ("Grad is None.", 10, 0)
-    assert first.also == ("It did not move.",)
-    assert (second.message, second.number, second.also) == ("It moved twice.", 3, ())
-    (fewer,) = summarise(rows[1:])  # 7 of 9 are less than eight in ten
-    assert [told.also for _, told in fewer.misunderstood] == [(), (), ()]
-    assert "also seen as:</span> It did not move." in report_of(rows, [], "landlock")
+def failing(student, *groups):
+    """A student whose answer fails a check for each group."""
+    return row(student, message=[group and Finding("wrong", "12 != 6", group=group) for group in groups])
 
 
-def test_students_who_got_only_a_folded_diagnosis_are_counted():
-    """They belong to the line, as students who read other words."""
-    rows = [row(f"s{number}", message=two("Grad is None.", "It did not move.")) for number in range(18)]
-    rows += [row(f"t{number}", message=two("Grad is None.", None)) for number in range(2)]
-    (tiny,) = summarise([*rows, row("x", message=two(None, "It did not move."))])
-    ((_, told),) = tiny.misunderstood
-    assert (told.message, told.number, told.alike) == ("Grad is None.", 21, 1)
-    assert told.students[-1] == "x"
+def mistakes_of(rows, *known):
+    return summarise(rows, {"01_tiny": {"q1": known}})[0].questions[0].mistakes
 
 
-def test_a_diagnosis_names_its_students():
-    """It opens to the students who got it, each with a link to what the student has of this assignment."""
+def test_a_mistake_is_named_by_the_known_wrong_answer_that_fails_in_the_same_way():
+    """The docstring of the answer with the same failed checks and the same first finding names it."""
+    ids = [check.id for check in failing("a", "a", "b").questions[0].checks]
+    belief = replace(BELIEF, outcome=Outcome((ids[0],), "a"))
+    other = replace(BELIEF, name="both", text="Believes in both.", outcome=Outcome((*ids,), "a"))
+    rows = [
+        failing("s0", "a", None),
+        failing("s1", "a", None),
+        failing("s2", "a", "b"),
+        failing("s3", "b", None),
+    ]
+    found = mistakes_of(rows, belief, other)
+    assert [(one.text, one.names, one.students) for one in found[:2]] == [
+        ("Believes that the loss is halved.", ("halved",), ("s0", "s1")),
+        ("Believes in both.", ("both",), ("s2",)),
+    ]
+    assert (found[2].names, found[2].students) == ((), ("s3",))
+    page = report_of(rows, [], "landlock", known={"01_tiny": {"q1": [belief, other]}})
+    assert "<strong>2 of 4</strong> in q1: Believes that the loss is halved." in page
+
+
+def test_where_many_known_wrong_answers_fail_alike_none_is_named():
+    """Up to three are named together; of more, nobody knows which it is."""
+    (first, _) = (check.id for check in failing("a", "a", "b").questions[0].checks)
+    alike = [replace(BELIEF, name=name, text=f"{name}.", outcome=Outcome((first,), "a")) for name in "ABCD"]
+    rows = [failing("s0", "a", None)]
+    assert mistakes_of(rows, *alike[:2])[0].text == "A. Or: B."
+    assert mistakes_of(rows, *alike)[0].names == ()
+
+
+def test_the_course_says_what_its_known_wrong_answers_misunderstand():
+    """The docstrings of the committed answers belong to the committed outcomes, edits included."""
+    course = Course.find(Path(__file__).parent)
+    known = read_misconceptions(course.answers_file("01_leaves"))
+    texts = {each.name: each for question in known.values() for each in question}
+    assert texts["only_detached"].text.startswith(
+        "Detaches and is content with a leaf, but this leaf no longer"
+    )
+    assert texts["only_detached"].outcome.fails[1] == "test_values_and_training"
+    assert "RuntimeError does not require grad" in texts["only_detached"].outcome.first
+    assert texts["tails_cut_off"].text
+
+
+def test_a_mistake_names_its_students():
+    """It opens to the students who made it, each with a link to what the student has of this assignment."""
     page = report_of([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
     names = '<a href="students/a%20b.html#01_tiny"><bdi>a b</bdi></a>, <a href="students/c.html#01_tiny">'
-    assert page.count(names) == 2  # under what the class misunderstood, and under the check
+    assert " ".join(page.split()).count(names) == 2  # of the whole class, and of the question
 
 
 def questions_of(*scores):
@@ -316,6 +349,63 @@ def test_of_few_submissions_nothing_is_said():
     assert tiny.questions[0].figures is None
 
 
+def test_untouched_notebooks_do_not_hide_a_badly_made_question():
+    """A question that the best fail has a negative discrimination, whoever submitted starter code."""
+    tried = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
+    alone = figures_of(*tried)[1].discrimination
+    results = [
+        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
+        for n, scores in enumerate([*tried, *[(0, 0, 0)] * 3])
+    ]
+    untouched = [
+        replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
+        for one in results[-3:]
+    ]
+    (tiny,) = summarise([*results[:-3], *untouched])
+    assert tiny.questions[1].figures.discrimination == alone
+    assert alone == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
+    assert "the best students fail this more often" in tiny.questions[1].figures.remarks
+    assert len(tiny.scores) == 9
+    page = report_of([*results[:-3], *untouched], [], "landlock")
+    assert page.count('<span class="mark untouched">untouched</span>') == 3
+
+
+def test_an_error_counts_in_no_statistic():
+    """Scores, outcomes, figures, checks and end tasks are those of the submissions that were graded."""
+    rows = [row(f"s{n}", score=3.0) for n in range(4)]
+    (alone,) = summarise(rows)
+    broken = row("t", error="It is empty.", score=0.0, status="missing", message="It is empty.")
+    (with_error,) = summarise([*rows, broken])
+    assert with_error == replace(alone, errors=1)
+    assert "5 submissions: mean 3, median 3 of 3 points; 4 with all points; 1 in error." in report_of(
+        [*rows, broken], [], "landlock"
+    )
+    assert "1 submission; 1 in error." in report_of([broken], [], "landlock")
+
+
+def test_excused_work_counts_in_no_statistic():
+    """It is counted as excused, needs no review, and is marked in the table."""
+    rows = [row(f"s{n}", score=3.0) for n in range(4)]
+    given = (Adjustment(None, 0.0, "Ill.", excused=True),)
+    ill = replace(row("t", score=0.0, flags=["gc"]), adjustments=given)
+    assert summarise([*rows, ill]) == [replace(one, excused=1) for one in summarise(rows)]
+    assert cases([ill]) == []
+    (student,) = students_of([ill], [])
+    assert (student.score, student.max_score, student.marks) == (0, 0, ["excused"])
+
+
+def test_missing_is_what_the_gradebook_says():
+    """Without a roster nobody is missing; the figure counts the rows of the gradebook that are absent."""
+    rows = [row("a"), row("b", stem="02_other")]
+    assert "<dt>missing</dt><dd>0</dd>" in report_of(rows, [], "landlock")
+    excused = replace(ABSENT, student="yan", excuse=Adjustment(None, 0.0, "", excused=True))
+    absent = [ABSENT, excused]
+    page = report_of(rows, absent, "landlock")
+    lines = [*csv.DictReader(StringIO(gradebook(rows, absent)))]
+    assert [line["status"] for line in lines] == ["graded", "graded", "excused", "absent"]
+    assert "<dt>missing</dt><dd>1</dd>" in page
+
+
 def test_what_was_not_answered_counts_nothing_in_a_mean():
     """A student who left a question has no points of it."""
     rows = [row("a", score=3.0), row("b", score=0.0, status="untouched", message="?")]
@@ -341,14 +431,20 @@ def test_resubmissions_are_folded():
 
 
 def test_same_work_is_named_as_a_hint():
-    """The section names the students and what is equal, with links, and says what a hint is worth."""
-    work = [SameWork("01_tiny", ("q1", "q3"), ("a", "<b>")), SameWork("01_tiny", (), ("c", "d"))]
-    page = report_of([row("a")], [], "landlock", work)
+    """The section names the students and what they share, with links, and says what a hint is worth."""
+    work = [
+        SameWork("01_tiny", ("c", "d"), is_file=True),
+        SameWork(
+            "01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, (Sides("q1", "x < 1", "y < 1"),)
+        ),
+    ]
+    page = " ".join(report_of([row("a")], [], "landlock", work).split())
     assert "a hint, not proof" in page
-    assert '01_tiny, q1, q3: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
-    assert "<bdi>&lt;b&gt;</bdi>" in page
-    assert "01_tiny, the same notebook file: " in page
-    assert "Identical work" not in report_of([row("a")], [], "landlock")
+    assert '01_tiny: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
+    assert "<bdi>&lt;b&gt;</bdi></a>: the same answers to q1, q3; the same mistake in q2" in page
+    assert "<pre><code>x &lt; 1</code></pre></div> <div>" in page
+    assert "the same notebook file" in page
+    assert "Same work" not in report_of([row("a")], [], "landlock")
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():

@@ -8,7 +8,8 @@ import pytest
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
-from grader.reports.terminal import RunSummary, print_class
+from grader.grading.run_summary import RunSummary
+from grader.grading.terminal import print_class
 from grader.results.changes import Change, Score, add_change, changed_checks, replaced, withdrawn
 from grader.results.model import Adjustment, CheckResult, Late, Provenance, QuestionResult, Result
 
@@ -143,7 +144,7 @@ def test_a_run_that_is_stopped_has_logged_what_it_replaced(klass, monkeypatch):
     klass.grade()
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
-        patch.setattr("grader.grading.run.write_gradebook", lambda *_: 1 / 0)
+        patch.setattr("grader.grading.class_output.write_gradebook", lambda *_: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     logged = history(klass)
@@ -170,7 +171,7 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     """Twenty changes are shown; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
     print_class(
-        RunSummary(results=[], absent=[], protection="none", fresh=0, without_notebook=[], changes=found),
+        RunSummary(results=[], absent=[], fresh=0, without_notebook=[], changes=found),
         tmp_path,
     )
     out = capsys.readouterr().out

@@ -1,14 +1,17 @@
-"""Who handed in the same: how answers are compared, and which of them count."""
+"""Same work: how answers are compared, and which pairs of students are reported."""
 
+import ast
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from factories import check, made, question
 
+from grader.course.course import Course
 from grader.notebooks.reader import cells_of
 from grader.results.model import Result
-from grader.results.similar import SameWork, digest, same_work, with_digests
+from grader.results.similar import digest, same_work, with_digests
 from grader.results.store import result_from_json
 
 ANSWER = '''
@@ -50,12 +53,93 @@ class Layer(torch.nn.Module):
 """
 
 
+def digest_of(source, name="train"):
+    return digest(source, name)[0]
+
+
 def test_names_comments_annotations_and_layout_make_no_difference():
     """An answer that somebody renamed and tidied up is the same answer."""
-    assert digest(ANSWER, "train") == digest(RENAMED, "train") != ""
-    assert digest(f"%matplotlib inline\nx = 1\n{ANSWER}", "train") == digest(ANSWER, "train")
+    assert digest_of(ANSWER) == digest_of(RENAMED) != ""
+    assert digest_of(f"%matplotlib inline\nx = 1\n{ANSWER}") == digest_of(ANSWER)
     other = LAYER.replace("(self, x)", "(me, z)").replace("x * self", "z * me").replace("(self.w", "(me.w")
-    assert digest(LAYER, "Layer") == digest(other, "Layer") != ""
+    assert digest_of(LAYER, "Layer") == digest_of(other, "Layer") != ""
+
+
+SCOPES = """
+def train(net, data):
+    import torch.nn.functional as F
+    p, seen = 3, 0
+    def shifted(x, by=1):
+        nonlocal seen
+        seen += 1
+        return x + by * p
+    squares = [p * p for p in range(3)]
+    match squares:
+        case [first, *rest]:
+            p = rest
+    return F.relu(shifted(net(data), by=2)), [lambda p: p + 1 for p in squares], p, seen
+"""
+
+
+def test_each_scope_has_its_own_names():
+    """Renamed scope by scope, with imports, keywords and patterns, an answer is still the same."""
+    renamed = """
+def train(model, batch):
+    import torch.nn.functional as functional
+    power, count = 3, 0
+    def moved(value, step=1):
+        nonlocal count
+        count += 1
+        return value + step * power
+    table = [k * k for k in range(3)]
+    match table:
+        case [head, *tail]:
+            power = tail
+    return functional.relu(moved(model(batch), step=2)), [lambda z: z + 1 for entry in table], power, count
+"""
+    assert digest_of(SCOPES) == digest_of(renamed) != ""
+    assert digest_of(SCOPES.replace("p * p for p", "seen * seen for p")) != digest_of(SCOPES)
+
+
+def test_a_copied_notebook_with_every_local_variable_renamed_is_found():
+    """The course's own answers, each with its variables renamed, are equal; so the pair is reported."""
+    course = Course.find(Path(__file__).parent)
+    questions = [q for q in course.assignment("01_leaves").questions if not q.is_end_task]
+    starter_code = {q.function: q.stub for q in questions}
+
+    def submitted(student, rename):
+        asked = [
+            {**question(n, 4.0, [check("it", 4.0)]), "function": q.function, "cell": n}
+            for n, q in enumerate(questions, start=1)
+        ]
+        result = result_from_json(made(student, questions=asked), "01_tiny")
+        cells = cells_of([rename(q.answer) if rename else q.answer for q in questions])
+        result = with_digests(result, cells, starter_code)
+        return replace(result, provenance=replace(result.provenance, notebook_sha256=student)), cells
+
+    pairs = [submitted("ada", None), submitted("ben", with_locals_renamed)]
+    cells = {result.student: of_student for result, of_student in pairs}
+    assert all(a.source != b.source for a, b in zip(cells["ada"], cells["ben"], strict=True))
+    others = [graded(f"s{n}", 1.0, 2.0, 0.0, 4.0, 1.0, 0.0) for n in range(38)]
+    (work,) = same_work([*others, *(result for result, _ in pairs)], lambda result: cells[result.student])
+    assert (work.students, work.answers) == (("ada", "ben"), ("q1", "q2", "q3", "q4", "q5", "q6"))
+    assert "make_weight" in work.sides[0].left
+    assert work.sides[0].left != work.sides[0].right
+
+
+def with_locals_renamed(source):
+    """The source with another name for each variable that a function of it assigns."""
+    tree = ast.parse(source)
+    bound = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in bound:
+            node.id = f"my_{node.id}"
+        elif isinstance(node, ast.arg) and node.arg in bound:
+            node.arg = f"my_{node.arg}"
+    return ast.unparse(tree)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +155,14 @@ def test_names_comments_annotations_and_layout_make_no_difference():
 )
 def test_what_an_answer_does_makes_a_difference(old, new):
     """Attributes, constants, global names, order, and which variable stands where."""
-    assert digest(ANSWER.replace(old, new), "train") not in {digest(ANSWER, "train"), ""}
+    assert digest_of(ANSWER.replace(old, new)) not in {digest_of(ANSWER), ""}
 
 
 @pytest.mark.parametrize(
     "source",
     [
         "",
-        "def train(net, data):\n    return net.detach()",
+        "def train(net, data):\n    return net",
         ANSWER.replace("train", "other"),
         f"if True:\n    {ANSWER.strip()}",
         f"{ANSWER}\n)",
@@ -91,19 +175,19 @@ def test_what_an_answer_does_makes_a_difference(old, new):
 )
 def test_what_says_nothing_is_not_compared(source):
     """What is short, missing, nested, huge, or cannot be parsed."""
-    assert digest(source, "train") == ""
+    assert digest_of(source) == ""
 
 
 def test_what_was_handed_out_is_not_a_students_own():
     """Of an answer only the statements count that its stub does not have."""
-    assert digest(ANSWER, "train", ANSWER) == ""
-    assert digest(ANSWER.replace("p.grad = None", "p.grad.zero_()"), "train", ANSWER) == ""
-    assert digest(ANSWER, "train", "def train(net, data, lr=0.1):\n    ...") == digest(ANSWER, "train")
+    assert digest(ANSWER, "train", ANSWER) == ("", 0)
+    assert digest(ANSWER.replace("p.grad = None", "p.grad.zero_()"), "train", ANSWER) == ("", 5)
+    assert digest(ANSWER, "train", "def train(net, data, lr=0.1):\n    ...")[0] == digest_of(ANSWER)
 
 
 def test_a_warning_of_the_parser_is_no_matter():
     """A backslash that means nothing in a text is common, and no error."""
-    assert digest(ANSWER.replace("None", "'\\d'"), "train")
+    assert digest_of(ANSWER.replace("None", "'\\d'"))
 
 
 def test_the_last_definition_in_the_cell_of_the_answer_counts():
@@ -112,25 +196,31 @@ def test_the_last_definition_in_the_cell_of_the_answer_counts():
     result = replace(graded("ada"), questions=(of_cell,))
     twice = f"def train():\n    pass\n{ANSWER}"
     (found,) = with_digests(result, cells_of([RENAMED.replace("0.1", "7"), twice]), {}).questions
-    assert found.digest == digest(ANSWER, "train")
+    assert (found.digest, found.own_nodes) == digest(ANSWER, "train")
     (elsewhere,) = with_digests(result, cells_of([twice]), {}).questions
     assert elsewhere.digest == ""
 
 
-def graded(student, *scores, messages=(), sha256=None, stem="01_tiny") -> Result:
+def graded(student, *scores, messages=(), sha256=None, stem="01_tiny", nodes=30) -> Result:
     """A student's result; each question has a function of its own, four points and perhaps a message."""
     questions = []
     for number, score in enumerate(scores or (4.0,), start=1):
         message = dict(messages).get(number)
         checks = [check("it", 4.0, "failed" if message else "passed", message)]
-        questions.append({**question(number, score, checks), "function": f"f{number}"})
+        questions.append({**question(number, score, checks), "function": f"f{number}", "own_nodes": nodes})
     result = result_from_json(made(student, stem, questions=questions), stem)
     return replace(result, provenance=replace(result.provenance, notebook_sha256=sha256 or student))
 
 
 def found(results, **codes):
-    """Who handed in the same, where students' answers have these digests, a letter for each question."""
-    return same_work(with_letters(result, codes.get(result.student, "")) for result in results)
+    """Groups, where students' answers have these digests, a letter for each question."""
+    return same_work(
+        (with_letters(result, codes.get(result.student, "")) for result in results), lambda _: ()
+    )
+
+
+def who(results, **codes):
+    return [work.students for work in found(results, **codes)]
 
 
 def with_letters(result, letters):
@@ -139,48 +229,76 @@ def with_letters(result, letters):
     return replace(result, questions=tuple(replace(q, digest=code.strip()) for q, code in pairs))
 
 
-def test_equal_answers_below_full_points_count():
+def test_a_rare_wrong_answer_is_enough():
     """Both students are named, with the questions in which their answers are equal."""
     results = [graded("ada", 1.0, 0.0), graded("ben", 1.0, 0.0), graded("cem", 1.0, 0.0)]
-    assert found(results, ada="xy", ben="xy", cem="zw") == [SameWork("01_tiny", ("q1", "q2"), ("ada", "ben"))]
-    assert found(results, ada="x ", ben="y ", cem="x ") == [SameWork("01_tiny", ("q1",), ("ada", "cem"))]
+    (work,) = found(results, ada="xy", ben="xy", cem="zw")
+    assert (work.students, work.answers, work.mistakes, work.weight) == (
+        ("ada", "ben"),
+        ("q1", "q2"),
+        (),
+        2.0,
+    )
+    assert who(results, ada="x ", ben="y ", cem="x ") == [("ada", "cem")]
     assert found(results) == []
 
 
-def test_equal_answers_with_full_points_count_with_a_shared_mistake():
-    """Right answers resemble each other; they count where another question went wrong in the same way."""
-    wrong, other = [(2, "It is not.")], [(2, "It was.")]
-    ada, ben = graded("ada", 4.0, 0.0, messages=wrong), graded("ben", 4.0, 0.0, messages=wrong)
-    cem = graded("cem", 4.0, 0.0, messages=other)
-    assert found([ada, ben, cem], ada="x ", ben="x ", cem="x ") == [
-        SameWork("01_tiny", ("q1",), ("ada", "ben"))
-    ]
-    assert found([graded("ada", 4.0, 4.0), graded("ben", 4.0, 4.0)], ada="x ", ben="x ") == []
+def test_right_answers_weigh_less():
+    """One right answer is not enough; it is with a second one, or with a rare mistake in another question."""
+    ada, ben, cem = (graded(name, 4.0, 4.0) for name in ("ada", "ben", "cem"))
+    assert found([ada, ben, cem], ada="x ", ben="x ") == []
+    assert who([ada, ben, cem], ada="xy", ben="xy") == [("ada", "ben")]
+    long = [graded(name, 4.0, 0.0, messages=[(2, "It is not.")], nodes=40) for name in ("ada", "ben")]
+    (work,) = found([*long, cem], ada="x ", ben="x ")
+    assert (work.students, work.answers, work.mistakes) == (("ada", "ben"), ("q1",), ("q2",))
 
 
-def test_what_a_quarter_of_the_class_has_does_not_count():
-    """From eight students on, an answer or a mistake of more than a quarter of them is a common one."""
-    names = [f"s{number}" for number in range(8)]
-    results = [graded(name, 1.0) for name in names]
-    assert found(results, s0="x", s1="x", s2="x") == []
-    assert len(found(results, s0="x", s1="x")) == 1
-    assert len(found(results[:7], s0="x", s1="x", s2="x")) == 1
-    common = [graded(name, 4.0, 0.0, messages=[(2, "It is not.")]) for name in names]
-    assert found(common, s0="x ", s1="x ") == []
+def test_pairs_are_ranked_by_rarity():
+    """A mistake of two students weighs more than one of many, and equal values more than equal kinds."""
+    names = [f"s{number:02}" for number in range(40)]
+    results = [graded(name, 1.0, 1.0, messages=[(1, f"{name} is wrong.")]) for name in names]
+    codes = dict.fromkeys(names[:10], "c ") | {"s20": "rr", "s21": "rr", "s30": "tc", "s31": "tc"}
+    codes |= dict.fromkeys(names[10:18], " c")
+    first, second = found(results, **codes)
+    assert [first.students, second.students] == [("s20", "s21"), ("s30", "s31")]
+    assert first.weight == 2.0 > second.weight > 1.0
+
+
+def test_shared_mistakes_are_enough_without_an_equal_answer():
+    """Three mistakes with the same values that nobody else made; two may happen by chance."""
+    same = [(number, f"It is {number}.") for number in (1, 2, 3)]
+    others = [graded(f"s{n}", 1.0, 1.0, 1.0, messages=[(k, f"{n} {k}") for k in (1, 2, 3)]) for n in range(8)]
+    pair = [graded(name, 1.0, 1.0, 1.0, messages=same) for name in ("ada", "ben")]
+    (work,) = found([*pair, *others])
+    assert (work.students, work.answers, work.mistakes) == (("ada", "ben"), (), ("q1", "q2", "q3"))
+    fewer = [graded(name, 1.0, 1.0, 1.0, messages=same[:2]) for name in ("ada", "ben")]
+    assert found([*fewer, *others]) == []
+
+
+def test_what_everybody_has_does_not_count():
+    """The answer of a whole class says nothing about two of them."""
+    names = [f"s{number:02}" for number in range(30)]
+    results = [graded(name, 1.0, 1.0, 1.0) for name in names]
+    assert found(results, **dict.fromkeys(names, "xyz")) == []
+
+
+def test_students_who_share_the_same_things_are_one_group():
+    """Three students with the same rare answer are named together."""
+    results = [graded(f"s{number}", 1.0, 1.0) for number in range(9)]
+    assert who(results, s1="xy", s3="xy", s5="xy") == [("s1", "s3", "s5")]
 
 
 def test_the_same_notebook_is_named_once():
-    """A file that two students handed in is a group of its own; their answers need no other."""
+    """A file that two students submitted comes first; their answers need no other entry."""
     results = [graded("ada", 1.0, sha256="f"), graded("ben", 1.0, sha256="f"), graded("cem", 1.0)]
-    assert found(results, ada="x", ben="x", cem="x") == [
-        SameWork("01_tiny", (), ("ada", "ben")),
-        SameWork("01_tiny", ("q1",), ("ada", "ben", "cem")),
+    assert [(work.students, work.is_file) for work in found(results[:2], ada="x", ben="x")] == [
+        (("ada", "ben"), True)
     ]
-    assert found(results[:2], ada="x", ben="x") == [SameWork("01_tiny", (), ("ada", "ben"))]
+    assert found(results, ada="x", ben="x")[0].is_file
 
 
 def test_what_was_not_answered_is_nobodys_work():
-    """A notebook as it was handed out, or one that could not be graded, is the same for all."""
+    """An untouched notebook, or one that could not be graded, is the same for all."""
     untouched = [
         replace(one, questions=(replace(one.questions[0], status="untouched"),))
         for one in (graded("ada", 0.0, sha256="f"), graded("ben", 0.0, sha256="f"))
@@ -194,3 +312,18 @@ def test_assignments_are_compared_by_themselves():
     """The same answer in another assignment is another answer."""
     results = [graded("ada", 1.0), graded("ben", 1.0, stem="02_other")]
     assert found(results, ada="x", ben="x") == []
+
+
+def test_what_is_shown_side_by_side_is_bounded():
+    """A very long answer is cut, and only the notebooks of the first groups are read."""
+    source = f"def f1():\n    return [{'1, ' * 9_000}]"
+    results = [
+        replace(one, questions=(replace(one.questions[0], cell=1, digest=f"{number // 2}"),))
+        for number, one in enumerate(graded(f"s{n:03}", 1.0) for n in range(200))
+    ]
+    read = []
+    groups = same_work(results, lambda result: (read.append(result.student), cells_of([source]))[1])
+    assert len(groups) == 30
+    assert len(read) == 20
+    (sides,) = groups[0].sides
+    assert len(sides.left) < 5_000

@@ -24,7 +24,7 @@ from grader.people.record import Entry, Record
 from grader.people.roster import NOBODY, Roster, read_people
 from grader.people.students import students_of_folders
 from grader.results.model import Result
-from grader.results.store import read_current, read_results, read_run
+from grader.results.store import excused_of, read_current, read_results, read_run
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ class Export:
             others = [result.notebook for result in results if not result.assignment]
             self.note("Left out, because they belong to no assignment", others)
         chosen = {
-            stem: [result for result in results if result.assignment == stem]
+            stem: [result for result in results if result.assignment == stem and not result.excuse]
             for stem in ([self.stem] if self.stem else stems)
         }
+        for stem in chosen:
+            self.note(f"{stem}, excused, so without a score", self.excused(stem))
         every = [result for group in chosen.values() for result in group]
         failed = [result.notebook for result in every if result.error]
         self.note("These could not be graded and are exported with 0 points", failed)
@@ -87,6 +89,12 @@ class Export:
         missing = [f"{result.notebook} ({result.missing.text})" for result in every if result.missing]
         self.note("Exported as they were, because the clones of now do not have them", missing)
         return chosen
+
+    def excused(self, stem: str) -> list[str]:
+        """The students who are excused from an assignment, whether they submitted it or not."""
+        results, _ = read_current(self.folder)
+        submitted = {result.student for result in results if result.assignment == stem and result.excuse}
+        return sorted(submitted | excused_of(read_run(self.folder)).get(stem, set()))
 
     @property
     def shows(self) -> Feedback:

@@ -15,7 +15,7 @@ from grader.integrations.export.gradebooks import (
     with_rows,
     without_marks,
 )
-from grader.people.directory import Directory
+from grader.people.directory import Directory, pair
 from grader.people.roster import people_of_rows
 from grader.results.model import Result
 from grader.scores import format_points
@@ -23,6 +23,7 @@ from grader.sheets import Sheet
 from grader.text import some
 
 _FILE = "canvas.csv"
+_EXCUSED = "EX"  # as Canvas marks who is excused
 _TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 _MOST_NAMED = 20
 
@@ -51,6 +52,9 @@ def _write(export: Export) -> None:
             known = with_rows(export, sheet, results, people)
             is_found = is_found or bool(known)
             values |= _canvas_scores(export, sheet, column, known, people)
+            rows = pair([export.person(student) for student in export.excused(stem)], people).places
+            values |= {(people.people[place].line, column): _EXCUSED for place in rows.values()}
+            is_found = is_found or bool(rows)
     if not is_found:
         raise GraderError(
             f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students are looked for in"

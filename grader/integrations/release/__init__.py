@@ -77,6 +77,7 @@ class Released:
     stems: tuple[str, ...]
     changes: Changes
     unfinished: tuple[str, ...] = ()  # assignments that were left out
+    of_other_terms: tuple[str, ...] = ()  # assignments that were left out, too
 
 
 def release(
@@ -89,17 +90,26 @@ def release(
 ) -> Released:
     """Write the student repository into a folder that is missing, empty or an earlier release.
 
-    Files that no release wrote are left alone. Without `wanted` all finished assignments are released; with
-    `overwrite` files of an earlier release are replaced although a person has changed them since; with
-    `classroom50` the bundles for it are written instead.
+    Files that no release wrote are left alone. Without `wanted` all finished assignments of the term are
+    released; with `overwrite` files of an earlier release are replaced although a person has changed them
+    since; with `classroom50` the bundles for it are written instead.
 
     Raises:
-        GraderError: ``assignments/`` is outdated, an assignment is unknown, or the folder cannot be written.
+        GraderError: ``assignments/`` is outdated, an assignment is unknown, none of the term is finished, or
+            the folder cannot be written.
         CourseError: a file of the course is wrong.
     """
     finished = course.without_unfinished(wanted)
     unfinished = () if wanted else tuple(stem for stem in course.stems if stem not in finished.stems)
     stems = finished.select(wanted)
+    of_other_terms: tuple[str, ...] = ()
+    if course.settings.assignments and not wanted:
+        of_other_terms = tuple(stem for stem in stems if stem not in course.settings.assignments)
+        stems = tuple(stem for stem in stems if stem in course.settings.assignments)
+    if not stems:
+        raise GraderError(
+            "no assignment of this term (course.toml, [term]) is finished: name one by --assignment"
+        )
     _require_current(finished, stems)
     with tempfile.TemporaryDirectory() as temporary:
         notebooks = {
@@ -111,7 +121,8 @@ def release(
             files = bundles(finished, stems, wheel, install, _PYTHON)
         else:
             files = contents(finished, stems, wheel)
-    return Released(stems, write_release(folder, files, overwrite=overwrite), unfinished)
+    changes = write_release(folder, files, overwrite=overwrite)
+    return Released(stems, changes, unfinished, of_other_terms)
 
 
 def _require_current(course: Course, stems: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import pkgutil  # noqa: TID251 - for the modules of this package alone
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module  # noqa: TID251 - as above
 from itertools import count
@@ -122,6 +123,11 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
     submitted = [*_in_order(notebooks, context)]
     holding = {notebook.student for notebook in submitted}
     listing = Listing(submitted)
+    plain = replace(context, prefixes=())
+    if any(context.prefixes or ()) and all(system.parse(top, plain) == each for top, each in named.items()):
+        listing.notes.append(
+            f"--prefix did nothing: no student's name in this download from {system.title} begins with it."
+        )
     for parts in sorted(source.others):
         found = named.get(parts[0]) or system.parse(parts[0], context)
         if found and (student := _student(system, found)) not in holding:

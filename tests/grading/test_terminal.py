@@ -13,7 +13,8 @@ from patience import time_limit
 from resuming import Class
 
 from grader import signals as interrupt
-from grader.reports.terminal import Progress, class_progress, pace
+from grader.grading.run_summary import Progress
+from grader.grading.terminal import class_progress
 
 
 @contextmanager
@@ -51,27 +52,14 @@ def screen():
         yield lambda: read(ours)
 
 
-@pytest.mark.parametrize(
-    ("done", "left", "seconds", "told"),
-    [
-        (200, 100, 10.0, "20.0/s, 0:00:05 left"),
-        (3, 9, 60.0, "3.0/min, 0:03:00 left"),
-        (0, 9, 60.0, ""),
-        (1, 9, 0.0, ""),
-    ],
-)
-def test_the_pace_is_told_in_units_that_fit(done, left, seconds, told):
-    """Per second or per minute, and how long the rest takes; nothing before there is anything to tell."""
-    assert pace(done, left, seconds) == told
-
-
 def test_a_terminal_shows_how_far_a_run_is():
-    """What is being done, how many of how many, the pace, the time left, who is in error; then it is gone."""
+    """The step, how many of how many, the time left and the number of errors; then the line is gone."""
     shows = {
         Progress(before=5, total=20): "starting",
         Progress("observing the reference", before=5, total=20): "observing the reference",
         Progress("grading", before=5, total=20): "5/25",
-        Progress("grading", before=5, total=20, done=10): r"15/25.*/s, 0:00:0\d left",
+        Progress("grading", before=5, total=20, done=5): "10/25",
+        Progress("grading", before=5, total=20, done=10): r"15/25.*0:00:0\d",
         Progress("grading", before=5, total=20, done=10, errors=2): "2 in error",
     }
     seen = ""
@@ -81,7 +69,6 @@ def test_a_terminal_shows_how_far_a_run_is():
             with time_limit(10):
                 while not re.search(text, seen):
                     seen += shown()
-    assert "5 of 25 were graded before." in seen
 
 
 def test_a_log_has_a_line_at_the_beginning_every_ten_seconds_and_at_the_end(capfd):
@@ -101,8 +88,8 @@ def test_a_log_has_a_line_at_the_beginning_every_ten_seconds_and_at_the_end(capf
     assert told[:4] == [
         "450 notebooks to grade, 50 were graded before",
         "0 of 450 graded",
-        "50 of 450 graded; 5.0/s, 0:01:20 left",
-        "100 of 450 graded, 2 in error; 5.0/s, 0:01:10 left",
+        "50 of 450 graded; 0:01:20 left",
+        "100 of 450 graded, 2 in error; 0:01:10 left",
     ]
     assert told[-1] == "450 of 450 graded, 2 in error; it took 0:01:39"
     assert len(told) == 1 + 9 + 1
@@ -165,7 +152,8 @@ def test_ctrl_c_on_a_terminal(tmp_path):
     with terminal() as (ours, theirs):
         streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         prefix = [sys.executable, "-c", CONTROLLED]
-        with klass.running(out, prefix, env={**os.environ, "TERM": "xterm"}, **streams) as process:
+        slow = ("--cell-seconds", "60")  # so that the cell loops until Ctrl-C, however busy the machine is
+        with klass.running(out, prefix, slow, env={**os.environ, "TERM": "xterm"}, **streams) as process:
             shown = read(ours, "12/13")
             assert "grading" in shown
             os.write(ours, b"\x03")

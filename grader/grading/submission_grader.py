@@ -1,0 +1,105 @@
+"""Judges submissions, one after the other, and writes what comes of each: evidence, result and feedback."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache, partial
+
+from grader.course.pictures import pictures_of
+from grader.grading.class_observer import ClassObserver, Observed
+from grader.grading.judge import Verdict, judge
+from grader.grading.run_plan import Results, RunPlan
+from grader.grading.scoring import PartialCredit, failed, graded
+from grader.grading.submission import Submission
+from grader.people.standing import with_standing
+from grader.reports.feedback import Pictures, write_feedback
+from grader.reports.own_code import OwnCode, own_code
+from grader.results.changes import Change, add_change, replaced
+from grader.results.model import Result
+from grader.results.similar import with_digests
+from grader.sandbox.evidence import Evidence
+
+
+class SubmissionGrader:
+    """Grades submissions by a plan.
+
+    Attributes:
+        results: by student and name; new results take the place of those of earlier runs.
+        replaced: how many did.
+        changes: those whose score or status is another.
+        broken: names of the notebooks over which a check broke, by the cause.
+    """
+
+    def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
+        self._plan, self._observer, self.results = plan, observer, results
+        self._settings, self._store = plan.course.settings, plan.store
+        self._credit = cache(self._credit_of)
+        self.replaced = 0
+        self.changes: list[Change] = []
+        self.broken: dict[str, list[str]] = defaultdict(list)
+
+    def grade(self, came: Observed | Submission) -> Result:
+        """Grade what was observed, or a submission in error, and write what comes of it.
+
+        Feedback goes first and is written last. So wherever a run is killed, feedback that is there belongs
+        to the stored result, and that to the stored evidence.
+        """
+        submission = came.submission if isinstance(came, Observed) else came
+        self._store.remove_feedback(*submission.key)
+        if isinstance(came, Observed):
+            if came.is_new:
+                self._store.write_evidence(*submission.key, came.head, came.evidence)
+            result = self._judged(came)
+        else:
+            rubric = self._plan.rubrics.get(submission.assignment or "")
+            provenance = self._plan.provenance(submission, None)
+            result = failed(submission, submission.error or "", provenance, rubric)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        result = replace(result, provenance=replace(result.provenance, graded_at=now))
+        result = with_standing(result, self._plan.standing(submission))
+        before = self.results.get(submission.key)
+        if before is not None:
+            self.replaced += 1
+            if change := replaced(before, result):
+                add_change(self._store.path, change)
+                self.changes.append(change)
+        self._store.write_result(result)
+        self.results[submission.key] = result
+        self._write_feedback(result, came)
+        return result
+
+    def _judged(self, observed: Observed) -> Result:
+        submission, evidence, seed = observed.submission, observed.evidence, observed.head.seed
+        stem, provenance = submission.assignment or "", self._plan.provenance(submission, observed.head)
+        rubric = self._plan.rubrics[stem]
+        verdicts = self._verdicts(stem, seed, evidence)
+        for cause in {str(verdict.cause) for verdict in verdicts.values() if verdict.cause}:
+            self.broken[cause].append(f"{submission.student}/{submission.name}")
+        credit = PartialCredit(self._settings.partial_credit)
+        if any(verdict.outcome != "passed" for verdict in verdicts.values()):
+            credit = self._credit(stem, seed)  # only then it counts what the starter code passes
+        result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+        starter_code = {question.function: question.stub for question in rubric.questions}
+        return with_digests(result, observed.cells, starter_code)
+
+    def _credit_of(self, stem: str, seed: int) -> PartialCredit:
+        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))
+        return PartialCredit(self._settings.partial_credit, verdicts)
+
+    def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:
+        rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
+        return judge(rubric, evidence, reference, partial(self._observer.measured, stem, seed))
+
+    def _write_feedback(self, result: Result, came: Observed | Submission) -> None:
+        shows, stem = self._settings.feedback, result.name
+        pictures: Pictures = {}
+        code: OwnCode = {}
+        if isinstance(came, Observed):
+            if shows.xrays and came.evidence.fault is None:
+                reference = self._observer.reference(stem, came.head.seed)
+                pictures = pictures_of(self._plan.rubrics[stem], came.evidence, reference)
+            if shows.diagnoses:
+                code = own_code(result, came.cells)
+        write_feedback(self._store, result, pictures, code, shows)

@@ -1,0 +1,143 @@
+"""A run that is killed at any write loses nothing: the next one gives what an undisturbed run gives."""
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from resuming import differences, results
+from tiny_course import HALF, RIGHT
+
+STUDENTS = ("ada", "ben", "cem")
+#: Grades like the command, but is killed once it has completed a number of files in a folder.
+MORTAL = """\
+import os, signal, sys
+from pathlib import Path
+left, out, replace = int(sys.argv.pop(1)), Path(sys.argv.pop(1)), Path.replace
+def replace_or_die(path, target):
+    global left
+    left -= out in Path(target).parents
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+Path.replace = replace_or_die
+from grader.cli import main
+main(prog_name="grader")
+"""
+
+
+class KilledError(BaseException):
+    """Stands for SIGKILL in this process: nothing handles it."""
+
+
+def die_in_this_process(klass, files):
+    """Begin a run that ends before its file of that number is complete; whether it came so far."""
+    left, replace = files, Path.replace
+
+    def replace_or_die(path, target):
+        nonlocal left
+        left -= klass.out in Path(target).parents
+        if left < 0:
+            raise KilledError
+        return replace(path, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace_or_die)
+        try:
+            klass.grade()
+        except KilledError:
+            return True
+    return False
+
+
+def die_by_sigkill(klass, files):
+    """The same in a process of its own, which is really killed."""
+    arguments = ["grade", klass.submissions, "--out", klass.out]
+    command = [sys.executable, "-c", MORTAL, files, klass.out, *arguments]
+    ended = subprocess.run(
+        [*map(str, command)], cwd=klass.course, capture_output=True, check=False, timeout=120
+    )
+    return ended.returncode == -signal.SIGKILL
+
+
+def begin_again(out, seed):
+    """Let the next run go on with a run that was forced, and stopped at once."""
+    record = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    record |= {"finished": False, "forced": True, "seed": seed}
+    (out / "run.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+def logged(out):
+    """The lines of the history, without their times."""
+    with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
+        return [tuple(line.values())[1:] for line in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("die", [die_in_this_process, pytest.param(die_by_sigkill, marks=pytest.mark.long)])
+def test_eight_kills_and_an_edited_gradebook(klass, die):
+    """Killed eight times while all is graded again: results, evidence and pages belong together at the end.
+
+    An edited gradebook is kept once, whichever run came so far to see it.
+    """
+    for student in STUDENTS:
+        klass.hand_in(student, RIGHT)
+    klass.grade()
+    klass.hand_in("ben", HALF)
+    begin_again(klass.out, seed=7)
+    undisturbed = klass.out.with_name("undisturbed")
+    shutil.copytree(klass.out, undisturbed)
+    assert klass.run("grade", klass.submissions, "--out", undisturbed).exit_code == 0
+    edited = (
+        (klass.out / "gradebook.csv").read_text(encoding="utf-8").replace("ada,01_tiny,6", "ada,01_tiny,5")
+    )
+    (klass.out / "gradebook.csv").write_text(edited, encoding="utf-8")
+
+    kills = [die(klass, files) for files in (1, 2, 3, 4, 3, 2, 4, 3)]
+    assert all(kills), kills
+    said = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert said.exit_code == 0, said.output
+
+    (kept,) = klass.out.glob("gradebook.edited*.csv")
+    assert kept.read_text(encoding="utf-8") == edited
+    kept.unlink()
+    assert {*logged(klass.out)} == {*logged(undisturbed)} != set()
+    for out in (klass.out, undisturbed):
+        (out / "changes.csv").unlink()
+    assert not differences(klass.out, results(undisturbed))
+    assert "This run: 0 new" in klass.grade()
+
+
+@pytest.mark.parametrize(
+    "files", [7, 8, *(pytest.param(n, marks=pytest.mark.long) for n in (4, 5, 6, 9, 10))]
+)
+def test_killed_at_its_end_no_gradebook_passes_for_edited(klass, files):
+    """A kill between the gradebook and ``run.json`` is no edit, also if the class has changed since."""
+    for student in STUDENTS:
+        klass.hand_in(student, RIGHT)
+    klass.grade()
+    klass.hand_in("ben", HALF)
+    die_in_this_process(klass, files)
+    klass.hand_in("ben", RIGHT)
+    die_in_this_process(klass, files)
+    klass.hand_in("cem", HALF)
+    assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code == 0
+    assert not [*klass.out.glob("gradebook.edited*.csv")]
+    assert klass.scores() == {"ada": "6", "ben": "6", "cem": "2"}
+
+
+@pytest.mark.parametrize("files", [2, 3, 4, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 5))])
+def test_other_evidence_is_never_beside_an_older_result(klass, files):
+    """A run that is killed while it grades again leaves no result that the next one takes for current."""
+    klass.hand_in("ada", RIGHT)
+    klass.grade()
+    path = klass.out / "submissions" / "ada" / "01_tiny.json"
+    older = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(older | {"score": 1.0}), encoding="utf-8")
+    begin_again(klass.out, seed=7)
+    assert die_in_this_process(klass, files)
+    klass.grade()
+    assert (klass.result("ada")["score"], klass.seed("ada"), klass.scores()) == (6, 7, {"ada": "6"})
