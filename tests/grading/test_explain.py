@@ -11,9 +11,7 @@ def test_what_the_stub_passes_is_said(klass):
     klass.hand_in("ben", HALF)
     klass.grade()
     out = said(klass, "ben", "01_tiny", "q2", "--all")
-    assert (
-        "1 of 2 checks passed, worth 0 (the stub passes one of them too, which is worth nothing here)" in out
-    )
+    assert "1 of 2 checks passed: 0 points. A check that the starter code passes too" in out
     assert "judged now the same, check by check" in out
 
 
@@ -44,7 +42,7 @@ def test_everything_an_appeal_needs(graded):
     out = said(graded, "ben", "01_tiny", "--all")
     result = graded.result("ben")
     for text in (
-        "ben, 01_tiny: 2 of 6, graded",
+        "ben, 01_tiny: 1.5 of 6, graded",
         f"{graded.submissions / 'ben' / '01_tiny.ipynb'} (the same file as was graded)",
         result["provenance"]["notebook_sha256"],
         f"{result['provenance']['graded_at']}, grader {result['provenance']['grader']}, torch",
@@ -56,7 +54,7 @@ def test_everything_an_appeal_needs(graded):
         "counted double of code cell 3",
         "1 def double(x): 2 return x * x",
         "failed: It is twice as much (test_double, 0 of 2) This is not twice as much.",
-        "1 of 2 checks passed, worth 3; as one failed, at most 0.5 of 4 is earned, which is 2",
+        "1 of 2 checks passed: 1.5 points.",
         "result expected <float32 (3,) 0 0 0, requires_grad True>",
         "seen <float32 (3,) 1 1 1, requires_grad False> differs",
         "@probe(fixed=True) 13 def made(student): 14 return student.leaf(3)",
@@ -80,7 +78,7 @@ def test_what_failed_stands_on_the_first_screen(klass):
     klass.grade()
     out = "\n".join(screen_of(klass, "ben", "01_tiny", "q1"))
     for text in (
-        "ben, 01_tiny: 2 of 6, graded\n",
+        "ben, 01_tiny: 1.5 of 6, graded\n",
         f"graded  {klass.result('ben')['provenance']['graded_at']}, grader ",
         "\nq1 · Double: 0 of 2, answered\n",
         "counted  double of code cell 2\n",
@@ -126,7 +124,7 @@ def test_of_a_named_question_what_failed_comes_first(graded):
     out = said(graded, "ben", "01_tiny", "q2", "--all")
     places = [
         out.index(text)
-        for text in ("sha256", "score 1 of 2", "counted", "(test_requires_grad, 0", "(test_leaf, 3")
+        for text in ("sha256", "score 1 of 2", "counted", "(test_requires_grad, 0", "(test_leaf, 1.5")
     ]
     assert places == sorted(places)
 
@@ -151,14 +149,14 @@ def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
     out = said(graded, "ben", "01_tiny", "--all")
     assert "judged now not the same as what is stored" in out
     assert "q2, test_leaf: passed, now failed" in out
-    assert "score: 2 of 6, now 0 of 6" in out
+    assert "score: 1.5 of 6, now 0 of 6" in out
     assert "other probes" not in out
 
 
 def test_other_points_are_a_difference(graded):
     """Settings that changed since the run are told too."""
     graded.settings("[points.01_tiny]\nq2 = 8\n")
-    assert "score: 2 of 6, now 4 of 10" in said(graded, "ben", "01_tiny", "--all")
+    assert "score: 1.5 of 6, now 3 of 10" in said(graded, "ben", "01_tiny", "--all")
 
 
 def test_a_changed_probe_is_said(graded):

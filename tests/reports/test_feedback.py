@@ -411,13 +411,19 @@ def test_an_untouched_function_does_not_blame_a_cell():
         assert told.count("Code cell 1 stopped with E.") == 1
 
 
-@pytest.mark.parametrize(("score", "told"), [(2.0, "at most half of its points"), (3.0, None)])
-def test_why_passed_checks_earned_less(score, told):
-    """A page names the cap where it was applied."""
-    checks = [check(outcome="passed", points=3.0, message=None), check(max_points=1.0)]
-    for text in both(result(question(checks=checks, score=score))):
-        assert (told is not None) == ("at most" in text)
-        assert told is None or told in text
+@pytest.mark.parametrize(("outcome", "is_told"), [("failed", True), ("passed", False)])
+def test_why_checks_that_hold_earned_less(outcome, is_told):
+    """A page says so where a check earned a part of its points."""
+    checks = [check(outcome="passed", points=1.5, message=None), check(outcome=outcome, max_points=1.0)]
+    for text in both(result(question(checks=checks, score=1.5))):
+        assert ("part of its points" in text) == is_told
+
+
+@pytest.mark.parametrize("outcome", ["partly", "failed"])
+def test_a_partly_right_check_says_that_typical_inputs_are_right(outcome):
+    """Above the message, which names the case."""
+    for text in both(result(question(checks=[check(outcome=outcome)], score=0.0))):
+        assert ("Right for typical inputs" in text) == (outcome == "partly")
 
 
 def test_of_many_notebooks_left_aside_the_first_are_named():

@@ -115,14 +115,14 @@ def test_a_class_is_told_who_changed(klass):
     out = klass.grade()
     assert "1 result changed:" in out
     assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
-        *("=ben", "01_tiny", "2", "of", "6", "6"),
+        *("=ben", "01_tiny", "1.5", "of", "6", "6"),
     ]
     klass.edit_checks(("@points(3)", "@points(4)"))
     assert "3 results changed:" in klass.grade()
     assert "changed" not in klass.grade()
     first, *others = history(klass)
     assert first == (
-        *("'=ben", "2", "6", "another notebook"),
+        *("'=ben", "1.5", "6", "another notebook"),
         "q1: test_double failed -> passed; q2: test_requires_grad failed -> passed",
     )
     assert sorted(others) == [
@@ -148,11 +148,11 @@ def test_a_run_that_is_stopped_has_logged_what_it_replaced(klass, monkeypatch):
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
     assert klass.result("ada")["score"] == 2
     logged = history(klass)
-    assert [line[:4] for line in logged] == [("ada", "6", "2", "another notebook")]
+    assert [line[:4] for line in logged] == [("ada", "6", "1.5", "another notebook")]
     assert "q1: test_double passed -> failed" in logged[0][4]
     assert "This run: 0 new" in klass.grade()
     assert history(klass) == logged
-    assert klass.scores() == {"ada": "2", "ben": "6"}
+    assert klass.scores() == {"ada": "1.5", "ben": "6"}
 
 
 def test_there_and_back_are_two_changes_each_time(klass):
@@ -164,7 +164,7 @@ def test_there_and_back_are_two_changes_each_time(klass):
         klass.grade()
         ben.unlink()
         klass.grade()
-    assert [line[:4] for line in history(klass)] == [("ben", "2", "0", "nothing handed in any more")] * 2
+    assert [line[:4] for line in history(klass)] == [("ben", "1.5", "0", "nothing handed in any more")] * 2
 
 
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
