@@ -71,7 +71,12 @@ class DeclaredCase:
     @property
     def name(self) -> str:
         """The name of the case in results, and pytest's id of it."""
-        return self.sentence().removeprefix("Where ") or TYPICAL
+        text = self.sentence()
+        return (
+            text.removeprefix("Where ")
+            if text.startswith("Where ")
+            else f"{text[:1].lower()}{text[1:]}" or TYPICAL
+        )
 
     @property
     def is_typical(self) -> bool:
