@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,23 +84,32 @@ def judge(
     Raises:
         CourseError: pytest could not collect the checks, or a check cannot be judged on the reference.
     """
-    functions = collected_checks(rubric.path)
-
-    def judged(check: Check, reference: Evidence) -> Verdict:
-        return _verdict(rubric, check, functions[check.id], evidence, reference)
-
-    verdicts = {check.id: judged(check, reference) for check in rubric.checks}
+    verdict = _judging(rubric, evidence, reference)
+    verdicts = {check.id: verdict(check) for check in rubric.checks}
     if measured is None:
         return verdicts
-    doubtful = [
-        check
-        for check in rubric.checks
-        if verdicts[check.id] != PASSED
-        and verdicts[check.id] != judged(check, reference.moved_most(check.probes))
-    ]
+    failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
+    probes = {name for check in failed for name in check.probes}
+    if_moved = _judging(rubric, evidence, reference.moved_most(probes))
+    doubtful = [check for check in failed if verdicts[check.id] != if_moved(check)]
     if doubtful:
-        reference = measured({check.question for check in doubtful})
-    return verdicts | {check.id: judged(check, reference) for check in doubtful}
+        verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))
+    return verdicts | {check.id: verdict(check) for check in doubtful}
+
+
+def _judging(rubric: Rubric, evidence: Evidence, reference: Evidence) -> Callable[[Check], Verdict]:
+    """Gives the verdict of a check; checks of one contract share what is read of its cases."""
+    functions = collected_checks(rubric.path)
+
+    @cache
+    def observation(name: str) -> ProbeObservation:
+        return rubric.probes[name].observation(evidence.outcome(name), reference.outcome(name))
+
+    def verdict(check: Check) -> Verdict:
+        observations = {name: observation(name) for name in check.probes}
+        return _verdict(rubric, check, functions[check.id], observations, evidence, reference)
+
+    return verdict
 
 
 def collected_checks(path: Path) -> dict[str, CheckFunction]:
@@ -239,10 +248,15 @@ def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Cas
     )
 
 
-def _verdict(
-    rubric: Rubric, check: Check, function: CheckFunction, evidence: Evidence, reference: Evidence
+def _verdict(  # noqa: PLR0913, PLR0917 - a verdict depends on all these
+    rubric: Rubric,
+    check: Check,
+    function: CheckFunction,
+    observations: _Observations,
+    evidence: Evidence,
+    reference: Evidence,
 ) -> Verdict:
-    folder, observations = rubric.path.parent, observations_of(rubric, check, evidence, reference)
+    folder = rubric.path.parent
     try:
         failure = failure_of(check, function, observations)
     except CourseError as course_error:
