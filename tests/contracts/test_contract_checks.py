@@ -545,7 +545,7 @@ def only_where(condition, then):
         (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
-            "Where x has one row and is a tensor that doesn't require grad, with float64",  # as every failed case
+            "Where x has one row and is a tensor that doesn't require grad, with float64",
         ),
     ],
 )
