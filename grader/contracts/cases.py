@@ -431,12 +431,12 @@ class ContractObservation(ProbeObservation):
     @cached_property
     def cases(self) -> list[Case]:
         """The cases in their order; raises as `seen` and `expected` do."""
-        in_float32 = replace(self.terms, all_digits=False)
+        less_exact = replace(self.terms, all_digits=False)
         return [
             Case(
                 self._function,
                 declared,
-                self.terms if declared.dtype == "float64" else in_float32,
+                self.terms if declared.dtype == "float64" else less_exact,
                 seen,
                 expected,
             )

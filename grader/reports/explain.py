@@ -98,8 +98,8 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
         blocks += [*_title(each), *_about_answer(each, cells), *_failures(regrade, each, most)]
     if not asked and not result.error:
         blocks.append(Paragraph("No check of an answer failed."))
-    asked_for = " ".join(filter(None, (result.student, result.name, question)))
-    return [*blocks, Heading(f"Observations, code and checks: python -m grader explain {asked_for} --all")]
+    arguments = " ".join(filter(None, (result.student, result.name, question)))
+    return [*blocks, Heading(f"Observations, code and checks: python -m grader explain {arguments} --all")]
 
 
 def _head(regrade: Regrade) -> Iterator[Block]:

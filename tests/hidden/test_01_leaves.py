@@ -79,6 +79,7 @@ def test_w_is_a_trainable_leaf(make_weight):
 def test_values_and_training(make_weight):
     """Its values are those of the generator, times scale, in every call, and it trains."""
     assert_same_values(make_weight)
+    assert_same_gradients(make_weight)
 
 
 @points(1, side_effects=True)
@@ -413,10 +414,10 @@ def test_every_name_has_a_gradient(activation_grads):
 
     The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
     """
-    for name, expected in activation_grads.expected.entry().items():
-        if expected is not None:
+    for name, its in activation_grads.expected.entry().items():
+        if its is not None:
             gradient = activation_grads.seen.tensor(name)
-            assert gradient.shape == expected.shape, f"The gradient of {name!r} has shape {gradient.shape}."
+            assert gradient.shape == its.shape, f"The gradient of {name!r} has shape {gradient.shape}."
 
 
 @points(2)

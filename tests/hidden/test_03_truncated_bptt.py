@@ -726,6 +726,7 @@ def test_no_graph_is_kept(batches_go):
     assert_no_side_effects(batches_go)
     assert_same_values(batches_go)
     assert_same_gradients(batches_go)
+    assert_memory(batches_go)
 
 
 # The reference's would show its forward, line by line.
