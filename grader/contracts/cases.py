@@ -212,7 +212,7 @@ class Case:
         expected: Mapping[str, Any],
     ) -> None:
         self.declared, self.terms, self._function = declared, terms, function
-        self._record = seen
+        self._record, self._expected_record = seen, expected
         self._seen, self._expected = Observation.of(seen, **_MISSING), Observation.of(expected)
 
     @property
@@ -234,6 +234,11 @@ class Case:
     def is_cut_off(self) -> bool:
         """Whether a part of what the function did is not recorded, because it is too much."""
         return is_cut_off(self._record)
+
+    @cached_property
+    def is_as_expected(self) -> bool:
+        """Whether both records are equal; then no assertion has anything to find."""
+        return self._record == self._expected_record
 
     @property
     def did_not_run(self) -> bool:
