@@ -25,7 +25,6 @@ from report import Section, tell
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import MAX_PARSED_CELL, traces_in
 from grader.grading.submission import find_submissions
-from grader.notebooks.definitions import find_definitions
 from grader.notebooks.files import MAX_FILE_BYTES
 from grader.notebooks.reader import (
     MAX_CELL_BYTES,
@@ -219,18 +218,12 @@ def _recognised(sources: Sequence[str]) -> None:
     has_answers(cells_of([f"{starter}\n{'#' * number}" for number in range(4_000)]), FUNCTIONS, [starter])
 
 
-def _searched(sources: Sequence[str]) -> None:
-    for name in FUNCTIONS:
-        find_definitions(cells_of(sources), name)
-
-
 #: What each reader does with the sources of a notebook's cells.
 READERS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "flags": lambda sources: traces_in(cells_of(sources)),
     "own code in feedback": _page_of,
     "similarity": _compared,
     "recognition, modules": _recognised,
-    "`explain`": _searched,
 }
 FILES = "the file itself"
 

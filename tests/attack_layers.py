@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 import grader
 from grader.grading import submission
+from grader.grading import terminal as class_table
 from grader.reports import html, markdown
 from grader.reports import templates as templating
-from grader.reports import terminal as class_table
 from grader.results import gradebook
 from grader.sandbox import cells, decoding, observer, wire, zygote
 from grader.sandbox.evidence import Failure

@@ -190,6 +190,8 @@ class Observation:
 
 
 _KEYS = {field.name: field.name.replace("_", " ") for field in fields(Observation)}
+#: What the worker leaves out of a record, because it is so in most cases.
+_USUAL = {_KEYS[name]: value for name, value in vars(Observation()).items() if value is not NOT_RECORDED}
 #: Of a submission's: the reference decides what is recorded, and what is missing beside it is wrong.
 _MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "used"))
 
@@ -451,6 +453,13 @@ class ContractObservation(ProbeObservation):
     @property
     def mismatch(self) -> None:
         """None: each case is judged in whatever form it came."""
+
+
+def beside_each_other(records: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Records of a case, by side: each with all that any of them has."""
+    names = {name for record in records.values() for name in record}
+    usual = {name: value for name, value in _USUAL.items() if name in names}
+    return {side: {**usual, **record} for side, record in records.items()}
 
 
 def is_named(name: str, patterns: Collection[str]) -> bool:

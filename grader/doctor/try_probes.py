@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.cases import beside_each_other
 from grader.contracts.finding import FailedCheckError
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
@@ -257,7 +258,7 @@ def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iter
         for notebook, seen in facts.items()
         if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
     }
-    whole = {notebook: only_changes(fact) for notebook, fact in of_case.items()}
+    whole = {notebook: only_changes(fact) for notebook, fact in beside_each_other(of_case).items()}
     yield from side_by_side(contract.name, whole)
 
 

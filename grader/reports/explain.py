@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.cases import beside_each_other
 from grader.contracts.finding import FailedCheckError
 from grader.course.author_file import lines_of, names_defined
 from grader.course.contract import Contract
@@ -312,7 +313,9 @@ def _failed_case(
 
 def _case(which: str, words: str, found: str, facts: Mapping[str, Any]) -> Iterator[Block]:
     yield Paragraph(f"{which}. {words}: {found}")
-    yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in facts.items()}))
+    yield _lines(
+        side_by_side("", {side: only_changes(fact) for side, fact in beside_each_other(facts).items()})
+    )
 
 
 def _lines(texts: Iterator[str]) -> Code:

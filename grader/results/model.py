@@ -108,7 +108,7 @@ class QuestionResult:
     @property
     def remarks(self) -> list[str]:
         """Why its checks earned less than they are worth, in sentences."""
-        every = remarks([(check.outcome, check.points) for check in self.checks]) if self.checks else []
+        every = [] if self.is_end_task else remarks([(check.outcome, check.points) for check in self.checks])
         if self.adjusted:
             done = "added" if self.adjusted > 0 else "taken"
             every.append(f"Then {counted_points(abs(self.adjusted))} {done} by hand.")

@@ -135,7 +135,7 @@ def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_
     """Changed partial credit and points judge everybody again, by what was observed before."""
     klass.hand_in("ben", HALF)
     klass.grade()
-    assert klass.result("ben")["score"] == 2
+    assert klass.result("ben")["score"] == 1.5
     evidence = klass.files("evidence", "reference")
     close_the_lab()
     klass.settings("[score]\npartial_credit = 1\n[points.01_tiny]\nq2 = 10\n")

@@ -162,7 +162,7 @@ def test_a_cluster_gives_the_results_of_this_machine(dask, course, submissions, 
     here, there = tmp_path / "here", tmp_path / "there"
     expected = command(course, submissions, here)
     assert [result["status"] for result in expected.values()] == ["graded", "graded", "graded", "error"]
-    assert [result["score"] for result in expected.values()] == [6.0, 2.0, 4.0, 0]
+    assert [result["score"] for result in expected.values()] == [6.0, 1.5, 4.0, 0]
     for _ in range(2):
         assert command(course, submissions, there, "--scheduler", dask.address) == expected
         assert (here / "gradebook.csv").read_bytes() == (there / "gradebook.csv").read_bytes()

@@ -88,7 +88,7 @@ def test_what_failed_stands_on_the_first_screen(klass):
         "--all",
     ):
         assert text in out
-    for more in ("passed:", "Observations of", "seed 1", "@probe", "sha256", "q2 ·"):
+    for more in ("passed: It", "Observations of", "seed 1", "@probe", "sha256", "q2 ·"):
         assert more not in out
     assert "q1 · Double" in (whole := "\n".join(screen_of(klass, "ben", "01_tiny")))
     assert "q2 · A leaf" in whole

@@ -74,8 +74,8 @@ def nights(request, klass, tmp_path):
 #: version counts. A day costs half of the six points.
 TRUTH = {
     "honest": (("6", ""), ("6", "")),
-    "late": (("2", ""), ("3", "late")),
-    "liar": (("2", ""), ("3", "late")),
+    "late": (("1.5", ""), ("3", "late")),
+    "liar": (("1.5", ""), ("3", "late")),
     "only-late": (("3", "late"), ("3", "late")),
     "back": (("6", ""), ("6", "")),
     "renamed": (("6", ""), ("6", "")),

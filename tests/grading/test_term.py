@@ -432,7 +432,7 @@ def test_a_broken_record_is_told(klass):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda text: text.replace("ada,01_tiny,2,", "ada,01_tiny,3,"),
+        lambda text: text.replace("ada,01_tiny,1.5,", "ada,01_tiny,3,"),
         lambda text: text.replace(",", ";"),
         lambda text: "\ufeff" + text,
         lambda text: text + "zoe,01_tiny,6,6,graded,,6,,,,\n",
@@ -458,7 +458,7 @@ def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_s
     run = klass.run("grade", klass.submissions, "--out", klass.out)
     assert "gradebook.edited.csv" in run.stderr
     assert "adjustments.csv" in run.stderr
-    scores = {"ada": "6", "ben": "2"} if is_stopped else {"ada": "2", "ben": "6"}
+    scores = {"ada": "6", "ben": "1.5"} if is_stopped else {"ada": "1.5", "ben": "6"}
     assert {name: row["score"] for name, row in rows(klass).items()} == scores
     assert (klass.out / "gradebook.edited.csv").read_text(encoding="utf-8") == edited
     path.write_text("second", encoding="utf-8")
@@ -479,7 +479,7 @@ def test_an_adjusted_question_is_explained_everywhere(klass):
     assert {name: row["adjustment"] for name, row in rows(klass).items()} == {"ada": "-3", "kim": "1"}
     with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
         logged = {line["student"]: (line["score"], line["why"]) for line in csv.DictReader(file)}
-    assert logged == {"ada": ("3", "adjusted"), "kim": ("3", "adjusted")}
+    assert logged == {"ada": ("3", "adjusted"), "kim": ("2.5", "adjusted")}
     kim, ada = (" ".join(klass.explain(name, "01_tiny", "--all").output.split()) for name in ("kim", "ada"))
     assert (
         "0 of 1 checks passed, worth 0, which is what is earned; then 1 point added by hand, so it is 1"
@@ -517,7 +517,7 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     _, first = collected_night(klass, tmp_path, ["dora"], ada=RIGHT, ben=HALF, cleo=RIGHT, eve=None)
     assert first == {
         "ada": ("6", "graded", ""),
-        "ben": ("2", "graded", ""),
+        "ben": ("1.5", "graded", ""),
         "cleo": ("6", "graded", ""),
         "dora": ("0", "absent", "unread"),
         "eve": ("0", "absent", ""),
@@ -525,10 +525,10 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     printed, second = collected_night(klass, tmp_path, ["ada", "ben", "dora"], cleo=None, eve=HALF)
     assert second == {
         "ada": ("6", "graded", "unread"),
-        "ben": ("2", "graded", "unread"),
+        "ben": ("1.5", "graded", "unread"),
         "cleo": ("6", "graded", "gone"),
         "dora": ("0", "absent", "unread"),
-        "eve": ("2", "graded", ""),
+        "eve": ("1.5", "graded", ""),
     }
     assert "could not be read, so that the last results stay: ada; ben." in printed
     assert "Not in the repository any more; the results stay: cleo, 01_tiny." in printed
@@ -540,7 +540,7 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     _, third = collected_night(klass, tmp_path, [], ada=RIGHT, ben=RIGHT, cleo=HALF, dora=RIGHT, eve=HALF)
     assert third == {
         student: (score, "graded", "")
-        for student, score in zip(rows(klass), ("6", "6", "2", "6", "2"), strict=True)
+        for student, score in zip(rows(klass), ("6", "6", "1.5", "6", "1.5"), strict=True)
     }
 
 
@@ -557,10 +557,10 @@ def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
     klass.grade()
     result = klass.result("ada")
     assert (result["notebook"], result["superseded"]) == ("ada/mine 01_tiny.ipynb", ["ada/01_tiny.ipynb"])
-    assert klass.scores() == {"ada": "2"}
+    assert klass.scores() == {"ada": "1.5"}
 
 
-@pytest.mark.parametrize(("first", "score", "aside"), [("false", "2", 1), ("true", "6", 1)])
+@pytest.mark.parametrize(("first", "score", "aside"), [("false", "1.5", 1), ("true", "6", 1)])
 def test_the_last_version_in_time_counts_first_where_the_settings_say_so(klass, first, score, aside):
     """Else the last one handed in counts, whenever that was; an extension is in time."""
     klass.settings(f"{SETTINGS}in_time_first = {first}\n")
@@ -571,9 +571,9 @@ def test_the_last_version_in_time_counts_first_where_the_settings_say_so(klass, 
     (klass.submissions / "extensions.csv").write_text("student,assignment,until\nkim,,2026-10-14\n")
     klass.grade()
     assert (rows(klass)["ada"]["score"], rows(klass)["ada"]["late"]) == (
-        (score, "5 min") if first == "true" else ("1.4", "3 h")
+        (score, "5 min") if first == "true" else ("0.9", "3 h")
     )
-    assert (rows(klass)["kim"]["score"], rows(klass)["kim"]["late"]) == ("2", "")
+    assert (rows(klass)["kim"]["score"], rows(klass)["kim"]["late"]) == ("1.5", "")
     assert len(klass.result("ada")["superseded"]) == aside
 
 

@@ -266,7 +266,7 @@ def test_the_readme_names_commands_and_files_that_exist(real):
     text = (real / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"python -m grader (\w+)", text)) <= set(main.commands)
     assert all((real / name).is_file() for name in re.findall(r"`?(\d\d_\w+\.ipynb)", text))
-    assert "at most 50 % of the question" in text and text.count("`make_weight` | 5 |") == 1
+    assert "50 % of its points" in text and text.count("`make_weight` | 5 |") == 1
     assert "[[" not in text and "[%" not in text
 
 

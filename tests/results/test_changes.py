@@ -146,7 +146,7 @@ def test_a_run_that_is_stopped_has_logged_what_it_replaced(klass, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("grader.grading.class_output.write_gradebook", lambda *_: 1 / 0)
         assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code != 0
-    assert klass.result("ada")["score"] == 2
+    assert klass.result("ada")["score"] == 1.5
     logged = history(klass)
     assert [line[:4] for line in logged] == [("ada", "6", "1.5", "another notebook")]
     assert "q1: test_double passed -> failed" in logged[0][4]
@@ -200,7 +200,7 @@ def test_feedback_of_a_withdrawn_notebook_goes_and_comes_back_with_it(klass, opt
     (klass.submissions / "ben").rename(withdrawn)
     klass.grade(*options)
     assert pages(klass) == [*BOTH[:2], "ben/notes.md"]
-    assert klass.result("ben")["score"] == 2
+    assert klass.result("ben")["score"] == 1.5
     withdrawn.rename(klass.submissions / "ben")
     assert "This run: 1 judged again\n" in klass.grade()
     after = klass.files("feedback/ben", "submissions/ben")

@@ -33,7 +33,7 @@ def test_nothing_about_a_forgotten_student_stays(klass):
     out = klass.grade()
     assert "This run: 0 new" in out
     assert "changed" not in out
-    assert klass.scores() == {"ada": "2"}
+    assert klass.scores() == {"ada": "1.5"}
 
 
 def test_nobody_is_forgotten_by_mistake(klass):

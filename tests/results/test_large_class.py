@@ -89,7 +89,7 @@ def timeless(outcome):
 
 
 def test_an_unchanged_class_is_known_by_its_results(klass):
-    """A second run opens each result and notebook once, of evidence the first line, and changes nothing."""
+    """A second run opens each result once, and a notebook again only to show the same work; nothing changes."""
     klass.submissions.joinpath("eva/essay.ipynb").unlink()
     klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
     klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()
@@ -100,7 +100,8 @@ def test_an_unchanged_class_is_known_by_its_results(klass):
     results = [path for path in paths if path.startswith(str(klass.out / "submissions"))]
     assert len(results) == len(set(results)) == 4
     notebooks = [path for path in paths if path.startswith(str(klass.submissions)) and "ipynb" in path]
-    assert len(notebooks) == len(set(notebooks)) == 4
+    assert len(set(notebooks)) == 4
+    assert max(map(notebooks.count, notebooks)) <= 2
     assert (second.results, second.fresh) == (first.results, 0)
     assert klass.files() == before
 
@@ -157,7 +158,7 @@ def test_equal_work_of_students_is_named(klass):
             False,
             False,
         ]
-        assert answers.startswith("<li>01_tiny, q1: ")
+        assert "the same answer to q1" in answers
         assert [f"<bdi>{name}</bdi>" in answers for name in ("hal", "ian", "jo", "ada")] == [
             True,
             True,

@@ -37,7 +37,9 @@ def found(zygote, declaration, answer=NOTHING, **how):
     """What `use` found in each case, by its unusual kinds."""
     seen = facts(zygote, declaration, answer, **how)
     return [
-        (dict(case.unusual), fact["used"]) for case, fact in zip(declaration.terms.cases, seen, strict=True)
+        (dict(case.variations), fact["used"])
+        for case, fact in zip(declaration.terms.cases, seen, strict=True)
+        for case, fact in zip(declaration.terms.cases, seen, strict=True)
     ]
 
 
@@ -265,7 +267,7 @@ def test_an_error_belongs_to_its_case(zygote):
         zygote, made, "def f(x):\n    if len(x) == 1:\n        raise SystemExit(3)\n    return x + 0"
     )
     raised = [fact.get("raised") for fact in seen]
-    ones = [case.unusual.get("x.shape") == "1 k" for case in made.terms.cases]
+    ones = [case.variations.get("x.shape") == "1 k" for case in made.terms.cases]
     assert [isinstance(error, Raised) for error in raised] == ones
 
 
@@ -275,7 +277,7 @@ def test_a_mode_that_is_left_reaches_no_other_case(zygote):
     made = declared("f", {"x": x}, **{**ONCE, "gives": "result", "modes": ["on", "off"]})
     leaves = "def f(x):\n    y = x + 0\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y"
     recorded = [fact["result"].requires_grad for fact in facts(zygote, made, leaves)]
-    assert recorded == [case.unusual.get("call.mode") != "off" for case in made.terms.cases]
+    assert recorded == [case.variations.get("call.mode") != "off" for case in made.terms.cases]
     assert {*recorded} == {True, False}
 
 

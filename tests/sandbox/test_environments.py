@@ -154,7 +154,7 @@ def must_refuse(seen, *words):
 def test_the_usual_surroundings(usual):
     """Here the right notebook, which also plots, earns everything, and the half right one a part."""
     assert usual.status == 0, usual.said
-    assert [(row["student"], row["score"]) for row in usual.gradebook] == [("ada", "31"), ("lea", "7")]
+    assert [(row["student"], row["score"]) for row in usual.gradebook] == [("ada", "31"), ("lea", "8")]
     assert usual.protections == {USUAL}
     assert "Error" not in usual.feedback("ada")
 
