@@ -24,11 +24,11 @@ def case_to_report(cases: Sequence[Case], failed: Mapping[int, object]) -> int:
     call sequence is preferred.
     """
     others = [number for number, case in enumerate(cases) if not case.is_typical]
-    prefers_calls = bool(others) and failed.keys() == {*others}
+    every_other_fails = bool(others) and failed.keys() == {*others}
 
     def rank(number: int) -> tuple[bool, bool, int, bool]:
         case = cases[number]
-        is_other_call = prefers_calls and _SEQUENCE not in case.variations
+        is_other_call = every_other_fails and _SEQUENCE not in case.variations
         return case.did_not_run, not case.is_typical, len(case.variations), is_other_call
 
     return min(failed, key=rank)

@@ -47,18 +47,18 @@ def write_class(
     """
     store, term = plan.store, plan.term
     results = [grader.results[s.key] for s in handed_in if s.key in grader.results]
-    absent = _absences(handed_in, term, plan.course)
+    missing = _missing_rows(handed_in, term, plan.course)
     changes = [*grader.changes]
     if plan.before.get("submissions") == record["submissions"]:
-        changes += _withdraw(plan, grader, handed_in, absent)
-    text = gradebook(results, absent)
+        changes += _withdraw(plan, grader, handed_in, missing)
+    text = gradebook(results, missing)
     written, sha256 = record["gradebook_sha256"], sha256_of(text)
     if sha256 not in written:  # or the file would pass for edited if the run is killed before its record
         store.write_run({**record, "gradebook_sha256": [*written, sha256]})
     about_gradebook = write_gradebook(store, text, written)
     sandbox = sandbox_of(results)
     full_names = {person.student: person.name for person in term.students.roster.people}
-    students = students_of(results, absent, full_names, term.stems)
+    students = students_of(results, missing, full_names, term.stems)
     versions = {submission.key: submission for submission in handed_in}
     work = same_work(results, lambda result: _cells_of(versions[result.student, result.name]))
     known, about_known = _misconceptions(plan.course, {result.assignment for result in results})
@@ -70,11 +70,11 @@ def write_class(
     final = {key: value for key, value in record.items() if key not in _OF_UNFINISHED}
     final |= {"finished": True, "protection": sandbox, "gradebook_sha256": [sha256]}
     final["current"] = [[result.student, result.name] for result in results]
-    final["excused"] = [[absence.student, absence.assignment] for absence in absent if absence.excuse]
+    final["excused"] = [[row.student, row.assignment] for row in missing if row.excuse]
     store.write_run(final)
     return RunSummary(
         results=results,
-        absent=absent,
+        absent=missing,
         fresh=len(plan.stale) - grader.replaced,
         graded_again=grader.replaced - plan.known,
         judged_again=plan.known,
@@ -83,7 +83,7 @@ def write_class(
             *_about_others(plan, record["submissions"], len(grader.results) - len(results)),
             *about_gradebook,
             *about_known,
-            *_about_missing(results, absent),
+            *_about_missing(results, missing),
             *term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment),
             *_about_broken(grader.broken),
         ],
@@ -93,10 +93,10 @@ def write_class(
 
 
 def _withdraw(
-    plan: RunPlan, grader: SubmissionGrader, handed_in: Iterable[Submission], absent: Iterable[Absence]
+    plan: RunPlan, grader: SubmissionGrader, handed_in: Iterable[Submission], missing: Iterable[Absence]
 ) -> list[Change]:
     """Log results whose notebooks have gone since the last run, and remove their pages; results stay."""
-    rows = {(absence.student, absence.assignment) for absence in absent}
+    rows = {(row.student, row.assignment) for row in missing}
     changes = []
     for key in sorted(current_keys(plan.before) - {submission.key for submission in handed_in}):
         if key in grader.results:
@@ -128,7 +128,7 @@ def _misconceptions(
     return known, notes
 
 
-def _absences(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
+def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
     """Assignments of the term that others submitted, and that are missing or excused."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
@@ -169,10 +169,10 @@ def _about_others(plan: RunPlan, submissions: str, others: int) -> list[str]:
     return [f"Before, {folder} was graded into {path}: {shown}."]
 
 
-def _about_missing(results: Sequence[Result], absent: Sequence[Absence]) -> list[str]:
+def _about_missing(results: Sequence[Result], missing: Sequence[Absence]) -> list[str]:
     """Sentences about repositories that could not be read, and notebooks that repositories no longer hold."""
     unread = {result.student for result in results if result.missing and result.missing.why == "unread"}
-    never = {absence.student for absence in absent if absence.missing}
+    never = {row.student for row in missing if row.missing}
     gone = [
         f"{result.student}, {result.what}"
         for result in results
@@ -180,7 +180,7 @@ def _about_missing(results: Sequence[Result], absent: Sequence[Absence]) -> list
     ]
     told = {
         "Repositories that could not be read, so that the last results stay": sorted(unread),
-        "Absent, because a repository could not be read": sorted(never),
+        "Missing, because a repository could not be read": sorted(never),
         "Not in the repository any more; the results stay": sorted(gone),
     }
     return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in told.items() if names]

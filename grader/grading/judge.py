@@ -90,8 +90,8 @@ def judge(
         return verdicts
     failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
     probes = {name for check in failed for name in check.probes}
-    if_moved = _judging(rubric, evidence, reference.moved_most(probes))
-    doubtful = [check for check in failed if verdicts[check.id] != if_moved(check)]
+    if_perturbed = _judging(rubric, evidence, reference.moved_most(probes))
+    doubtful = [check for check in failed if verdicts[check.id] != if_perturbed(check)]
     if doubtful:
         verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))
     return verdicts | {check.id: verdict(check) for check in doubtful}

@@ -162,10 +162,10 @@ def _print_rows(console: Console, run: RunSummary) -> None:
         status = "excused" if result.excuse else status
         score = "" if result.excuse else points_text(result.score, result.max_score)
         table.add_row(_plain(result.student), _plain(result.what), score, status, _remark(result))
-    for absence in run.absent:
-        score = "" if absence.excuse else points_text(0, absence.max_score)
-        status = "excused" if absence.excuse else "[yellow]missing[/]"
-        table.add_row(_plain(absence.student), absence.assignment, score, status, "")
+    for row in run.absent:
+        score = "" if row.excuse else points_text(0, row.max_score)
+        status = "excused" if row.excuse else "[yellow]missing[/]"
+        table.add_row(_plain(row.student), row.assignment, score, status, "")
     console.print(table)
 
 
@@ -173,10 +173,10 @@ def _print_summary(console: Console, run: RunSummary) -> None:
     """Print a row for each assignment, then the submissions that need review."""
     figures = ("submissions", "mean", "in error", "flagged", "missing")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
-    absent = Counter(absence.assignment for absence in run.absent if not absence.excuse)
+    missing = Counter(row.assignment for row in run.absent if not row.excuse)
     for summary in summarise(run.results):
         mean = "" if summary.mean is None else f"{summary.mean:.1f} of {format_points(summary.max_score)}"
-        counts = map(str, (summary.errors, summary.flagged, absent[summary.stem]))
+        counts = map(str, (summary.errors, summary.flagged, missing[summary.stem]))
         table.add_row(_plain(summary.stem), str(summary.submissions), mean, *counts)
     console.print(table)
     to_review = cases(run.results)

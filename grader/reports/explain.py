@@ -230,14 +230,15 @@ def _how_scored(question: QuestionResult) -> str:
     if not question.adjusted:
         return _how_earned(question)
     points, done = counted_points(abs(question.adjusted)), "added" if question.adjusted > 0 else "taken"
-    return f"{_how_earned(question)}; then {points} {done} by hand, so it is {format_points(question.score)}"
+    by_hand = f"Then {points} {done} by hand, so it is {format_points(question.score)}."
+    return f"{_how_earned(question)} {by_hand}"
 
 
 def _how_earned(question: QuestionResult) -> str:
     """What the checks earned, without what a person gave or took."""
     passed = [check for check in question.checks if check.outcome == "passed"]
     if len(passed) == len(question.checks):
-        return f"all {len(passed)} checks passed, which earns all {counted_points(question.max_score)}"
+        return f"All {len(passed)} checks passed: {counted_points(question.max_score)}."
     sums = f"{len(passed)} of {len(question.checks)} checks passed: {counted_points(question.by_checks)}"
     return " ".join([f"{sums}.", *question.remarks])
 
@@ -313,9 +314,8 @@ def _failed_case(
 
 def _case(which: str, words: str, found: str, facts: Mapping[str, Any]) -> Iterator[Block]:
     yield Paragraph(f"{which}. {words}: {found}")
-    yield _lines(
-        side_by_side("", {side: only_changes(fact) for side, fact in beside_each_other(facts).items()})
-    )
+    sides = beside_each_other(facts)
+    yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in sides.items()}))
 
 
 def _lines(texts: Iterator[str]) -> Code:

@@ -3,13 +3,13 @@
 Answers are compared as syntax trees without comments, docstrings, annotations and layout. Every name that an
 answer binds itself is numbered in the order in which the names of its scope appear. Nothing is evaluated.
 
-How much a pair shares is the sum of what each shared answer and each shared mistake weighs:
+How much a pair shares is the sum of what each shared answer and each shared mistake counts:
 
 * the rarer it is among those who answered the question, the more: 1 if only these two have it, nearly 0 if
   everybody has it. Of fewer than `_FEWEST_TOLD` students nobody knows what is rare, so they count as so many;
-* an equal answer weighs by its length, because there is only one way to write a line or two. Right answers
+* an equal answer counts by its length, because there is only one way to write a line or two. Right answers
   resemble each other, so they have to be longer than wrong ones;
-* a mistake weighs less than an answer, and half of that is for messages with the same values.
+* a mistake counts less than an answer, and half of that is for messages with the same values.
 
 Pairs below `_LEAST` are not reported. A notebook of the same bytes always is if a question of it was
 answered: two students who save the same work write files that differ at least in their outputs.

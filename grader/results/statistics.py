@@ -229,7 +229,7 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     if not graded:
         return None
     scores = [answer.score for _, answer in graded]
-    # An untouched notebook has 0 everywhere: it would make each question look as if it told strong from weak.
+    # Starter code has 0 everywhere: it would make each question look as if it told strong from weak.
     tried = [(result, answer) for result, answer in graded if result.answered]
     rest = [total(q.score for q in result.questions if q is not answer) for result, answer in tried]
     answered = sum(answer.status == "answered" for _, answer in tried)

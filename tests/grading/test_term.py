@@ -481,11 +481,8 @@ def test_an_adjusted_question_is_explained_everywhere(klass):
         logged = {line["student"]: (line["score"], line["why"]) for line in csv.DictReader(file)}
     assert logged == {"ada": ("3", "adjusted"), "kim": ("2.5", "adjusted")}
     kim, ada = (" ".join(klass.explain(name, "01_tiny", "--all").output.split()) for name in ("kim", "ada"))
-    assert (
-        "0 of 1 checks passed, worth 0, which is what is earned; then 1 point added by hand, so it is 1"
-        in kim
-    )
-    assert "all 2 checks passed, which earns all 4 points; then 1 point taken by hand, so it is 3" in ada
+    assert "0 of 1 checks passed: 0 points. Then 1 point added by hand, so it is 1." in kim
+    assert "All 2 checks passed: 4 points. Then 1 point taken by hand, so it is 3." in ada
 
 
 def collected_night(klass, tmp_path, unread, **clones):
@@ -532,7 +529,7 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     }
     assert "could not be read, so that the last results stay: ada; ben." in printed
     assert "Not in the repository any more; the results stay: cleo, 01_tiny." in printed
-    assert "Absent, because a repository could not be read: dora." in printed
+    assert "Missing, because a repository could not be read: dora." in printed
     report = (klass.out / "report.html").read_text(encoding="utf-8")
     assert re.search(r"missing</span> <span class=.mark unread.>unread since \d{4}-\d\d-\d\d</span>", report)
     for name, told in (("ada", "could not be read since"), ("cleo", "does not hold this notebook any more")):

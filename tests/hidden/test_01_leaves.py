@@ -414,10 +414,10 @@ def test_every_name_has_a_gradient(activation_grads):
 
     The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
     """
-    for name, its in activation_grads.expected.entry().items():
-        if its is not None:
+    for name, right in activation_grads.expected.entry().items():
+        if right is not None:
             gradient = activation_grads.seen.tensor(name)
-            assert gradient.shape == its.shape, f"The gradient of {name!r} has shape {gradient.shape}."
+            assert gradient.shape == right.shape, f"The gradient of {name!r} has shape {gradient.shape}."
 
 
 @points(2)

@@ -89,7 +89,7 @@ def timeless(outcome):
 
 
 def test_an_unchanged_class_is_known_by_its_results(klass):
-    """A second run opens each result once, and a notebook again only to show the same work; nothing changes."""
+    """A second run opens each result once, a notebook again only for the same work, and changes nothing."""
     klass.submissions.joinpath("eva/essay.ipynb").unlink()
     klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
     klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()

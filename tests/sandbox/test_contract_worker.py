@@ -39,7 +39,6 @@ def found(zygote, declaration, answer=NOTHING, **how):
     return [
         (dict(case.variations), fact["used"])
         for case, fact in zip(declaration.terms.cases, seen, strict=True)
-        for case, fact in zip(declaration.terms.cases, seen, strict=True)
     ]
 
 
