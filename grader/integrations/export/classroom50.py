@@ -272,10 +272,9 @@ def _common_factor(export: Export, stem: str, results: Sequence[Result]) -> int:
 
     Points earned have no part in it, so another notebook does not change it.
     """
-    possible: set[float] = set()
-    for answer in (answer for result in results for answer in result.questions):
-        possible |= {answer.max_score, export.course.settings.partial_credit * answer.max_score}
-        possible |= {check.max_points for check in answer.checks}
+    part = export.course.settings.partial_credit
+    checks = (check for result in results for answer in result.questions for check in answer.checks)
+    possible = {points for check in checks for points in (check.max_points, part * check.max_points)}
     factor = smallest_factor(possible)
     points = {p for result in results for a in result.questions for p in (a.score, a.max_score)}
     points |= {result.score for result in results}
