@@ -230,8 +230,8 @@ def _how_scored(question: QuestionResult) -> str:
     if not question.adjusted:
         return _how_earned(question)
     points, done = counted_points(abs(question.adjusted)), "added" if question.adjusted > 0 else "taken"
-    by_hand = f"Then {points} {done} by hand, so it is {format_points(question.score)}."
-    return f"{_how_earned(question)} {by_hand}"
+    adjusted = f"Then {points} {done} by hand, so it is {format_points(question.score)}."
+    return f"{_how_earned(question)} {adjusted}"
 
 
 def _how_earned(question: QuestionResult) -> str:

@@ -71,7 +71,7 @@ def test_nobody_else_is_harmed(slow, arena, graded):
     """
     run = graded(slow)
     assert common_harms(run, arena.alone) == []
-    honest = {"honest-ada": 31, "honest-bo": 30, "honest-cy": 7}
+    honest = {"honest-ada": 31, "honest-bo": 30, "honest-cy": 8}
     assert {name: result["score"] for name, result in arena.alone.items()} == honest
     assert run.wall < 30 + 2 * LIMITS.notebook * len(run.attacks)
 
