@@ -25,7 +25,7 @@ from grader.reports.feedback import about_check, diagnoses_of
 from grader.reports.own_code import LONGEST_CELL, own_code
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
-from grader.scores import counted_points, format_points, points_text
+from grader.scores import counted_points, points_text
 from grader.text import did_you_mean, some
 
 COLUMNS = 80  # of a screen
@@ -227,20 +227,9 @@ def _question(
 
 def _how_scored(question: QuestionResult) -> str:
     """How a score came about, by the stored figures alone."""
-    if not question.adjusted:
-        return _how_earned(question)
-    points, done = counted_points(abs(question.adjusted)), "added" if question.adjusted > 0 else "taken"
-    adjusted = f"Then {points} {done} by hand, so it is {format_points(question.score)}."
-    return f"{_how_earned(question)} {adjusted}"
-
-
-def _how_earned(question: QuestionResult) -> str:
-    """What the checks earned, without what a person gave or took."""
-    passed = [check for check in question.checks if check.outcome == "passed"]
-    if len(passed) == len(question.checks):
-        return f"All {len(passed)} checks passed: {counted_points(question.max_score)}."
-    sums = f"{len(passed)} of {len(question.checks)} checks passed: {counted_points(question.by_checks)}"
-    return " ".join([f"{sums}.", *question.remarks])
+    passed = sum(check.outcome == "passed" for check in question.checks)
+    sums = f"{passed} of {len(question.checks)} checks passed: {counted_points(question.by_checks)}."
+    return " ".join([sums, *question.remarks])
 
 
 def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Block]:

@@ -35,7 +35,7 @@ CLASS = [
     ("gus", "05_inplace_reinit", "graded", "5 5 1.5 5 1 0", 30, "exiting"),
     ("hana", "03_truncated_bptt", "graded", "8 6 6 5 5", 30, "untidy"),
     ("hana", "04_detach", "graded", "5 1.5 0 1 0 0", 29, "partial"),
-    ("ivo", "03_truncated_bptt", "graded", "8 6 0 5 0", 30, "twice"),
+    ("ivo", "03_truncated_bptt", "graded", "8 6 0 5 0.5", 30, "twice"),
     ("jun", "homework2", "error", "", 0, "foreign"),
     ("kim", "05_inplace_reinit", "graded", "2 0 0 5 5 5", 30, "partial"),
     ("kim", "06_views", "graded", "0 4 0.5 4 0", 21, "partial"),

@@ -166,7 +166,7 @@ def test_without_a_cage_there_is_no_score(container, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "cells", "score"),
-    [("01_tiny.ipynb", RIGHT, 7.5), ("essay.ipynb", HALF, 1.2), ("essay.ipynb", ["x = 1"], 0)],
+    [("01_tiny.ipynb", RIGHT, 7.5), ("essay.ipynb", HALF, 0.9), ("essay.ipynb", ["x = 1"], 0)],
 )
 def test_the_plugin_gives_otter_our_exact_scores(container, shared_zygote, name, cells, score):
     """Partial credit, points of course.toml, and a notebook whose name says nothing."""
