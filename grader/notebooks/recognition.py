@@ -17,7 +17,7 @@ from grader.notebooks.reader import Cell, Notebook, parse_notebook
 
 NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
 _DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
-MAX_SEARCHED = 4 * 1024**2  # characters of code that are searched for the functions of an assignment
+MAX_SEARCHED = 1024**2  # characters of code that are searched for the functions of an assignment
 #: Characters of a notebook's cells that are compared with starter code. The starter code of an assignment has
 #: about 10,000; a notebook with more is taken to hold answers.
 MAX_COMPARED = 1 << 16
