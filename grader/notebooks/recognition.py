@@ -17,7 +17,9 @@ from grader.notebooks.reader import Cell, Notebook, parse_notebook
 
 NO_STARTER_CODE: Mapping[str, Collection[str]] = MappingProxyType({})
 _DEFINITION = re.compile(r"(?m)^(?:(?:async[ \t]++)?def[ \t]++(\w++)|class[ \t]++(\w++)|(\w++)[ \t]*+=(?!=))")
-MAX_SEARCHED = 1024**2  # characters of code that are searched for the functions of an assignment
+#: Characters of code that are searched for the functions of an assignment. A notebook with more is taken to
+#: hold answers; the largest of a course has 50,000.
+MAX_SEARCHED = 1024**2
 #: Characters of a notebook's cells that are compared with starter code. The starter code of an assignment has
 #: about 10,000; a notebook with more is taken to hold answers.
 MAX_COMPARED = 1 << 16
@@ -74,6 +76,9 @@ def has_answers(cells: Iterable[Cell], functions: Collection[str], starter: Coll
         functions: the functions and classes that its assignment asks for.
         starter: the code cells of the assignment as students get them.
     """
+    cells = [*cells]
+    if sum(len(cell.source) for cell in cells) > MAX_SEARCHED:
+        return True
     defining = [cell.source for cell in cells if not _defined_in([cell]).isdisjoint(functions)]
     changed = [source for source in defining if source not in starter]
     if sum(map(len, changed)) > MAX_COMPARED:

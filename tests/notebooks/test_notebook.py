@@ -447,3 +447,12 @@ def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch)
     ):
         recognised = recognition.recognise("untitled", Notebook("", found, None), functions)
         assert recognised.assignment == stem
+
+
+def test_a_longer_notebook_than_is_searched_is_taken_to_hold_answers(monkeypatch):
+    """However many cells it has, their code is not compared with starter code."""
+    starter = "def f(): ..."
+    cells = cells_of([starter] * 10)
+    assert not recognition.has_answers(cells, ["f"], [starter])
+    monkeypatch.setattr(recognition, "MAX_SEARCHED", 100)
+    assert recognition.has_answers(cells, ["f"], [starter])
