@@ -33,7 +33,7 @@ from grader.results.model import QuestionResult, Result
 from grader.results.statistics import distinct_failures, mistake_of
 
 FEWEST_NODES = 8  # of an answer's own; there is no other way to write a shorter one
-_LONGEST_CELL = 32 * 1024  # characters; the syntax tree of a longer one would take much memory
+_LONGEST_CELL = 16 * 1024  # characters; the syntax tree of a longer one would take much time and memory
 _LONGEST_SHOWN = 4_000  # characters of an answer beside another
 _FULL_WRONG, _FULL_RIGHT = 30, 60  # nodes from which an equal answer has its full weight
 _OF_MISTAKE = 0.2  # the weight of the same mistake, and again that of a message with the same values

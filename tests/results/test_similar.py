@@ -316,7 +316,7 @@ def test_assignments_are_compared_by_themselves():
 
 def test_what_is_shown_side_by_side_is_bounded():
     """A very long answer is cut, and only the notebooks of the first groups are read."""
-    source = f"def f1():\n    return [{'1, ' * 9_000}]"
+    source = f"def f1():\n    return [{'1, ' * 4_500}]"
     results = [
         replace(one, questions=(replace(one.questions[0], cell=1, digest=f"{number // 2}"),))
         for number, one in enumerate(graded(f"s{n:03}", 1.0) for n in range(200))
