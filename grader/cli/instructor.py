@@ -22,6 +22,17 @@ _PATH = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
+def _results_option(name: str) -> Callable[[_Command], _Command]:
+    """The option with the folder that `grade` wrote."""
+    return click.option(
+        name,
+        type=_PATH,
+        default=Path("results"),
+        show_default=True,
+        help="Folder with the results of `grade`.",
+    )
+
+
 # As many as there are processors that this process may use.
 _JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 jobs_option = click.option(
@@ -249,13 +260,7 @@ def tell_left_out(course: Course) -> None:
 @click.argument("student")
 @click.argument("stem")
 @click.argument("question", required=False)
-@click.option(
-    "--results",
-    type=_PATH,
-    default=Path("results"),
-    show_default=True,
-    help="Folder with the results of `grade`.",
-)
+@_results_option("--results")
 @click.option(
     "--all",
     "everything",
@@ -296,13 +301,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 
 @click.command()
 @click.argument("student")
-@click.option(
-    "--out",
-    type=_PATH,
-    default=Path("results"),
-    show_default=True,
-    help="Folder with the results of `grade`.",
-)
+@_results_option("--out")
 def forget(student: str, out: Path) -> None:
     """Remove everything about a student from the results.
 
@@ -341,13 +340,7 @@ def _known_format(context: click.Context, parameter: click.Parameter, name: str)
 @click.argument("form", metavar="FORMAT", callback=_known_format)
 @click.argument("stem", required=False)
 @click.option("--out", type=_PATH, required=True, help="Folder for the files.")
-@click.option(
-    "--results",
-    type=_PATH,
-    default=Path("results"),
-    show_default=True,
-    help="Folder with the results of `grade`.",
-)
+@_results_option("--results")
 @click.option(
     "--gradebook",
     type=_PATH,

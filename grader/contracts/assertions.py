@@ -144,8 +144,8 @@ def _another_object(mine: Any, its: list[str]) -> Iterator[Finding]:
     """What came back in the place of an argument itself."""
     for place, name in enumerate(its):
         if name and _entry(mine, place) != name:
-            told = f"You returned another object than {name} itself, which is what the caller holds."
-            yield Finding("wrong", told, takes_hint=True, group="another object")
+            message = f"You returned another object than {name} itself, which is what the caller holds."
+            yield Finding("wrong", message, takes_hint=True, group="another object")
 
 
 def _raised(seen: Observation, right: Observation) -> Iterator[Finding]:
@@ -165,27 +165,29 @@ def _raised(seen: Observation, right: Observation) -> Iterator[Finding]:
         and isinstance(mine, Raised)
         and (mine.types, mine.text) != (its.types, its.text)
     ):
-        told = f"The caller's {its.type} does not reach the caller: {with_article(mine.type)} does."
-        yield Finding("wrong", told, takes_hint=True, group="another error")
+        message = f"The caller's {its.type} does not reach the caller: {with_article(mine.type)} does."
+        yield Finding("wrong", message, takes_hint=True, group="another error")
 
 
 def _assert_used(terms: Terms, mine: Any, its: Any) -> None:
     """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
     if not isinstance(its, dict):
-        assert_close(mine, its, _told_of_use(terms, ""), all_digits=terms.all_digits)
+        assert_close(mine, its, _message_about_use(terms, ""), all_digits=terms.all_digits)
         return
     for name, fact in its.items():
         if not is_gradients(fact):
             entry = mine if isinstance(mine, Raised) else _entry(mine, name)
             if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
-                raise wrong(_told_of_use(terms, name), group=f"used {name}")
-            assert_close(entry, fact, _told_of_use(terms, name), all_digits=terms.all_digits)
+                raise wrong(_message_about_use(terms, name), group=f"used {name}")
+            assert_close(entry, fact, _message_about_use(terms, name), all_digits=terms.all_digits)
 
 
-def _told_of_use(terms: Terms, name: str) -> str:
+def _message_about_use(terms: Terms, name: str) -> str:
     """What is said where a fact of `use` is wrong."""
-    told = terms.used.get(name, "") if isinstance(terms.used, Mapping) else terms.used
-    return told if told and isinstance(told, str) else f"With the result this comes out wrong: {name}."
+    message = terms.used.get(name, "") if isinstance(terms.used, Mapping) else terms.used
+    return (
+        message if message and isinstance(message, str) else f"With the result this comes out wrong: {name}."
+    )
 
 
 def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str, Any]) -> None:
@@ -193,10 +195,10 @@ def _assert_used_goes_back(terms: Terms, name: str, mine: Any, its: Mapping[str,
     if isinstance(its["gradients"], Raised):
         stopped = mine.get("gradients") if is_gradients(mine) else None
         if not isinstance(stopped, Raised):
-            raise wrong(_told_of_use(terms, name), group=f"{name} goes back")
+            raise wrong(_message_about_use(terms, name), group=f"{name} goes back")
         if "RuntimeError" not in stopped.types:
-            told = f"{capital(name)} is stopped, but by {with_article(stopped.type)}: {stopped.text[:100]}"
-            raise wrong(told, group=f"{name} raises another")
+            message = f"{capital(name)} is stopped, but by {with_article(stopped.type)}: {stopped.text[:100]}"
+            raise wrong(message, group=f"{name} raises another")
         return
     why = terms.used.get(name) if isinstance(terms.used, Mapping) else None
     why = why if isinstance(why, Mapping) else {"wrong": why} if why else terms.because
@@ -223,8 +225,10 @@ def _assert_may_stay(terms: Terms, path_and_part: str) -> None:
     """Fail where a part that the reference changes has to."""
     path, _, part = path_and_part.rpartition(":")
     if not is_named(path_and_part, terms.may):
-        told = _told(terms, path_and_part) or f"{path} should change, and stays as it is ({part})."
-        raise wrong(told, group=f"{path_and_part} stays")
+        message = (
+            _message_about(terms, path_and_part) or f"{path} should change, and stays as it is ({part})."
+        )
+        raise wrong(message, group=f"{path_and_part} stays")
 
 
 def _assert_becomes(
@@ -232,27 +236,27 @@ def _assert_becomes(
 ) -> None:
     """Fail where a part that the reference changes became something else than it should."""
     path, _, part = path_and_part.rpartition(":")
-    told = _told(terms, path_and_part)
+    message = _message_about(terms, path_and_part)
     mine, its = (_part_of(side.kept["after"].get(path), part) for side in (seen, right))
     if isinstance(its, Tensor):
-        told = told or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
-        assert_close(mine, its, told, all_digits=terms.all_digits)
+        message = message or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
+        assert_close(mine, its, message, all_digits=terms.all_digits)
     elif mine != its:
-        raise wrong(told or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
+        raise wrong(message or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
 
 
 def _assert_moved_nowhere(terms: Terms, path_and_part: str, sentence: str, kept: Mapping[str, Any]) -> None:
     """Fail where a part that the reference left did not keep its values, but for rounding."""
     path, _, part = path_and_part.rpartition(":")
     before, after = (_part_of(kept[when].get(path), part) for when in ("before", "after"))
-    told = _told(terms, path_and_part) or sentence
+    message = _message_about(terms, path_and_part) or sentence
     if isinstance(before, Tensor):
-        assert_close(after, before, told)
+        assert_close(after, before, message)
     elif before != after:
-        raise wrong(told, group=path_and_part)
+        raise wrong(message, group=path_and_part)
 
 
-def _told(terms: Terms, path_and_part: str) -> str | None:
+def _message_about(terms: Terms, path_and_part: str) -> str | None:
     """What is said of a part that did not become what it should."""
     return next((text for rule, text in terms.becomes.items() if fnmatchcase(path_and_part, rule)), None)
 
@@ -290,7 +294,9 @@ def _too_heavy(terms: Terms, seen_call: Observation, right_call: Observation) ->
     if right is None:
         raise NotApplicable("memory is measured in another case")
     if not isinstance(seen, dict):
-        yield Finding("form", "How much your function holds cannot be told.", group="weighed")
+        yield Finding(
+            "form", "How much memory your function keeps alive cannot be measured.", group="weighed"
+        )
         return
     for name in terms.notes:
         note = name.partition("+")[0]
@@ -303,8 +309,8 @@ def _too_heavy(terms: Terms, seen_call: Observation, right_call: Observation) ->
 def _of_given(mine: Any, its: list[Any]) -> Iterator[Finding]:
     """What a function of the caller's was called with."""
     if len(mine) != len(its):
-        told = f"The caller's function is called {_times(len(mine))}, where {_times(len(its))} is right."
-        yield Finding("wrong", told, takes_hint=True, group="number of calls")
+        message = f"The caller's function is called {_times(len(mine))}, where {_times(len(its))} is right."
+        yield Finding("wrong", message, takes_hint=True, group="number of calls")
     else:
         assert_close(mine, its, "The caller's function is called with other things than it should be.")
 
@@ -313,8 +319,8 @@ def _assert_steps(terms: Terms, mine: Any, its: list[Any]) -> None:
     """Fail where an optimizer steps with other gradients than it should, or not as often."""
     hint = terms.becomes.get("steps", terms.kept)
     if len(mine) != len(its):
-        told = f"The optimizer's steps in this call: {len(mine)}, and not {len(its)}."
-        raise wrong(f"{told}\n\n{hint}", group="number of steps")
+        message = f"The optimizer's steps in this call: {len(mine)}, and not {len(its)}."
+        raise wrong(f"{message}\n\n{hint}", group="number of steps")
     for number, (step, right) in enumerate(zip(mine, its, strict=False), start=1):
         when = f"In step {number} of the optimizer" if len(its) > 1 else "When the optimizer steps"
         for name, gradient in right.items():
@@ -323,8 +329,8 @@ def _assert_steps(terms: Terms, mine: Any, its: list[Any]) -> None:
                 raise wrong(f"{when}, the .grad of {name} is None.\n\n{hint}", group="step without")
             if seen is not None and gradient is None:
                 raise wrong(f"{when}, {name} has a .grad, and should have None.\n\n{hint}", group="step with")
-            told = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
-            assert_close(seen, gradient, told, all_digits=terms.all_digits)
+            message = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
+            assert_close(seen, gradient, message, all_digits=terms.all_digits)
 
 
 def _of_note(terms: Terms, name: str, mine: Any, its: Any) -> Finding:
@@ -359,8 +365,8 @@ def _went_back(terms: Terms, seen: Observation, right: Observation) -> Iterator[
         for entry in [""] if is_gradients(right.gradients) else right.gradients:
             _assert_result_goes_back(terms, entry, seen, right)
     if right.incoming is True and seen.incoming is False:
-        told = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
-        yield Finding("wrong", told, takes_hint=True, group="incoming")
+        message = f"Backward overwrites the gradient that arrives at {terms.of}, which others may need, too."
+        yield Finding("wrong", message, takes_hint=True, group="incoming")
     _assert_earlier_goes_back(terms, seen.earlier_gradients, right.earlier_gradients)
     used = right.used if isinstance(right.used, dict) else {}
     for name, its in used.items():
@@ -432,13 +438,14 @@ def _assert_waiting(terms: Terms, name: str, mine: Any, its: Any) -> None:
     """Fail where a loss that was computed before the call goes back otherwise than it should."""
     if isinstance(its["gradients"], Raised):
         stays = not isinstance(mine, dict) or not isinstance(mine["gradients"], Raised)
-        told = f"A loss that was computed from the old values of {name} goes back, without an error."
+        message = f"A loss that was computed from the old values of {name} goes back, without an error."
         if stays:
-            raise wrong(terms.waiting or told, group="waiting goes back")
+            raise wrong(terms.waiting or message, group="waiting goes back")
         if mine["gradients"].text.split(":")[0] != its["gradients"].text.split(":")[0]:
             error = mine["gradients"]
             raise wrong(
-                f"{told[:-1]} of torch's: {error.type}: {error.text[:100]}.", group="waiting raises another"
+                f"{message[:-1]} of torch's: {error.type}: {error.text[:100]}.",
+                group="waiting raises another",
             )
         return
     because = {
@@ -459,20 +466,22 @@ def _stayed(terms: Terms, seen: Observation, right: Observation) -> Iterator[Fin
     if right.raised is None and right.result is not NOT_RECORDED and terms.owns:
         for place in [place for place in seen.memory if place]:
             if place not in right.memory:
-                told = f"What came back lies in the memory of {place}: a write to either changes both."
-                yield Finding("wrong", told, terms.kept or None, takes_hint=True, group="memory")
+                message = f"What came back lies in the memory of {place}: a write to either changes both."
+                yield Finding("wrong", message, terms.kept or None, takes_hint=True, group="memory")
         if seen.shared and not right.shared:
-            told = "Entries of what came back share memory: a write to one of them changes others."
-            yield Finding("wrong", told, terms.kept or None, takes_hint=True, group="shared memory")
+            message = "Entries of what came back share memory: a write to one of them changes others."
+            yield Finding("wrong", message, terms.kept or None, takes_hint=True, group="shared memory")
     if seen.earlier is not True and right.earlier is True and seen.raised is None:
-        told = "What an earlier call returned is something else after the next call."
-        yield Finding("wrong", told, takes_hint=True, group="earlier result")
+        message = "What an earlier call returned is something else after the next call."
+        yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if seen.later is not True and right.later is True:
-        told = "What was given or returned is something else later, when your function is called with others."
-        yield Finding("wrong", told, takes_hint=True, group="later")
+        message = (
+            "What was given or returned is something else later, when your function is called with others."
+        )
+        yield Finding("wrong", message, takes_hint=True, group="later")
     if seen.arrives is not True and right.arrives is True:
-        told = "A gradient that goes to the caller's leaves after your call does not arrive as it is."
-        yield Finding("wrong", told, takes_hint=True, group="arrives")
+        message = "A gradient that goes to the caller's leaves after your call does not arrive as it is."
+        yield Finding("wrong", message, takes_hint=True, group="arrives")
 
 
 def _replaces(path_and_part: str, its: Mapping[str, str]) -> bool:

@@ -259,8 +259,8 @@ class Case:
             seconds = late if isinstance(late, float) else 0.0
             finding = finding_without_facts(no_facts(Failure.TIMEOUT, seconds=seconds))
             if self.did_not_run:
-                told = "Your function did not run in this case: an earlier one took too long."
-                finding = replace(finding, sentence=told)
+                message = "Your function did not run in this case: an earlier one took too long."
+                finding = replace(finding, sentence=message)
             raise FailedCheckError(finding)
         return self._seen, self._expected
 
@@ -377,8 +377,8 @@ class SeenCall:
                 value = value[index]
             except (KeyError, IndexError, TypeError):
                 size = f" ({entries(len(value))})" if hasattr(value, "__len__") else ""
-                told = f"There is no entry {key!r} in {place}: it is {describe(value)}{size}."
-                raise wrong(told, kind="form", group=f"no entry {key!r}") from None
+                message = f"There is no entry {key!r} in {place}: it is {describe(value)}{size}."
+                raise wrong(message, kind="form", group=f"no entry {key!r}") from None
             place = f"the entry {key!r}"
         return value
 
@@ -387,8 +387,8 @@ class SeenCall:
         value = self.entry(*path)
         if not isinstance(value, Tensor):
             place = f"the entry {path[-1]!r}" if path else f"what {self.function} returned"
-            told = f"{capital(place)} is {describe(value)}, not a tensor."
-            raise wrong(told, kind="form", group=f"{describe(value)} at {path}", is_none=value is None)
+            message = f"{capital(place)} is {describe(value)}, not a tensor."
+            raise wrong(message, kind="form", group=f"{describe(value)} at {path}", is_none=value is None)
         return value
 
 

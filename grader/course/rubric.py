@@ -29,7 +29,7 @@ REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 _Complaint = tuple[int, str]
 
 _TRAVELS = {"probe", "picture", "inside"}
-_OF_AN_OBSERVATION = {"seen", "expected", "mismatch", "name", "variations", "is_typical", "terms", "sides"}
+_OF_AN_OBSERVATION = {"seen", "expected", "mismatch", "name", "variations", "is_typical"}
 
 
 @dataclass(frozen=True)

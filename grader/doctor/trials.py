@@ -295,7 +295,7 @@ class QuestionTrial:
             }
             complaints = self._about_probes(first, expected, observed[0]) if name == REFERENCE else ()
             pictures = _pictures(rubric, observed[0])
-            kinds = _telling_kinds(rubric, observed[0], expected[0])
+            kinds = _decisive_variations(rubric, observed[0], expected[0])
             answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints), kinds)
             had_enough = not any(of_seed.starved for of_seed in observed)
             judged[name] = answer, had_enough and answer.is_certain
@@ -404,7 +404,7 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
     return {name: text and sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
-def _telling_kinds(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
+def _decisive_variations(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
     """Of each contract, the kinds that a notebook's failure needs; none where the reference is broken."""
     kinds = {}
     for name, contract in rubric.probes.items():

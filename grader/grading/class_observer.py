@@ -15,7 +15,7 @@ from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_probes
 from grader.grading.executor import Executor
-from grader.grading.judge import collected_checks, failure_of, observations_of
+from grader.grading.judge import failures
 from grader.grading.run_plan import RunPlan
 from grader.grading.run_summary import GRADING, ProgressReporter
 from grader.grading.submission import Submission
@@ -206,10 +206,10 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
     Raises:
         CourseError: a check fails or breaks on the reference; the text says where, and why.
     """
-    functions = collected_checks(rubric.path)
+    failure_of = failures(rubric, expected, expected)
     unsound: dict[str, str] = {}
     for check in rubric.checks:
-        failed = failure_of(check, functions[check.id], observations_of(rubric, check, expected, expected))
+        failed = failure_of(check)
         if failed is not None:
             unsound.setdefault(str(cause_of(failed.error, rubric.path.parent)), check.id)
     if unsound:

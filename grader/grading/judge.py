@@ -98,18 +98,33 @@ def judge(
 
 
 def _judging(rubric: Rubric, evidence: Evidence, reference: Evidence) -> Callable[[Check], Verdict]:
-    """Gives the verdict of a check; checks of one contract share what is read of its cases."""
+    """Return a function that gives the verdict of a check."""
+    failure = failures(rubric, evidence, reference)
+
+    def verdict(check: Check) -> Verdict:
+        return _verdict(rubric, check, failure, evidence, reference)
+
+    return verdict
+
+
+def failures(
+    rubric: Rubric, evidence: Evidence, reference: Evidence
+) -> Callable[[Check], FailedCheck | None]:
+    """Return a function that runs a check: in every case, if it is of a contract. It gives None if it passes.
+
+    Checks of one contract share what is read of its cases. The function raises a CourseError if a check
+    cannot be judged on the reference, or says nothing about a typical case.
+    """
     functions = collected_checks(rubric.path)
 
     @cache
     def observation(name: str) -> ProbeObservation:
         return rubric.probes[name].observation(evidence.outcome(name), reference.outcome(name))
 
-    def verdict(check: Check) -> Verdict:
-        observations = {name: observation(name) for name in check.probes}
-        return _verdict(rubric, check, functions[check.id], observations, evidence, reference)
+    def failure(check: Check) -> FailedCheck | None:
+        return failure_of(check, functions[check.id], {name: observation(name) for name in check.probes})
 
-    return verdict
+    return failure
 
 
 def collected_checks(path: Path) -> dict[str, CheckFunction]:
@@ -170,17 +185,7 @@ class _Collection:
             self.trouble = str(report.longrepr).strip().splitlines()[-1]
 
 
-def observations_of(
-    rubric: Rubric, check: Check, seen: Evidence, expected: Evidence
-) -> dict[str, ProbeObservation]:
-    """For each probe that a check names, what was seen and what is expected."""
-    return {
-        name: rubric.probes[name].observation(seen.outcome(name), expected.outcome(name))
-        for name in check.probes
-    }
-
-
-def error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseException | None:
+def _error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseException | None:
     """Call a check: what it raised, or None; pytest's own skips and failures are not exceptions to Python.
 
     Raises:
@@ -202,13 +207,13 @@ class FailedCheck(NamedTuple):
         error: an AssertionError, unless the check is broken.
         case: the name of the case; None where a typical case failed, or there are no cases.
         beginning: how the message begins, as in ``Where h is transposed``.
-        is_cut_off: whether the student's function changed too much to record all of it.
+        form: what is wrong with the form of what the student returned, over which a check may break.
     """
 
     error: BaseException
     case: str | None = None
     beginning: str = ""
-    is_cut_off: bool = False
+    form: Finding | None = None
 
 
 def failure_of(check: Check, function: CheckFunction, observations: _Observations) -> FailedCheck | None:
@@ -224,14 +229,17 @@ def failure_of(check: Check, function: CheckFunction, observations: _Observation
             except FailedCheckError as nothing:
                 return FailedCheck(nothing)
             return _failure_in_cases(check, function, cases)
-    error = error_of(function, observations)
-    return FailedCheck(error) if error is not None else None
+    error = _error_of(function, observations)
+    if error is None:
+        return None
+    mismatches = (observation.mismatch for observation in observations.values())
+    return FailedCheck(error, form=next(filter(None, mismatches), None))
 
 
 def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Case]) -> FailedCheck | None:
     (name,) = check.probes
     cases = [case for case in cases if case.declared.is_about(check.cases)]
-    endings = {number: error_of(function, {name: case}) for number, case in enumerate(cases)}
+    endings = {number: _error_of(function, {name: case}) for number, case in enumerate(cases)}
     skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
     typical = {number for number, case in enumerate(cases) if case.is_typical}
     if typical <= skipped:
@@ -240,25 +248,28 @@ def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Cas
     if not failed:
         return None
     number = case_to_report(cases, failed)
+    error = failed[number]
+    is_cut_off = isinstance(error, TypeError | AttributeError) and cases[number].is_cut_off
     return FailedCheck(
-        failed[number],
+        error,
         None if typical & failed.keys() else cases[number].name,
         named_case(cases, failed, number),
-        cases[number].is_cut_off,
+        Finding("form", "Your function changes too much to look at all of it.", group="cut off")
+        if is_cut_off
+        else None,
     )
 
 
-def _verdict(  # noqa: PLR0913, PLR0917 - a verdict depends on all these
+def _verdict(
     rubric: Rubric,
     check: Check,
-    function: CheckFunction,
-    observations: _Observations,
+    run: Callable[[Check], FailedCheck | None],
     evidence: Evidence,
     reference: Evidence,
 ) -> Verdict:
     folder = rubric.path.parent
     try:
-        failure = failure_of(check, function, observations)
+        failure = run(check)
     except CourseError as course_error:
         broken = "\n".join(broken_probes(rubric.probes, reference, check.probes))
         raise CourseError(broken or f"{rubric.path}: {check.id}: {course_error}") from None
@@ -267,10 +278,8 @@ def _verdict(  # noqa: PLR0913, PLR0917 - a verdict depends on all these
     error = failure.error
     if isinstance(error, AssertionError):
         finding = _finding(check, failure, folder)
-    elif mismatches := [o.mismatch for o in observations.values() if o.mismatch]:
-        finding = mismatches[0]  # a check that breaks over a value of another form judges by that
-    elif failure.is_cut_off and isinstance(error, TypeError | AttributeError):
-        finding = Finding("form", "Your function changes too much to look at all of it.", group="cut off")
+    elif failure.form is not None:
+        finding = failure.form
     else:
         told = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
         return Verdict("error", Finding("broken", told), cause_of(error, folder))
@@ -283,10 +292,8 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     """What a failed check found, with its hint, and what is alike in the findings of others."""
     error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
-    group, hint = (
-        f"{beginning} {found.group}".strip(),
-        found.hint or (check.hint if found.takes_hint else None),
-    )
+    group = f"{beginning} {found.group}".strip()
+    hint = found.hint or (check.hint if found.takes_hint else None)
     entry = last_entry(error, folder)
     if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
         code = entry.tb_frame.f_code

@@ -54,8 +54,11 @@ def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: Par
     return total(earned_by_check(checks, verdicts, credit))
 
 
+_RANKS = {"partly": 1, "passed": 2}
+
+
 def _rank(verdict: Verdict | None) -> int:
-    return ("partly", "passed").index(verdict.outcome) + 1 if verdict and verdict.holds else 0
+    return _RANKS.get(verdict.outcome, 0) if verdict else 0
 
 
 def _any_failed(verdicts: Mapping[str, Verdict], but: str) -> bool:
@@ -153,12 +156,12 @@ def _question(
     credit: PartialCredit,
 ) -> QuestionResult:
     results = []
-    earned = (
+    shares = (
         [check.points * is_passed(check, verdicts) for check in checks]  # a bonus task counts its checks
         if question.is_end_task
         else earned_by_check(checks, verdicts, credit)
     )
-    for check, points in zip(checks, earned, strict=True):
+    for check, points in zip(checks, shares, strict=True):
         verdict = verdicts.get(check.id, _UNJUDGED)
         result = CheckResult(
             check.id, check.title, verdict.outcome, points, check.points, None, None, verdict.case
@@ -172,7 +175,7 @@ def _question(
         question.title,
         question.function,
         status,
-        total(earned),
+        total(shares),
         total(check.points for check in checks),
         tuple(results),
         question.afterword if all(is_passed(check, verdicts) for check in checks) else None,
