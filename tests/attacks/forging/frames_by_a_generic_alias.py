@@ -1,5 +1,6 @@
 # Tries: to find the loss that waits by an object of typing's that calls whatever it was made of, because typing counts as innocent.
 # Stopped by: captured
+# Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%

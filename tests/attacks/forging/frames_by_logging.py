@@ -1,5 +1,6 @@
 # Tries: to find the loss that waits by logging, which looks for its caller's frame by a function that the notebook exchanged.
 # Stopped by: captured
+# Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%

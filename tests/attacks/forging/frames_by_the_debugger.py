@@ -1,5 +1,6 @@
 # Tries: the same by Python's debugger, which is shown the frame of every line.
 # Stopped by: captured
+# Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
 # Flags: frames, settrace
 # %%

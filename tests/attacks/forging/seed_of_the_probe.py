@@ -1,5 +1,6 @@
 # Tries: to patch torch when the worker seeds Python's generator, at which nobody compares any more.
 # Stopped by: captured
+# Without it: the patch repairs the training, but `is_leaf` of the result is read before it.
 # Flags: patched
 # %%
 import random

@@ -1,5 +1,6 @@
 # Tries: to find the loss that waits by a text that is compiled under the file name of the grader's own probes.
 # Stopped by: captured
+# Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
 # Flags: frames
 # %%
