@@ -27,7 +27,9 @@ MADE: dict[str, Kinds] = {
     "pairs": grader.pairs(),
     "target": grader.target("x"),
 }
-OF_A_CONTRACT = {"contract", "own", *MADE}
+#: The three groups of what a contract says besides its arguments.
+GROUPS = ("Cases", "Call", "Rules")
+OF_A_CONTRACT = {"contract", "own", *MADE, *GROUPS}
 _BLIND = "Does not see: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
@@ -58,9 +60,13 @@ def words_of_a_contract() -> Iterator[tuple[str, str]]:
     """The words for arguments with their factors and kinds, and the word that puts them together."""
     about, _, _ = (inspect.getdoc(grader.contract) or "").partition("\n\n")
     yield (
-        "`contract(function, arguments, ...)`",
+        "`contract(function, arguments, cases=, call=, rules=)`",
         f"{about.rstrip('.')}; an editor shows what each argument says",
     )
+    for name in GROUPS:
+        group = getattr(grader, name)
+        first, _, _ = (inspect.getdoc(group) or "").partition("\n\n")
+        yield f"`{name}({', '.join(_arguments(group))})`", first.removesuffix(".")
     for name, made in MADE.items():
         word = getattr(grader, name)
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")

@@ -28,19 +28,24 @@ if TYPE_CHECKING:
         assert_memory,
         assert_no_side_effects,
         assert_same_gradients,
+        assert_same_object,
         assert_same_raised,
         assert_same_values,
     )
+    from grader.contracts.cases import Rules
     from grader.contracts.check import cases, points, raised
     from grader.contracts.comparison import assert_close, assert_returned, assert_runs, is_close
     from grader.contracts.difference import how_it_differs
     from grader.contracts.gradients import assert_gradients
-    from grader.course.contract import contract
+    from grader.course.contract import Call, Cases, contract
     from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
     from grader.course.probes import picture, probe
     from grader.student.xray import xray
 
 __all__ = [
+    "Call",
+    "Cases",
+    "Rules",
     "__version__",
     "assert_close",
     "assert_gradients",
@@ -49,6 +54,7 @@ __all__ = [
     "assert_returned",
     "assert_runs",
     "assert_same_gradients",
+    "assert_same_object",
     "assert_same_raised",
     "assert_same_values",
     "cases",
@@ -78,12 +84,14 @@ _HOMES = {
             "assert_memory",
             "assert_no_side_effects",
             "assert_same_gradients",
+            "assert_same_object",
             "assert_same_raised",
             "assert_same_values",
         ),
         "grader.contracts.assertions",
     ),
-    "contract": "grader.course.contract",
+    "Rules": "grader.contracts.cases",
+    **dict.fromkeys(("Call", "Cases", "contract"), "grader.course.contract"),
     **dict.fromkeys(
         ("data", "inputs", "network", "number", "optimizer", "own", "pairs", "target", "tensor"),
         "grader.course.kinds",

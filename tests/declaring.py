@@ -1,18 +1,28 @@
 """Declares contracts that a test made up, and judges answers by them."""
 
+from dataclasses import fields
+
 from observing import look
 
-from grader.contracts.cases import ContractObservation
+from grader.contracts.cases import ContractObservation, Rules
 from grader.contracts.check import Check
-from grader.course.contract import Contract, contract
-from grader.grading.judge import FailedCheck, failure_of
+from grader.course.contract import Call, Cases, Contract, contract
+from grader.grading.judge import FailedCheck, failure_of, failures_by_case
 from grader.sandbox.plan import PlannedProbe
 
 
-def declared(function, arguments, **options) -> Contract:
-    """A contract that belongs to no check file."""
-    contract(function, arguments, **options)
-    made: Contract = globals()["__probes__"].pop(options.get("name") or function)
+def declared(function, arguments, *, name="", **options) -> Contract:
+    """A contract that belongs to no check file; options are fields of `Cases`, `Call` and `Rules`."""
+    groups = {"cases": Cases, "call": Call, "rules": Rules}
+    of_group = {
+        group: record(
+            **{field.name: options.pop(field.name) for field in fields(record) if field.name in options}
+        )
+        for group, record in groups.items()
+    }
+    assert not options
+    contract(function, arguments, name=name, **of_group)
+    made: Contract = globals()["__probes__"].pop(name or function)
     return made
 
 
@@ -30,7 +40,15 @@ def judged(zygote, declaration, answer, reference) -> ContractObservation:
     return declaration.observation(facts(zygote, declaration, answer), facts(zygote, declaration, reference))
 
 
-def failure(asserts, contracted, *only, cases=("*",)) -> FailedCheck | None:
+def failed_numbers(asserts, contracted) -> dict[int, BaseException]:
+    """What an assertion raises in the cases that it fails, by their numbers."""
+    return failures_by_case(_CHECK, asserts, "case", contracted.cases)
+
+
+_CHECK = Check("test_it", "It holds", None, 1, "q1", ("case",))
+
+
+def failure(asserts, contracted, cases=("*",), **options) -> FailedCheck | None:
     """How a check ends that consists of one assertion; None if it passes."""
     check = Check("test_it", "It holds", None, 1, "q1", (contracted.probe,), cases=cases)
-    return failure_of(check, lambda **of_case: asserts(*of_case.values(), *only), {"f": contracted})
+    return failure_of(check, lambda **of_case: asserts(*of_case.values(), **options), {"f": contracted})

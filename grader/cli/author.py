@@ -85,8 +85,9 @@ def try_probes(
     from grader.course.course import Course
     from grader.doctor.try_probes import probe_lines, run_probes
 
-    for probe, seen in run_probes(Course.find(), stem, probes, answers, seed):
-        for line in probe_lines(probe, seen, case):
+    rubric, observed = run_probes(Course.find(), stem, probes, answers, seed)
+    for name, seen in observed.items():
+        for line in probe_lines(rubric, name, seen, case):
             click.echo(line)
 
 

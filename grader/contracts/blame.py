@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from grader.contracts.assertions import (
-    assert_memory,
-    assert_no_side_effects,
-    assert_same_gradients,
-    assert_same_raised,
-    assert_same_values,
-)
-from grader.contracts.cases import Case, ContractObservation, NotApplicable
-from grader.contracts.finding import FailedCheckError, Finding
+from grader.contracts.cases import Case
 
 _SEQUENCE = "call.turn"  # the factor of the calls before the one that is judged
 
@@ -60,47 +52,11 @@ def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int)
     return case.declared.sentence(causes(cases, failed, number))
 
 
-def failed_cases(contracted: ContractObservation) -> dict[int, Finding]:
-    """What is found first in each case that is not right, by the number of the case.
-
-    Raises:
-        CourseError: the reference raises an error.
-        FailedCheckError: nothing was observed of the submission.
-    """
-    found = ((number, _first(case)) for number, case in enumerate(contracted.cases))
-    return {number: finding for number, finding in found if finding is not None}
-
-
-def decisive_variations(contracted: ContractObservation) -> set[str]:
+def decisive_variations(cases: Sequence[Case], failed: Mapping[int, object]) -> set[str]:
     """The variations that a mistake needs to be seen, or to be named, as ``h.layout=transposed``."""
-    try:
-        failed = failed_cases(contracted)
-    except FailedCheckError:
-        return set()
     if not failed:
         return set()
-    cases = contracted.cases
     number = case_to_report(cases, failed)
     in_every = set.intersection(*(set(cases[n].variations.items()) for n in failed))
     named = {(factor, cases[number].variations[factor]) for factor in causes(cases, failed, number)}
     return {f"{factor}={level}" for factor, level in in_every | named}
-
-
-_ASSERTIONS: tuple[Callable[[Case], None], ...] = (
-    assert_same_raised,
-    assert_no_side_effects,
-    assert_same_values,
-    assert_memory,
-    assert_same_gradients,
-)
-
-
-def _first(case: Case) -> Finding | None:
-    for asserts in _ASSERTIONS:
-        try:
-            asserts(case)
-        except NotApplicable:
-            continue
-        except FailedCheckError as failed:
-            return failed.finding
-    return None

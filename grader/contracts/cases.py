@@ -89,49 +89,26 @@ class DeclaredCase:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What a contract says of right and wrong, and in which words.
+class Rules:
+    """What is up to the answer, and how exact it must be; the reference decides everything else.
 
     Attributes:
-        free: patterns of ``path:part`` that are up to the answer.
-        may: those that may stay as they were, or be as the reference leaves them.
-        moves: those whose changes are no trace of a mistake elsewhere: also where the reference leaves them,
-            they count with the values.
-        result: what is said of a wrong result, with its hint behind a blank line.
-        because: explanations of wrong gradients, as ``assert_gradients`` takes them; ``waiting:wrong`` is
-            about a loss that was computed before the call.
-        becomes: what is said of a part that the reference changes and that comes out wrong, by pattern, or of
-            a note, by its name; of ``steps`` the hint alone.
-        parts: what the entries of a result are called that is a tuple.
-        kept: the hint with whatever should have stayed as it was.
-        of: the name of what goes back.
-        used: what is said of wrong facts of `use`; where they have names, by name: a text, or explanations as
-            ``because`` has them.
-        history: whether the result has one counts, and whether it is an inference tensor, unless
-        ``result:inference`` is free.
-        owns: the result has memory of its own.
-        itself: where the reference returns an argument itself, nothing else will do.
+        ignore: patterns of ``path:part`` that are up to the answer, such as ``"p:grad"`` or
+            ``"model.*:version"``; ``result:inference`` where the result may be an inference tensor.
+        optional: those that may stay unchanged, or become what they are after the reference's call;
+            ``entry 0:history`` where an entry of the result need not be connected to a graph.
+        updates: those that the function exists to change. Their changes count as values, also where the
+            reference leaves them unchanged.
+        full_precision: values of float64, and Python's numbers, must be right to more digits than a float32
+            holds.
+        entries: names of the entries of a result that is a tuple.
     """
 
-    cases: tuple[DeclaredCase, ...]
-    free: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()
-    moves: tuple[str, ...] = ()
-    result: str = "What came back is wrong."
-    parts: tuple[str, ...] = ()
-    because: Mapping[str, Any] = field(default_factory=dict)
-    becomes: Mapping[str, str] = field(default_factory=dict)
-    kept: str = ""
-    of: str = "the result"
-    owns: bool = True
-    all_digits: bool = False
-    strict: bool = False
-    none_is_zero: bool = True
-    history: bool = False
-    itself: bool = False
-    notes: tuple[str, ...] = ()
-    used: str | Mapping[str, Any] = "What came back does not do what it should."
-    waiting: str = ""
+    ignore: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    updates: Sequence[str] = ()
+    full_precision: bool = False
+    entries: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -202,18 +179,20 @@ class Case:
     Attributes:
         name: as in ``h is transposed``; ``typical`` where no input varies.
         variations: levels by factor, as ``{"h.layout": "transposed"}``.
-        terms: the contract's judging rules; full precision is only asked of float64.
+        rules: the contract's rules; full precision is only asked of float64.
+        record: what the contract records besides, by the names of `Call.record`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
         self,
         function: str,
         declared: DeclaredCase,
-        terms: Terms,
+        rules: Rules,
+        record: Sequence[str],
         seen: Mapping[str, Any],
         expected: Mapping[str, Any],
     ) -> None:
-        self.declared, self.terms, self._function = declared, terms, function
+        self.declared, self.rules, self.record, self._function = declared, rules, record, function
         self._record, self._expected_record = seen, expected
         self._seen, self._expected = Observation.of(seen, **_MISSING), Observation.of(expected)
 
@@ -273,7 +252,7 @@ class Case:
         """
         if self._expected.raised is not None:
             raise NotApplicable("the caller's own error is expected in this case")
-        return SeenCall(self._function, self._expected, self._expected, self.terms.parts)
+        return SeenCall(self._function, self._expected, self._expected, self.rules.entries)
 
     @property
     def seen(self) -> SeenCall:
@@ -287,7 +266,7 @@ class Case:
         _ = self.expected
         if seen.raised is not None:
             raise FailedCheckError(finding_of(seen.raised, "unobserved"))
-        return SeenCall(self._function, seen, expected, self.terms.parts)
+        return SeenCall(self._function, seen, expected, self.rules.entries)
 
 
 @dataclass(frozen=True)
@@ -400,11 +379,18 @@ def _gradients(pending: Any) -> Any:
 class ContractObservation(ProbeObservation):
     """What was seen and expected in the cases of a contract."""
 
-    def __init__(
-        self, function: str, terms: Terms, probe: str, seen: ProbeOutcome, expected: ProbeOutcome
+    def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
+        self,
+        function: str,
+        declared: Sequence[DeclaredCase],
+        rules: Rules,
+        record: Sequence[str],
+        probe: str,
+        seen: ProbeOutcome,
+        expected: ProbeOutcome,
     ) -> None:
         super().__init__(probe, seen, expected)
-        self.terms, self._function = terms, function
+        self._function, self._declared, self._rules, self._record = function, declared, rules, record
 
     @property
     def expected(self) -> list[dict[str, Any]]:
@@ -414,12 +400,12 @@ class ContractObservation(ProbeObservation):
             CourseError: the reference raises an error, and not the caller's.
         """
         records = super().expected
-        if not isinstance(records, list) or len(records) != len(self.terms.cases):
+        if not isinstance(records, list) or len(records) != len(self._declared):
             raise CourseError(
-                f"the contract {self.probe} has {len(self.terms.cases)} cases, and others were observed of"
+                f"the contract {self.probe} has {len(self._declared)} cases, and others were observed of"
                 " the reference: grade again"
             )
-        for case, record in zip(self.terms.cases, records, strict=True):
+        for case, record in zip(self._declared, records, strict=True):
             if isinstance(record.get("raised"), Raised) and not case.may_raise:
                 found = finding_of(record["raised"], "raised").sentence
                 raise CourseError(
@@ -431,23 +417,24 @@ class ContractObservation(ProbeObservation):
     def seen(self) -> list[dict[str, Any]]:
         """The records of the submission, one for each case; FailedCheckError if there are none."""
         records = self.in_any_form
-        if not isinstance(records, list) or len(records) != len(self.terms.cases):
+        if not isinstance(records, list) or len(records) != len(self._declared):
             raise wrong("What came back of your function has no form that can be judged.", kind="form")
         return [record if isinstance(record, dict) else {} for record in records]
 
     @cached_property
     def cases(self) -> list[Case]:
         """The cases in their order; raises as `seen` and `expected` do."""
-        less_exact = replace(self.terms, all_digits=False)
+        less_exact = replace(self._rules, full_precision=False)
         return [
             Case(
                 self._function,
                 declared,
-                self.terms if declared.dtype == "float64" else less_exact,
+                self._rules if declared.dtype == "float64" else less_exact,
+                self._record,
                 seen,
                 expected,
             )
-            for declared, seen, expected in zip(self.terms.cases, self.seen, self.expected, strict=True)
+            for declared, seen, expected in zip(self._declared, self.seen, self.expected, strict=True)
         ]
 
     @property

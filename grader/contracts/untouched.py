@@ -7,6 +7,13 @@ from typing import Any
 
 from grader.sandbox.facts import Tensor
 
+#: The parts of an object that may change, as in ``w:version``.
+PARTS = (
+    *("identity", "value", "shape", "dtype", "storage", "version", "requires_grad", "history"),
+    *("retains_grad", "grad", "hooks", "attributes", "class", "training", "persistent"),
+    *("type", "length", "entries", "grad mode", "global hooks", "default dtype", "recursion limit"),
+)
+
 
 def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
     """The sentences about all changes, by path and part: ``w:version``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -18,8 +18,19 @@ from typing import Any, Literal
 import pytest
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
-from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCase, Terms
+from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCase, Rules
+from grader.contracts.untouched import PARTS
 from grader.course.kinds import Kinds, Never
+from grader.course.known_words import (
+    ARRIVING,
+    DTYPES,
+    MODES,
+    RECORDED,
+    SEQUENCES,
+    SIZES,
+    require_known,
+    require_known_paths,
+)
 from grader.course.probe_source import ProbeSource
 from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
 from grader.errors import CourseError
@@ -55,7 +66,8 @@ class Contract(Probe):
 
     Attributes:
         arguments: the kinds of each argument, in the order in which they are made.
-        terms: what is right, and the words for what is wrong.
+        declared: its cases, in their order.
+        rules: what is up to the answer.
         factors: all kinds of ``argument.factor``, the ordinary one first.
         rows: the unusual kinds of each case.
         plan: what travels to the worker, as data.
@@ -63,7 +75,8 @@ class Contract(Probe):
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
-    terms: Terms = field(kw_only=True)
+    declared: tuple[DeclaredCase, ...] = field(kw_only=True)
+    rules: Rules = field(kw_only=True)
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
     plan: Mapping[str, Any] = field(kw_only=True)
@@ -87,141 +100,146 @@ class Contract(Probe):
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
-        return ContractObservation(self.function, self.terms, self.name, seen, expected)
+        record: list[str] = self.plan["notes"]
+        return ContractObservation(
+            self.function, self.declared, self.rules, record, self.name, seen, expected
+        )
 
 
-def contract(  # noqa: PLR0913 - what an author may say of a question
-    function: str,
-    arguments: Mapping[str, Kinds],
-    *,
-    name: str = "",
-    question: str | None = None,
-    given: Sequence[str] | None = None,
-    call: Function | None = None,
-    dtypes: Sequence[str] = ("float32", "float64"),
-    sizes: Sequence[str] = ("differ", "large"),
-    modes: Sequence[str] = ("on", "off"),
-    turns: Sequence[str] = ("first", "other", "same", "moved"),
-    between: Mapping[str, Function] | None = None,
-    arriving: Sequence[str] = ("ordinary",),
-    never: Sequence[Never] = (),
-    free: Sequence[str] = (),
-    may: Sequence[str] = (),
-    moves: Sequence[str] = (),
-    gives: Literal["result", "nothing"] = "result",
-    gradients: Literal["all", "each", "none"] = "all",
-    by: Literal["grad", "backward"] = "grad",
-    then: Function | None = None,
-    use: Function | None = None,
-    instead: Function | None = None,
-    notes: Sequence[str] = (),
-    large: Sequence[str] = (),
-    plain: Function | None = None,
-    cover: Sequence[str] | None = None,
-    seconds: float = PROBE_SECONDS,
-    result: str = "What came back is wrong.",
-    used: str | Mapping[str, Any] = "What came back does not do what it should.",
-    parts: Sequence[str] = (),
-    because: Mapping[str, Any] | None = None,
-    becomes: Mapping[str, str] | None = None,
-    kept: str = "",
-    waiting: str = "",
-    of: str = "the result",
-    owns: bool = True,
-    all_digits: bool = False,
-    strict: bool = False,
-    none_is_zero: bool = True,
-    history: bool = False,
-    itself: bool = False,
-) -> Any:
-    """Declare what may come in; a fixture that the checks of a contract take.
+@dataclass(frozen=True)
+class Cases:
+    """Which cases a contract has.
 
-    Args:
-        function: the student's function.
-        arguments: the kinds of each, in the order in which they are made. What is not `given` is made, too.
-        name: of the fixture; the function's where there is none.
-        given: the arguments of the call in order; all of them where nothing is said.
-        call: an ``@inside`` function of ``(function, world)`` that calls it another way.
+    Attributes:
         dtypes: of all floating-point tensors.
         sizes: ``differ``, and ``equal`` where all sizes may be the same number, and ``large`` where two of
             them give two thousand entries, for what is right on small tensors only; that is tried alone.
         modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
             may come to nothing, and has to leave torch's modes as they are all the same.
-        turns: ``first``, ``other`` (a second call with other things, while the first result lives), ``same``
-            (with the same things), ``other data`` (with the same networks, optimizers and lists of
+        sequences: ``first``, ``other`` (a second call with other things, while the first result lives),
+            ``same`` (with the same things), ``other data`` (with the same networks, optimizers and lists of
             parameters), ``moved`` (the same, and their values have moved), ``moved x`` (only those of the
             argument x).
-        between: further turns: by what is said of them, ``@inside`` functions of ``(world, earlier)`` that
+        between: further call sequences: by their phrase, ``@inside`` functions of ``(world, earlier)`` that
             run between two calls.
-        arriving: what gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a
+        arriving: which gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a
             mean`` where its size must not matter.
-        never: combinations that the task excludes: kinds by ``argument.factor``.
-        free: what is up to the answer, as patterns of ``path:part``: ``"p:grad"``, ``"model.*:version"``.
-        may: what may stay as it was, or be as the reference leaves it; ``entry 0:history`` where an entry of
-            the result may have no history.
-        moves: what the function is there to change, and the reference may leave in some cases: it counts
-            with the values.
-        gives: whether what comes back is looked at.
-        gradients: whether a loss of all that came back goes back, one of each entry, or none.
+        never: combinations that the task excludes: levels by ``argument.factor``.
+        cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
+            most of a network's factors are tried alone.
+        large: the names of the sizes that are large where memory is measured, which is one more case.
+    """
+
+    dtypes: Sequence[str] = ("float32", "float64")
+    sizes: Sequence[str] = ("differ", "large")
+    modes: Sequence[str] = ("on", "off")
+    sequences: Sequence[str] = ("first", "other", "same", "moved")
+    between: Mapping[str, Function] = field(default_factory=dict)
+    arriving: Sequence[str] = ("ordinary",)
+    never: Sequence[Never] = ()
+    cover: Sequence[str] | None = None
+    large: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """How the function is called, and what is recorded.
+
+    Attributes:
+        given: the arguments of the call in order; all of them where nothing is said.
+        how: an ``@inside`` function of ``(function, world)`` that calls it another way.
+        returns: whether the result is looked at.
+        gradients: whether a loss of the whole result goes back, one of each entry, or none.
         by: as the word ``gradients`` has it.
         then: an ``@inside`` function of ``(world, result)`` that runs before the loss goes back.
         use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
-        instead: an ``@inside`` function of ``world`` that returns what people give back in the ordinary case
-            by mistake, by a name that fits behind "it is".
-        notes: what networks did that counts: ``calls`` (of a copy, too), ``recorded``, ``given``;
+        instead: an ``@inside`` function of ``world`` that returns common mistakes of the typical case, by a
+            name that fits behind "it is".
+        record: what networks do during the call: ``calls`` (of a copy, too), ``recorded``, ``given``;
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
             alive at a call (``graphs+1`` where another one does no harm), and ``graphs left`` (each of all
-            networks, or ``model.calls`` of one);
-            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. In one more
-            case, where networks and the sizes `large` are large, the bytes that are held: ``left`` by the
-            call, at the ``peak`` of the networks' forwards, or ``peak+1`` where those of one forward more
-            do no harm; ``half`` for less than half of what `plain` leaves.
-        large: the names of the sizes that are large where memory is weighed.
+            networks, or ``model.calls`` of one); ``warnings``;
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. Where memory is
+            measured, the bytes that are held: ``left`` by the call, at the ``peak`` of the networks'
+            forwards, or ``peak+1`` where those of one forward more do no harm; ``half`` for less than half
+            of what `plain` leaves.
         plain: an ``@inside`` function of ``world`` that returns the same in the way that keeps all.
-        cover: patterns of factors of which every two kinds meet; the others are tried alone. Without it,
-            most of a network's factors are tried alone.
-        result, parts, used, because, becomes, kept, waiting, of: the words for what is wrong; see `Terms`.
-        owns, all_digits, strict, none_is_zero, history, itself: what counts of a result; see `Terms`.
+    """
+
+    given: Sequence[str] | None = None
+    how: Function | None = None
+    returns: Literal["result", "nothing"] = "result"
+    gradients: Literal["all", "each", "none"] = "all"
+    by: Literal["grad", "backward"] = "grad"
+    then: Function | None = None
+    use: Function | None = None
+    instead: Function | None = None
+    record: Sequence[str] = ()
+    plain: Function | None = None
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Those of an author's."""
+        return tuple(filter(None, (self.how, self.then, self.use, self.instead, self.plain)))
+
+
+_ALL_CASES, _PLAIN_CALL, _NO_RULES = Cases(), Call(), Rules()
+
+
+def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the fixture is called
+    function: str,
+    arguments: Mapping[str, Kinds],
+    *,
+    name: str = "",
+    question: str | None = None,
+    cases: Cases = _ALL_CASES,
+    call: Call = _PLAIN_CALL,
+    rules: Rules = _NO_RULES,
+    seconds: float = PROBE_SECONDS,
+) -> Any:
+    """Declare what may come in; a fixture that the checks of a contract take.
+
+    Args:
+        function: the student's function.
+        arguments: the levels of each, in the order in which they are made. What is not `given` is made, too.
+        name: of the fixture; the function's where there is none.
+        cases: which cases there are.
+        call: how the function is called, and what is recorded.
+        rules: what is up to the answer.
 
     Raises:
-        CourseError: a factor is named that there is not, the ordinary case is excluded, or a function cannot
-            travel.
+        CourseError: a word is not known, the typical case is excluded, or a function cannot travel.
     """
     name = name or function
-    turns = (*turns, *(_name(f) for f in (between or {}).values()))
+    sequences = (*cases.sequences, *(_name(f) for f in cases.between.values()))
     factors = {
         f"{who}.{factor}": kinds for who, k in arguments.items() for factor, kinds in k.factors.items()
     }
     factors |= {
-        "all.dtype": tuple(dtypes),
-        "all.sizes": tuple(sizes),
-        "call.mode": tuple(modes),
-        "call.turn": turns,
-        MEMORY: ("free", "weighed") if large else ("free",),
-        "call.arriving": tuple(arriving),
+        "all.dtype": tuple(cases.dtypes),
+        "all.sizes": tuple(cases.sizes),
+        "call.mode": tuple(cases.modes),
+        "call.turn": sequences,
+        MEMORY: ("free", "weighed") if cases.large else ("free",),
+        "call.arriving": tuple(cases.arriving),
     }
-    excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never] + list(
-        map(dict, never)
-    )
-    for rule in excluded:
-        for key in rule:
-            if key not in factors:
-                raise CourseError(
-                    f"contract of {function}: never names {key}, and the factors are {', '.join(factors)}"
-                )
+    _require_known_words(function, factors, arguments, cases, call, rules)
+    excluded = [_rule(who, rule) for who, kinds in arguments.items() for rule in kinds.never]
+    excluded += map(dict, cases.never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     against = [rule for rule in excluded if not _is_allowed_by([rule])(base)]
     if against:
         named = ", ".join(f"{key}={base[key]}" for key in against[0])
         raise CourseError(
-            f"contract of {function}: never=[{against[0]}] excludes its ordinary case ({named}): put another"
-            " kind first in one of these factors, since the first kinds of all factors have to go together"
+            f"contract of {function}: never=[{against[0]}] excludes its typical case ({named}): put another"
+            " level first in one of these factors, since the first levels of all factors have to go together"
         )
+    cover = cases.cover
     if cover is None:
         single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
-        single |= {"all.sizes"} if "large" in sizes else set()
+        single |= {"all.sizes"} if "large" in cases.sizes else set()
         cover = [key for key in factors if key not in single]
     rows = covered(factors, excluded, cover)
     met = {pair for row in rows for pair in row.items()}
@@ -229,58 +247,35 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
     if never_met:
         raise CourseError(
             f"contract of {function}: no case has {', '.join(never_met)}, since never= wants more than two"
-            " other kinds with it: take the kind out, or ask for less with it"
+            " other levels with it: take the level out, or ask for less with it"
         )
-    words = {f"call.turn={_name(f)}": said for said, f in (between or {}).items()}
+    words = {f"call.turn={_name(f)}": said for said, f in cases.between.items()}
     words |= {
         f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
-        for turn in turns
+        for turn in sequences
         if turn.startswith("moved ")
     }
-    cases = tuple(_case(row, arguments, words, dtypes[0]) for row in rows)
-    own = [*filter(None, (call, then, use, instead, plain)), *(between or {}).values()]
     sources = [
-        *map(ProbeSource.of, own),
+        *map(ProbeSource.of, [*call.functions, *cases.between.values()]),
         *(source for kinds in arguments.values() for source in kinds.functions),
     ]
     plan = {
         "function": function,
         "arguments": [(who, kinds.maker, dict(kinds.options)) for who, kinds in arguments.items()],
-        "given": list(arguments if given is None else given),
-        "call": _name(call),
+        "given": list(arguments if call.given is None else call.given),
+        "call": _name(call.how),
         "base": base,
         "cases": [dict(row) for row in rows],
-        "result": gives == "result",
-        "gradients": "" if gradients == "none" or gives == "nothing" else gradients,
-        "by": by,
-        "then": _name(then),
-        "use": _name(use),
-        "instead": _name(instead),
-        "notes": list(notes),
-        "large": list(large),
-        "plain": _name(plain),
+        "result": call.returns == "result",
+        "gradients": "" if call.gradients == "none" or call.returns == "nothing" else call.gradients,
+        "by": call.by,
+        "then": _name(call.then),
+        "use": _name(call.use),
+        "instead": _name(call.instead),
+        "notes": list(call.record),
+        "large": list(cases.large),
+        "plain": _name(call.plain),
     }
-    terms = Terms(
-        cases,
-        free=tuple(free),
-        may=tuple(may),
-        moves=tuple(moves),
-        result=result,
-        parts=tuple(parts),
-        because=because or {},
-        becomes=becomes or {},
-        kept=kept,
-        of=of,
-        owns=owns,
-        all_digits=all_digits,
-        strict=strict,
-        none_is_zero=none_is_zero,
-        history=history,
-        itself=itself,
-        notes=tuple(notes),
-        used=used,
-        waiting=waiting,
-    )
     where = sys._getframe(1)  # noqa: SLF001 - the check file, which holds its probes
     made = Contract(
         name=name,
@@ -289,7 +284,8 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         seconds=seconds,
         alone=False,
         arguments=dict(arguments),
-        terms=terms,
+        declared=tuple(_case(row, arguments, words, cases.dtypes[0]) for row in rows),
+        rules=rules,
         factors=factors,
         rows=rows,
         plan=plan,
@@ -305,6 +301,46 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         return contracted.cases[number]
 
     return case
+
+
+def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
+    function: str,
+    factors: Mapping[str, tuple[Any, ...]],
+    arguments: Collection[str],
+    cases: Cases,
+    call: Call,
+    rules: Rules,
+) -> None:
+    """Fail where a declaration has a word that nothing reads.
+
+    Raises:
+        CourseError: it names the nearest word.
+    """
+    contract_of = f"contract of {function}"
+    moved = [f"moved {name}" for name in arguments]
+    for name, words, known in (
+        ("dtypes", cases.dtypes, DTYPES),
+        ("sizes", cases.sizes, SIZES),
+        ("modes", cases.modes, MODES),
+        ("sequences", cases.sequences, [*SEQUENCES, *moved]),
+        ("arriving", cases.arriving, ARRIVING),
+        ("cover", cases.cover or (), factors),
+        ("never", [factor for rule in cases.never for factor in rule], factors),
+        ("given", call.given or (), arguments),
+        ("record", [word.rpartition(".")[0] for word in call.record if "." in word], arguments),
+        ("record", [word.rpartition(".")[2] for word in call.record], RECORDED),
+    ):
+        require_known(f"{contract_of}, {name}", words, known)
+    for rule in cases.never:
+        for factor, levels in rule.items():
+            wanted = levels if isinstance(levels, tuple) else (levels,)
+            require_known(f"{contract_of}, never, {factor}", wanted, factors[factor])
+    for name, patterns in (
+        ("ignore", rules.ignore),
+        ("optional", rules.optional),
+        ("updates", rules.updates),
+    ):
+        require_known_paths(f"{contract_of}, {name}", patterns, arguments, PARTS)
 
 
 def _name(function: Function | None) -> str:

@@ -121,7 +121,8 @@ class _NewQuestion:
             "named": ", ".join(f"{name}={name}" for name in self.parameters if name not in _NUMBERS),
             "draws": _assignments(draws),
             "kinds": "".join(f'        "{name}": {kinds},\n' for name, kinds in self._kinds().items()),
-            "given": self._given(),
+            "given": f"{self._given()}, " if self._given() else "",
+            "call": f"    call=Call({self._given()}),\n" if self._given() else "",
             "examples": _assignments({name: examples.get(name, draw) for name, draw in draws.items()}),
             "nn": "\n    from torch import nn" if {"model", "cell"} & draws.keys() else "",
         }
@@ -141,7 +142,7 @@ class _NewQuestion:
     def _given(self) -> str:
         """The order of the call, where it is not that in which the arguments are made."""
         given = ", ".join(f'"{name}"' for name in self.parameters)
-        return "" if [*self._kinds()] == [*self.parameters] else f"    given=[{given}],\n"
+        return "" if [*self._kinds()] == [*self.parameters] else f"given=[{given}]"
 
 
 def _assignments(values: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from grader.course.assignment import Question
 from grader.course.author_file import names_defined, read_syntax, todos_in, written_definitions
 from grader.course.cause import cause_of
 from grader.course.contract import Contract
+from grader.course.known_words import require_known
 from grader.course.probe_source import ProbeSource, decorator_name
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.errors import CourseError
@@ -125,8 +126,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     probes, pictures = probes_defined(module), pictures_defined(module)
     asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
     shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
-    tests = [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
-    checks = tuple(_check(test, probes, asks, path) for test in tests)
+    checks = tuple(_check(test, probes, asks, path) for test in _tests(module))
     stem = path.stem.removeprefix("test_")
     rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
     if not todos_in(path):  # else a probe or a question may still wait for its check
@@ -178,6 +178,16 @@ def import_checks(path: Path) -> ModuleType:
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 
+def checks_of(module: ModuleType, probes: dict[str, Probe], asks: dict[str, str], path: Path) -> list[Check]:
+    """The checks of a module that take some of its probes only."""
+    names = {test: inspect.signature(test).parameters for test in _tests(module)}
+    return [_check(test, probes, asks, path) for test in names if names[test].keys() <= asks.keys()]
+
+
+def _tests(module: ModuleType) -> list[FunctionType]:
+    return [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
+
+
 def _check(test: FunctionType, probes: dict[str, Probe], asks: dict[str, str], path: Path) -> Check:
     used = tuple(inspect.signature(test).parameters)
     unknown = [name for name in used if name not in asks]
@@ -190,6 +200,9 @@ def _check(test: FunctionType, probes: dict[str, Probe], asks: dict[str, str], p
         raise CourseError(f"{where} judges probes of several questions; split it")
     if len(used) > 1 and any(isinstance(probes[name], Contract) for name in used):
         raise CourseError(f"{where} takes {' and '.join(used)}: a check takes one contract; split it")
+    contract = probes[used[0]]
+    if isinstance(contract, Contract):
+        require_known(f"{where}, @cases", [p for p in cases_of(test) if p != "*"], contract.factors)
     title, hint = title_and_hint(test)
     if hint and len(hint) > MAX_HINT:
         raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")

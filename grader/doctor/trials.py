@@ -21,7 +21,9 @@ from typing import TypeVar
 import msgspec
 
 from grader.contracts.blame import decisive_variations
+from grader.contracts.cases import ContractObservation
 from grader.contracts.check import Check
+from grader.contracts.finding import FailedCheckError
 from grader.course.assignment import Question
 from grader.course.author_file import global_names, lines_of
 from grader.course.contract import Contract
@@ -34,7 +36,7 @@ from grader.doctor.known_answers import Answer
 from grader.doctor.reused_worker import ObserverPool
 from grader.errors import CourseError
 from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
-from grader.grading.judge import Verdict, judge
+from grader.grading.judge import Verdict, failed_cases, judge
 from grader.grading.scoring import is_passed
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
@@ -411,8 +413,16 @@ def _decisive_variations(rubric: Rubric, seen: Evidence, expected: Evidence) -> 
         if isinstance(contract, Contract):
             with suppress(CourseError):
                 contracted = contract.observation(seen.outcome(name), expected.outcome(name))
-                kinds[name] = sorted(decisive_variations(contracted))
+                kinds[name] = _decisive(rubric, contracted)
     return kinds
+
+
+def _decisive(rubric: Rubric, contracted: ContractObservation) -> list[str]:
+    try:
+        failed = failed_cases(rubric, contracted)
+    except FailedCheckError:
+        return []
+    return sorted(decisive_variations(contracted.cases, failed))
 
 
 def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:

@@ -11,19 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
-from grader.contracts.finding import FailedCheckError
+from grader.contracts.finding import FailedCheckError, diagnosis_and_hint
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
 from grader.course.contract import Contract
 from grader.course.course import Course
 from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
-from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, question_of
+from grader.course.rubric import REFERENCE_LIMITS, Rubric, checks_of, import_checks, question_of
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_probe import place_in_probe, said_in_probe
 from grader.grading.executor import modules_of_answers
+from grader.grading.judge import failed_cases
 from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
@@ -86,11 +87,13 @@ class _Notebook:
 
 def run_probes(
     course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
-) -> Iterator[tuple[Probe, dict[str, Seen]]]:
+) -> tuple[Rubric, dict[str, dict[str, Seen]]]:
     """Run probes of an assignment, by name.
 
-    `answers` are names of known answers, or ``stub``. Each probe has its outcomes by notebook; first is
-    the reference's.
+    `answers` are names of known answers, or ``stub``.
+
+    Returns:
+        The rubric of these probes; and by probe its outcomes by notebook, first the reference's.
 
     Raises:
         GraderError: there is no such assignment, probe or answer; the text says which there are.
@@ -105,9 +108,8 @@ def run_probes(
         reference = _Notebook(REFERENCE, cells_of(course.assignment(stem).reference))
         expected = _look(zygote, rubric, reference, wanted, seed)
         others = [(notebook.name, _look(zygote, rubric, notebook, wanted, seed)) for notebook in notebooks]
-    for probe in wanted:
-        sides = [(REFERENCE, expected), *others]
-        yield probe, {name: seen[probe.name] for name, seen in sides if probe.name in seen}
+    sides = [(REFERENCE, expected), *others]
+    return rubric, {name: {side: seen[name] for side, seen in sides if name in seen} for name in probes}
 
 
 def _look(
@@ -164,7 +166,7 @@ def _answers(
 
 
 def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """A rubric with some probes and pictures only; checks and answers may be missing.
+    """A rubric with some probes and pictures and their checks; checks and answers may be missing.
 
     Raises:
         GraderError: there is no such probe or picture; the text says which there are.
@@ -182,13 +184,16 @@ def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Ru
     probes = {name: defined[name] for name in names}
     questions, handed_out = assignment.questions, assignment.demonstrations
     asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
-    return Rubric(assignment.stem, path, questions, (), probes, asks)
+    checks = checks_of(module, probes, asks, path)
+    return Rubric(assignment.stem, path, questions, tuple(checks), probes, asks)
 
 
 # --- as lines for a terminal
 
 
-def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None) -> Iterator[str]:
+def probe_lines(
+    rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | None = None
+) -> Iterator[str]:
     """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
 
     In `seen`, by notebook, the first is the expected outcome. Of a contract the facts of a `case` are shown
@@ -197,6 +202,7 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None)
     Raises:
         GraderError: there is no such case.
     """
+    probe = rubric.probes[name]
     if case is not None and not isinstance(probe, Contract):
         raise GraderError(f"--case does nothing for {probe.name}, which is no contract: leave --case out")
     printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
@@ -220,34 +226,35 @@ def probe_lines(probe: Probe, seen: Mapping[str, Seen], case: int | None = None)
     if isinstance(probe, PictureProbe):
         yield from map(printable, picture_lines(probe.name, facts))
     elif isinstance(probe, Contract):
-        yield from map(printable, _cases_of(probe, facts) if case is None else _one_case(probe, facts, case))
+        yield from map(
+            printable, _cases_of(rubric, probe, facts) if case is None else _one_case(probe, facts, case)
+        )
     elif facts:
         changed = {notebook: only_changes(fact) for notebook, fact in facts.items()}
         yield from map(printable, side_by_side(probe.name, changed))
 
 
-def _cases_of(contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
+def _cases_of(rubric: Rubric, contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
     """The cases of a contract, and those that each notebook fails, with what is found there."""
-    cases = contract.terms.cases
+    cases = contract.declared
     yield f"{contract.name}    {len(cases)} cases"
     yield from (f"{number:>6}  {case.name}" for number, case in enumerate(cases))
     expected, *others = facts.values()
     for notebook, seen in zip([*facts][1:], others, strict=True):
         contracted = contract.observation(seen, expected)
         try:
-            found = failed_cases(contracted)
+            found = failed_cases(rubric, contracted)
         except (CourseError, FailedCheckError) as error:
             yield f"{contract.name}    {notebook}: {error}"
             continue
         which = f", first of all case {case_to_report(contracted.cases, found)}" if found else ""
         yield f"{contract.name}    {notebook} fails {len(found)} of {len(cases)} cases{which}"
-        for number, finding in found.items():
-            yield f"{number:>6}  {finding.sentence}"
+        yield from (f"{number:>6}  {diagnosis_and_hint(str(error))[0]}" for number, error in found.items())
 
 
 def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iterator[str]:
     """The facts of a case side by side."""
-    cases = contract.terms.cases
+    cases = contract.declared
     if not 0 <= number < len(cases):
         raise GraderError(
             f"{contract.name} has no case {number}: its cases have the numbers 0 to {len(cases) - 1}"

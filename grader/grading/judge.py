@@ -127,6 +127,21 @@ def failures(
     return failure
 
 
+def failed_cases(rubric: Rubric, contracted: ContractObservation) -> dict[int, BaseException]:
+    """The cases that some check of a contract fails, by number, with what the first such check raised.
+
+    Raises:
+        CourseError: a check cannot be judged on the reference.
+        FailedCheckError: nothing was observed of the submission.
+    """
+    functions, name = collected_checks(rubric.path), contracted.probe
+    failed: dict[int, BaseException] = {}
+    for check in rubric.checks:
+        if check.probes == (name,):
+            failed = failures_by_case(check, functions[check.id], name, contracted.cases) | failed
+    return dict(sorted(failed.items()))
+
+
 def collected_checks(path: Path) -> dict[str, CheckFunction]:
     """The checks of a file by their names, as pytest collects them; once for each version of the file.
 
@@ -236,15 +251,26 @@ def failure_of(check: Check, function: CheckFunction, observations: _Observation
     return FailedCheck(error, form=next(filter(None, mismatches), None))
 
 
+def failures_by_case(
+    check: Check, function: CheckFunction, name: str, cases: Sequence[Case]
+) -> dict[int, BaseException]:
+    """What a check raises in the cases that it is about, by their numbers.
+
+    Raises:
+        CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
+    """
+    about = {number: case for number, case in enumerate(cases) if case.declared.is_about(check.cases)}
+    endings = {number: _error_of(function, {name: case}) for number, case in about.items()}
+    skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
+    if {number for number, case in about.items() if case.is_typical} <= skipped:
+        raise CourseError(f"{check.id} says nothing about the typical case of {name}")
+    return {number: e for number, e in endings.items() if e is not None and number not in skipped}
+
+
 def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Case]) -> FailedCheck | None:
     (name,) = check.probes
     cases = [case for case in cases if case.declared.is_about(check.cases)]
-    endings = {number: _error_of(function, {name: case}) for number, case in enumerate(cases)}
-    skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
-    typical = {number for number, case in enumerate(cases) if case.is_typical}
-    if typical <= skipped:
-        raise CourseError(f"{check.id} says nothing about the typical case of {name}")
-    failed = {number: e for number, e in endings.items() if e is not None and number not in skipped}
+    failed = failures_by_case(check, function, name, cases)
     if not failed:
         return None
     number = case_to_report(cases, failed)
@@ -252,7 +278,7 @@ def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Cas
     is_cut_off = isinstance(error, TypeError | AttributeError) and cases[number].is_cut_off
     return FailedCheck(
         error,
-        None if typical & failed.keys() else cases[number].name,
+        None if any(cases[n].is_typical for n in failed) else cases[number].name,
         named_case(cases, failed, number),
         Finding("form", "Your function changes too much to look at all of it.", group="cut off")
         if is_cut_off

@@ -149,9 +149,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for name, probe in probes_defined(metafunc.module).items():
             if isinstance(probe, Contract) and name in metafunc.fixturenames:
                 patterns = cases_of(metafunc.function)
-                numbers = {
-                    case.name: n for n, case in enumerate(probe.terms.cases) if case.is_about(patterns)
-                }
+                numbers = {case.name: n for n, case in enumerate(probe.declared) if case.is_about(patterns)}
                 metafunc.parametrize(name, numbers.values(), ids=numbers, scope="session", indirect=True)
 
 

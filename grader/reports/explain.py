@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.contracts.blame import case_to_report, failed_cases
+from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
-from grader.contracts.finding import FailedCheckError
+from grader.contracts.finding import FailedCheckError, diagnosis_and_hint
 from grader.course.author_file import lines_of, names_defined
 from grader.course.contract import Contract
 from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.errors import CourseError, GraderError
+from grader.grading.judge import failed_cases
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
@@ -236,7 +237,7 @@ def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterato
         else:
             contract = rubric.probes[probe]
             if isinstance(contract, Contract) and regrade.reference is not None:
-                yield from _failed_case(contract, regrade.evidence, regrade.reference)
+                yield from _failed_case(rubric, contract, regrade.evidence, regrade.reference)
             else:
                 yield from _facts(probe, regrade.evidence, regrade.reference)
             yield from _source(rubric, probe)
@@ -260,12 +261,14 @@ def _facts(probe: str, evidence: Evidence, reference: Evidence | None) -> Iterat
         yield _lines(side_by_side("", {**sides, "seen": seen}))
 
 
-def _failed_case(contract: Contract, evidence: Evidence, reference: Evidence) -> Iterator[Block]:
+def _failed_case(
+    rubric: Rubric, contract: Contract, evidence: Evidence, reference: Evidence
+) -> Iterator[Block]:
     """The observations of the failed case with the fewest variations."""
     contracted = contract.observation(evidence.outcome(contract.name), reference.outcome(contract.name))
-    cases, about = contract.terms.cases, f"Observations of {contract.name}:"
+    cases, about = contract.declared, f"Observations of {contract.name}:"
     try:
-        found = failed_cases(contracted)
+        found = failed_cases(rubric, contracted)
         seen, expected = contracted.seen, contracted.expected
     except FailedCheckError as failed:
         yield Paragraph(f"{about} none: {failed.finding.sentence}")
@@ -279,7 +282,8 @@ def _failed_case(contract: Contract, evidence: Evidence, reference: Evidence) ->
     number = case_to_report(contracted.cases, found)
     which = f"{about} {len(found)} of {len(cases)} cases fail; case {number} has the fewest variations"
     words = cases[number].name
-    yield Paragraph(f"{which}. {words}: {found[number].sentence}")
+    diagnosis, _ = diagnosis_and_hint(str(found[number]))
+    yield Paragraph(f"{which}. {words}: {diagnosis}")
     sides = beside_each_other({"expected": expected[number], "seen": seen[number]})
     yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in sides.items()}))
 

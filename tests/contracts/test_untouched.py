@@ -53,9 +53,9 @@ def some_batches(*_):
 GIVEN = declared(
     "f",
     {"model": own(a_model), "w": own(a_leaf), "opt": own(an_optimizer), "batches": own(some_batches)},
-    gives="nothing",
+    returns="nothing",
     modes=["on"],
-    turns=["first"],
+    sequences=["first"],
     dtypes=["float32"],
     sizes=["differ"],
     cover=[],

@@ -95,11 +95,9 @@ def test_without_gradients_each_kind_comes_once():
 )
 def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
     """The author is told which rule excludes the first kinds of all factors, and what to do."""
-    with pytest.raises(
-        CourseError, match=r"^contract of f: never=\[.*\] excludes its ordinary case"
-    ) as error:
+    with pytest.raises(CourseError, match=r"^contract of f: never=\[.*\] excludes its typical case") as error:
         declared("f", {"x": tensor("n")}, never=never)
-    assert "put another kind first" in str(error.value)
+    assert "put another level first" in str(error.value)
 
 
 def test_a_kind_that_comes_in_no_case_is_refused():
@@ -109,16 +107,10 @@ def test_a_kind_that_comes_in_no_case_is_refused():
         declared("f", {"x": tensor("n")}, never=never)
 
 
-def test_a_rule_about_an_unknown_factor_is_refused():
-    """The author reads which factors there are."""
-    with pytest.raises(CourseError, match=r"never names x.rolls, and the factors are x.shape, x.values"):
-        declared("f", {"x": tensor("n")}, never=[{"x.rolls": "leaf"}])
-
-
 def test_a_case_is_told_in_a_sentence():
     """Kinds of one argument stand together, those of the call behind them."""
     made = declared("f", {"x": tensor("n k", "1 k"), "n": number(3, 1)})
-    told = {frozenset(case.variations.items()): case.sentence() for case in made.terms.cases}
+    told = {frozenset(case.variations.items()): case.sentence() for case in made.declared}
     assert told[frozenset()] == ""
     assert told[frozenset({("x.layout", "transposed")})] == "Where x is transposed"
     assert told[frozenset({("call.mode", "off")})] == "Called under no_grad()"
@@ -129,18 +121,5 @@ def test_a_case_is_told_in_a_sentence():
 def test_every_kind_has_words():
     """No kind of a network or an optimizer is told by its bare name."""
     made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
-    bare = [case.sentence() for case in made.terms.cases if "has the " in case.sentence()]
+    bare = [case.sentence() for case in made.declared if "has the " in case.sentence()]
     assert bare == []
-
-
-def test_parts_of_a_case_are_smaller_and_may_come_in():
-    """The parts begin with the ordinary case, grow, and leave out what is excluded."""
-    made = declared("f", {"x": tensor("n k", "1 k")})
-    parts = made.parts_of({"x.shape": "1 k", "x.role": "leaf", "x.grad": "filled"})
-    assert parts == (
-        {},
-        {"x.shape": "1 k"},
-        {"x.role": "leaf"},
-        {"x.shape": "1 k", "x.role": "leaf"},
-        {"x.role": "leaf", "x.grad": "filled"},
-    )

@@ -17,7 +17,7 @@ from grader.course.contract_text import (
     with_contracts,
 )
 
-QUIET = {"modes": ["on"], "turns": ["first"]}
+QUIET = {"modes": ["on"], "sequences": ["first"]}
 
 
 def bullet(kinds, **options):
@@ -100,7 +100,7 @@ def test_the_last_bullet_is_about_the_call():
         "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
         " in a second call, with the same things; in a second call, after its values have moved"
     )
-    once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], turns=["first", "other"])
+    once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], sequences=["first", "other"])
     assert block_of(once).splitlines()[-1] == "- The call: in a second call, with other numbers"
     assert block_of(declared("f", {"n": number(1)}, sizes=["differ"], **QUIET)).count("\n- ") == 0
 

@@ -3,6 +3,9 @@
 from inside import with_gaps
 
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_no_side_effects,
     assert_same_gradients,
     assert_same_values,
@@ -50,16 +53,13 @@ make_weight = contract(
         "m": number(5, 1, 36, says="the number of columns, at least 1"),
         "scale": number((0.05, 0.1), 1.0, (7.0, 7.1), (1e-3, 2e-3), says="a positive float"),
     },
-    dtypes=["float32"],
-    turns=["first", "other"],
-    cover=["n.value", "m.value", "call.turn"],
-    between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
-    use=four_steps,
-    result="w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
-    "randn draw all of it, the first with its generator? If only a later call is wrong: what is still there "
-    "of an earlier call when it begins?",
-    used="A training of w goes wrong.\n\nPrint w.is_leaf and w.grad_fn. Which operation was recorded, and "
-    "when was requires_grad set? What does a second backward still have to pass through?",
+    cases=Cases(
+        dtypes=["float32"],
+        sequences=["first", "other"],
+        cover=["n.value", "m.value", "call.turn"],
+        between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
+    ),
+    call=Call(use=four_steps),
 )
 
 
@@ -78,7 +78,14 @@ def test_w_is_a_trainable_leaf(make_weight):
 @points(2)
 def test_values_and_training(make_weight):
     """Its values are those of the generator, times scale, in every call, and it trains."""
-    assert_same_values(make_weight)
+    assert_same_values(
+        make_weight,
+        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
+        "randn draw all of it, the first with its generator? If only a later call is wrong: what is still "
+        "there of an earlier call when it begins?",
+        used="A training of w goes wrong.\n\nPrint w.is_leaf and w.grad_fn. Which operation was recorded, "
+        "and when was requires_grad set? What does a second backward still have to pass through?",
+    )
     assert_same_gradients(make_weight)
 
 
@@ -132,18 +139,14 @@ input_gradient = contract(
             says="a float32 module that maps (1, N) to (1, outputs)",
         ),
     },
-    given=["model", "img"],
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first", "other", "moved", "moved model"],
-    free=["model*:version"],  # who puts values back has written to them
-    gradients="none",
-    owns=False,
-    cover=["model.frozen", "model.grads"],
-    result="What came back is not the gradient of the sum of the outputs with respect to x.\n\nOn which "
-    "tensor did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make "
-    "new tensors. And in which mode did each part of the model run?",
-    kept=f"Which leaves does backward() fill? torch.autograd.grad only returns gradients. {LEFT}",
+    cases=Cases(
+        dtypes=["float32"],
+        modes=["on"],
+        sequences=["first", "other", "moved", "moved model"],
+        cover=["model.frozen", "model.grads"],
+    ),
+    call=Call(given=["model", "img"], gradients="none"),
+    rules=Rules(ignore=["model*:version"]),  # putting values back writes to them
 )
 
 
@@ -163,13 +166,22 @@ def test_gradient_has_the_form_of_x(input_gradient):
 @points(2)
 def test_gradient_of_x(input_gradient):
     """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
-    assert_same_values(input_gradient)
+    assert_same_values(
+        input_gradient,
+        "What came back is not the gradient of the sum of the outputs with respect to x.\n\nOn which tensor "
+        "did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make new "
+        "tensors. And in which mode did each part of the model run?",
+    )
 
 
 @points(2, side_effects=True)
 def test_no_trace_is_left(input_gradient):
     """The caller's image and model are as they were, and so is the .grad of every parameter."""
-    assert_no_side_effects(input_gradient)
+    assert_no_side_effects(
+        input_gradient,
+        f"Which leaves does backward() fill? torch.autograd.grad only returns gradients. {LEFT}",
+        may_share_storage=True,
+    )
 
 
 @inside
@@ -223,19 +235,9 @@ all_grads = contract(
         "b": tensor("n k", "1 k", "", **LEAF),
         "d": tensor("n k", "m n k", "", "0 n k", **LEAF),
     },
-    call=with_their_warnings,
-    modes=["on"],
-    turns=["first", "other"],
-    free=["?:grad", "?:hooks"],  # the leaves are made for the call
-    gradients="none",
-    owns=False,
-    all_digits=True,
-    notes=["warnings"],  # which a check of its own judges
-    cover=["*.shape", "[ab].values"],
-    result="The six gradients of o are not right.\n\nFollow the graph from o back: which operations does the "
-    "gradient pass, and how often? c, e and o are no leaves: do you ask them in time to keep theirs? What is "
-    "broadcast is used several times: its gradient is a sum.",
-    kept=LEFT,
+    cases=Cases(modes=["on"], sequences=["first", "other"], cover=["*.shape", "[ab].values"]),
+    call=Call(how=with_their_warnings, gradients="none", record=["warnings"]),  # for a check of its own
+    rules=Rules(ignore=["?:grad", "?:hooks"], full_precision=True),  # the leaves are made for the call
 )
 
 
@@ -255,8 +257,13 @@ def test_gradients_of_non_leaves(all_grads):
 @points(1)
 def test_six_gradients(all_grads):
     """All six gradients are there and right, and the leaves keep their values."""
-    assert_no_side_effects(all_grads)
-    assert_same_values(all_grads)
+    assert_no_side_effects(all_grads, LEFT, may_share_storage=True)
+    assert_same_values(
+        all_grads,
+        "The six gradients of o are not right.\n\nFollow the graph from o back: which operations does the "
+        "gradient pass, and how often? c, e and o are no leaves: do you ask them in time to keep theirs? "
+        "What is broadcast is used several times: its gradient is a sum.",
+    )
     assert_same_gradients(all_grads)
 
 
@@ -391,20 +398,9 @@ activation_grads = contract(
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
-    call=told_if_stopped,
-    use=model_afterwards,
-    modes=["on"],
-    free=["model.head*:grad", "model.body*:grad"],  # of the parameters that a backward passes
-    gradients="none",
-    owns=False,
-    cover=["model.hooks", "names.which"],
-    turns=["first", "other", "moved"],
-    result="These are not the gradients of the layers' outputs.\n\nDo you keep the tensor through which "
-    "gradients go, or one beside it? Do you ask it before backward? If you make hooks in a loop: which name "
-    "does each of them see when it runs? And what becomes of the output if a hook returns something?",
-    used="After your call the model, or a hook of the caller's, no longer does what it did.\n\nIs the "
-    "caller's hook still where its handle finds it?",
-    kept="Which lines of yours still run after the model has raised an error? And which hooks do you remove?",
+    cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "moved"]),
+    call=Call(how=told_if_stopped, use=model_afterwards, gradients="none"),
+    rules=Rules(ignore=["model.head*:grad", "model.body*:grad"]),  # a backward passes these parameters
 )
 
 
@@ -423,13 +419,25 @@ def test_every_name_has_a_gradient(activation_grads):
 @points(2)
 def test_gradients_of_activations(activation_grads):
     """Every name is answered with the gradient of that layer's output, and the model works as before."""
-    assert_same_values(activation_grads)
+    assert_same_values(
+        activation_grads,
+        "These are not the gradients of the layers' outputs.\n\nDo you keep the tensor through which "
+        "gradients go, or one beside it? Do you ask it before backward? If you make hooks in a loop: which "
+        "name does each of them see when it runs? And what becomes of the output if a hook returns "
+        "something?",
+        used="After your call the model, or a hook of the caller's, no longer does what it did.\n\nIs the "
+        "caller's hook still where its handle finds it?",
+    )
 
 
 @points(1, side_effects=True)
 def test_hooks_are_removed(activation_grads):
     """Afterwards the model is as it was: without your hooks, and with those of others."""
-    assert_no_side_effects(activation_grads)
+    assert_no_side_effects(
+        activation_grads,
+        "Which lines of yours still run after the model has raised an error? And which hooks do you remove?",
+        may_share_storage=True,
+    )
 
 
 # The reference's would show retain_grad(), which is the answer.
@@ -515,26 +523,10 @@ total_loss = contract(
             says="a list of as many floats, of either sign",
         ),
     },
-    given=["losses", "weights"],
-    call=in_float32,
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first", "other", "moved"],
-    cover=["losses.special"],
-    none_is_zero=False,
-    of="the total",
-    result="The value is not the weighted sum.\n\nDoes every loss count with its own weight, and with both "
-    "where it stands in the list twice?",
-    because={
-        "no history": "The losses became mere numbers (by .item(), .data, detach() or torch.tensor()), or "
-        "were added under no_grad.",
-        "not connected": "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() and "
-        "detach() give you something without a history. A loss that is left out gets no gradient, either.",
-        "zero": "Was this loss cut off at a bound?",
-        "wrong": "A loss has to count with its own weight, and with both where it stands in the list twice.",
-        "p:wrong": "",
-    },
-    kept="Do the next total_loss and the caller's backward() build on more than your return value?",
+    cases=Cases(
+        dtypes=["float32"], modes=["on"], sequences=["first", "other", "moved"], cover=["losses.special"]
+    ),
+    call=Call(given=["losses", "weights"], how=in_float32),
 )
 
 
@@ -552,14 +544,35 @@ def test_total_is_connected(total_loss):
 @points(2)
 def test_total_and_its_gradient(total_loss):
     """The result is the weighted sum of the losses, and its backward reaches all of them."""
-    assert_same_values(total_loss)
-    assert_same_gradients(total_loss)
+    assert_same_values(
+        total_loss,
+        "The value is not the weighted sum.\n\nDoes every loss count with its own weight, and with both "
+        "where it stands in the list twice?",
+    )
+    assert_same_gradients(
+        total_loss,
+        "the total",
+        because={
+            "no history": "The losses became mere numbers (by .item(), .data, detach() or torch.tensor()), "
+            "or were added under no_grad.",
+            "not connected": "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() "
+            "and detach() give you something without a history. A loss that is left out gets no gradient, "
+            "either.",
+            "zero": "Was this loss cut off at a bound?",
+            "wrong": "A loss has to count with its own weight, and with both where it stands in the list "
+            "twice.",
+            "p:wrong": "",
+        },
+        none_is_zero=False,
+    )
 
 
 @points(1, side_effects=True)
 def test_losses_and_lists_stay(total_loss):
     """The losses, both lists and every .grad stay as they are."""
-    assert_no_side_effects(total_loss)
+    assert_no_side_effects(
+        total_loss, "Do the next total_loss and the caller's backward() build on more than your return value?"
+    )
 
 
 # The reference's would show the operations it is written with.
@@ -639,32 +652,31 @@ weighted_backward = contract(
             says="(n,), the dtype of losses; of either sign, or 0",
         ),
     },
-    given=["losses", "w"],
-    modes=["on"],
-    turns=["first", "other"],
-    never=[
-        {"w.values": "tiny", "all.dtype": "float32"},
-        {"w.values": ("tiny", "0 everywhere"), "p.grad": "filled"},
-        {"w.values": "the last 0", "losses.number": "single"},
-    ],  # a number so small that nothing of it is left in .grad is no test
-    cover=["w.role", "losses.number", "call.turn"],
-    gives="nothing",
-    becomes={
-        "*:grad": "The .grad of a parameter behind losses did not grow by the sum of w[i] times the gradient "
-        "of losses[i].\n\nlosses.backward(gradient=v) computes v^T J. Which v went back in yours? And does "
-        "the gradient pass through losses only?"
-    },
-    waiting="The graph of the losses is not used up: did you leave out the last backward, or tell it to "
-    "retain_graph or create_graph?",
-    kept="Which of your lines changes losses or w, or lets a gradient pass through w? The weights count as "
-    "constants.",
+    cases=Cases(
+        modes=["on"],
+        sequences=["first", "other"],
+        never=[
+            {"w.values": "tiny", "all.dtype": "float32"},
+            {"w.values": ("tiny", "0 everywhere"), "p.grad": "filled"},
+            {"w.values": "the last 0", "losses.number": "single"},
+        ],  # a number so small that nothing of it is left in .grad is no test
+        cover=["w.role", "losses.number", "call.turn"],
+    ),
+    call=Call(given=["losses", "w"], returns="nothing"),
 )
 
 
 @points(3)
 def test_weighted_gradient(weighted_backward):
     """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
-    assert_same_values(weighted_backward)
+    assert_same_values(
+        weighted_backward,
+        changes={
+            "*:grad": "The .grad of a parameter behind losses did not grow by the sum of w[i] times the "
+            "gradient of losses[i].\n\nlosses.backward(gradient=v) computes v^T J. Which v went back in "
+            "yours? And does the gradient pass through losses only?"
+        },
+    )
 
 
 @points(1)
@@ -681,8 +693,16 @@ def test_graph_of_losses_is_freed(weighted_backward):
 @points(1)
 def test_two_graphs_and_what_stays(weighted_backward):
     """The graph of losses is used up, that of w is not, and nothing else has changed."""
-    assert_no_side_effects(weighted_backward)
-    assert_same_gradients(weighted_backward)
+    assert_no_side_effects(
+        weighted_backward,
+        "Which of your lines changes losses or w, or lets a gradient pass through w? The weights count as "
+        "constants.",
+    )
+    assert_same_gradients(
+        weighted_backward,
+        pending="The graph of the losses is not used up: did you leave out the last backward, or tell it to "
+        "retain_graph or create_graph?",
+    )
 
 
 @picture(reference=True)
@@ -748,25 +768,24 @@ train_with_temperature = contract(
         "steps": number(1, 3, says="an int, 1 or more"),
         "lr": own(rate, says="a float"),
     },
-    given=["model", "x", "y", "steps", "lr"],
-    dtypes=["float64", "float32"],
-    modes=["on"],
-    turns=["first", "other", "same"],
-    never=[{"y.of": ("largest", "smallest"), "steps.value": 3}],
-    cover=["steps.value", "model.grads", "model.frozen", "call.turn"],
-    free=["model*:grad", "model*:version"],
-    gradients="none",
-    all_digits=True,
-    parts=["temperature", "log"],
-    use=whether_a_leaf,
-    result="What came back is wrong.",
-    used={
-        "temperature": "The temperature is the result of an operation, no leaf.\n\nWhich one made it, and "
-        "when was requires_grad set?"
-    },
-    becomes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
-    kept="What did you change for your own use, and did you put back what you found?",
+    cases=Cases(
+        dtypes=["float64", "float32"],
+        modes=["on"],
+        sequences=["first", "other", "same"],
+        never=[{"y.of": ("largest", "smallest"), "steps.value": 3}],
+        cover=["steps.value", "model.grads", "model.frozen", "call.turn"],
+    ),
+    call=Call(given=["model", "x", "y", "steps", "lr"], gradients="none", use=whether_a_leaf),
+    rules=Rules(
+        ignore=["model*:grad", "model*:version"], full_precision=True, entries=["temperature", "log"]
+    ),
 )
+
+
+NO_LEAF = {
+    "temperature": "The temperature is the result of an operation, no leaf.\n\nWhich one made it, and when "
+    "was requires_grad set?"
+}
 
 
 @cases()
@@ -775,7 +794,11 @@ def test_the_loss_teaches_the_model(train_with_temperature):
 
     Does the loss lead back to it? Print loss.grad_fn, and follow it. Is it the sum of both losses?
     """
-    assert_same_values(train_with_temperature, "model*")
+    assert_same_values(
+        train_with_temperature,
+        only=["model*"],
+        changes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
+    )
 
 
 @cases()
@@ -784,7 +807,7 @@ def test_the_temperature_is_trained(train_with_temperature):
 
     Does a gradient arrive there? And does the optimizer know the tensor that the loss uses?
     """
-    assert_same_values(train_with_temperature, "temperature")
+    assert_same_values(train_with_temperature, only=["temperature"], used=NO_LEAF)
 
 
 @cases()
@@ -793,7 +816,7 @@ def test_the_log_has_the_pull(train_with_temperature):
 
     What do you call so that they keep it, when, and which tensor do you ask for it afterwards?
     """
-    assert_same_values(train_with_temperature, "log")
+    assert_same_values(train_with_temperature, only=["log"])
 
 
 def test_a_training_of_several_steps(train_with_temperature):
@@ -801,12 +824,18 @@ def test_a_training_of_several_steps(train_with_temperature):
 
     What stood in .grad before backward? Which result of an earlier step does it still pass through?
     """
-    assert_same_values(train_with_temperature)
+    assert_same_values(
+        train_with_temperature,
+        changes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
+        used=NO_LEAF,
+    )
 
 
 def test_nothing_else_is_changed(train_with_temperature):
     """Only the parameters that are trained change, and what stands in .grad."""
-    assert_no_side_effects(train_with_temperature)
+    assert_no_side_effects(
+        train_with_temperature, "What did you change for your own use, and did you put back what you found?"
+    )
 
 
 @picture(reference=True)

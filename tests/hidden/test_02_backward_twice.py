@@ -1,6 +1,9 @@
 """The hidden checks of 02_backward_twice: what a backward frees, adds to, and leaves waiting."""
 
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_memory,
     assert_no_side_effects,
     assert_same_gradients,
@@ -125,50 +128,54 @@ backward_both = contract(
             },
         ),
     },
-    given=["trunk", "x"],
-    call=call_with_t,
-    modes=["on"],
-    turns=["first", "moved"],
-    never=[{"trunk.inside": "norm", "x.shape": "in"}],
-    cover=[],
-    free=["trunk*:grad", "t*:grad"],
-    gradients="none",
-    use=history_of_the_gradient,
-    notes=["calls", "left"],
-    large=["n"],
-    owns=False,
-    all_digits=True,
-    result="The two numbers are not t.mean() and t.sum().",
-    becomes={
-        "x:grad": "x.grad is not what it held before, with the gradients of d and e added.\n\n"
-        "Which of the three does x.grad hold now: what was there before, the gradient of d, that of e?",
-        "calls": "trunk is not called once.\n\nWhere does each of your two scalars come from?",
-        "left": "What trunk has saved for backward is still held after the call.\n\n"
-        "Which of your backward passes is the last, and which ways does it take? Is anything of the graph "
-        "needed after it?",
-    },
-    used="x.grad has a history: it holds a graph of its own.\n\n"
-    "Which argument of backward() records the backward itself?",
-    kept=WHOSE,
+    cases=Cases(
+        modes=["on"],
+        sequences=["first", "moved"],
+        never=[{"trunk.inside": "norm", "x.shape": "in"}],
+        cover=[],
+        large=["n"],
+    ),
+    call=Call(
+        given=["trunk", "x"],
+        how=call_with_t,
+        gradients="none",
+        use=history_of_the_gradient,
+        record=["calls", "left"],
+    ),
+    rules=Rules(ignore=["trunk*:grad", "t*:grad"], full_precision=True),
 )
 
 
 @points(3)
 def test_both_gradients_and_nothing_held(backward_both):
     """Both gradients are added to x.grad after one call of the trunk, and all that it saved is freed."""
-    assert_same_values(backward_both)
+    assert_same_values(
+        backward_both,
+        "The two numbers are not t.mean() and t.sum().",
+        changes={
+            "x:grad": "x.grad is not what it held before, with the gradients of d and e added.\n\nWhich of "
+            "the three does x.grad hold now: what was there before, the gradient of d, that of e?"
+        },
+        used="x.grad has a history: it holds a graph of its own.\n\nWhich argument of backward() records "
+        "the backward itself?",
+        recorded={"calls": "trunk is not called once.\n\nWhere does each of your two scalars come from?"},
+    )
 
 
 @points(1, side_effects=True)
 def test_no_graph_is_kept(backward_both):
     """No graph stays in memory after the call."""
-    assert_memory(backward_both)
+    assert_memory(
+        backward_both,
+        left="What trunk has saved for backward is still held after the call.\n\nWhich of your backward "
+        "passes is the last, and which ways does it take? Is anything of the graph needed after it?",
+    )
 
 
 @points(1, side_effects=True)
 def test_trunk_and_x_stay(backward_both):
     """All else about x and trunk stays as it is."""
-    assert_no_side_effects(backward_both)
+    assert_no_side_effects(backward_both, WHOSE, may_share_storage=True)
 
 
 @picture
@@ -251,42 +258,46 @@ task_grad_norms = contract(
             says="a list of scalar tensors",
         ),
     },
-    given=["losses", "params"],
-    never=[{"losses.list": "far", "all.dtype": "float32"}],
-    modes=["on"],
-    turns=["first", "other", "other data", "same"],
-    cover=[],
-    gradients="none",
-    use=after_the_measurement,
-    result="These are not the L2 norms of the gradients, one of each loss.\n\n"
-    "The gradient of which losses is in each number, to which parameters does it go, and how do the squares "
-    "come together?",
-    used="A .grad is another tensor now. Code that holds the old tensor no longer sees "
-    "what arrives in .grad.\n\nDo you need a copy of it?",
-    because={
-        "freed": "\n\nA backward of yours was the last through it, and freed what the caller needs. Which of "
-        "yours?"
-    },
-    kept="Which of your lines writes to a .grad, or to something else that is not yours?",
+    cases=Cases(
+        never=[{"losses.list": "far", "all.dtype": "float32"}],
+        modes=["on"],
+        sequences=["first", "other", "other data", "same"],
+        cover=[],
+    ),
+    call=Call(given=["losses", "params"], gradients="none", use=after_the_measurement),
 )
 
 
 @points(3)
 def test_norms_are_of_one_loss_each(task_grad_norms):
     """Each number is the L2 norm of the gradient of one loss, and every .grad is the tensor it was."""
-    assert_same_values(task_grad_norms)
+    assert_same_values(
+        task_grad_norms,
+        "These are not the L2 norms of the gradients, one of each loss.\n\nThe gradient of which losses is "
+        "in each number, to which parameters does it go, and how do the squares come together?",
+        used="A .grad is another tensor now. Code that holds the old tensor no longer sees what arrives in "
+        ".grad.\n\nDo you need a copy of it?",
+    )
 
 
 @points(2)
 def test_training_goes_on(task_grad_norms):
     """After one or two measurements, the sum of the losses goes back and brings the right gradients."""
-    assert_same_gradients(task_grad_norms)
+    assert_same_gradients(
+        task_grad_norms,
+        because={
+            "freed": "\n\nA backward of yours was the last through it, and freed what the caller needs. "
+            "Which of yours?"
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_no_grad_changes(task_grad_norms):
     """Parameters, losses and every .grad are what they were."""
-    assert_no_side_effects(task_grad_norms)
+    assert_no_side_effects(
+        task_grad_norms, "Which of your lines writes to a .grad, or to something else that is not yours?"
+    )
 
 
 @picture(reference=True)
@@ -310,35 +321,34 @@ two_updates = contract(
         "y1": target("x", "net", values=["far"], says="a target in the shape of net(x)"),
         "y2": target("x", "net", values=["normal"], says="a target in the shape of net(x)"),
     },
-    modes=["on"],
-    turns=["first", "same"],
-    never=[{"net.inside": "norm", "x.shape": "in"}],
-    cover=[],
-    free=["net*:grad"],
-    gradients="none",
-    notes=["calls", "steps"],
-    result="The losses are not those from which the two updates were computed.\n\n"
-    "Of which prediction and which target is each, and at which weights?",
-    becomes={
-        "steps": "Of which loss are the gradients in .grad when each step is made, and at which weights was "
-        "that loss computed?",
-        "calls": "net is not called once for each update.\n\nWhat is each of your calls for? (A batch norm "
-        "in training mode remembers each of them, and dropout computes another result each time.)",
-    },
-    kept=WHOSE,
+    cases=Cases(
+        modes=["on"], sequences=["first", "same"], never=[{"net.inside": "norm", "x.shape": "in"}], cover=[]
+    ),
+    call=Call(gradients="none", record=["calls", "steps"]),
+    rules=Rules(ignore=["net*:grad"]),
 )
 
 
 @points(4)
 def test_updates_and_losses(two_updates):
     """Each update calls net once, and steps with the gradient of its own loss at the weights it meets."""
-    assert_same_values(two_updates)
+    assert_same_values(
+        two_updates,
+        "The losses are not those from which the two updates were computed.\n\nOf which prediction and "
+        "which target is each, and at which weights?",
+        recorded={
+            "steps": "Of which loss are the gradients in .grad when each step is made, and at which weights "
+            "was that loss computed?",
+            "calls": "net is not called once for each update.\n\nWhat is each of your calls for? (A batch "
+            "norm in training mode remembers each of them, and dropout computes another result each time.)",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_only_the_parameters_move(two_updates):
     """Only the parameters, their .grad and the memory of opt change."""
-    assert_no_side_effects(two_updates)
+    assert_no_side_effects(two_updates, WHOSE)
 
 
 @picture
@@ -423,47 +433,49 @@ ContentLoss = contract(
             },
         ),
     },
-    given=["target", "weight"],
-    call=two_iterations,
-    modes=["on"],
-    turns=["first", "moved"],
-    cover=["target.role", "module.life", "weight.value"],
-    gradients="none",
-    use=ways_back,
-    owns=False,
-    all_digits=True,
-    result="After the second forward, what the module gives is wrong.\n\n"
-    "loss is mse_loss(input * weight, target * weight), with the values that target had when the module was "
-    "made. And forward returns its input. Does your constant have memory of its own?",
-    becomes={
-        "image:grad": "After the backward of the loss, image.grad is wrong.\n\n"
-        "How many backward passes arrive there?"
-    },
-    because={
-        "overwritten": "\n\nWhat forward returned was overwritten, as by an in-place relu. Which tensor do "
-        "the operations of your loss save: their own, or the caller's?",
-        "connected": "\n\nWhat does the module keep of the target: its values, or also how it was computed?",
-    },
-    kept="Does your module work on the caller's target itself?",
+    cases=Cases(
+        modes=["on"], sequences=["first", "moved"], cover=["target.role", "module.life", "weight.value"]
+    ),
+    call=Call(given=["target", "weight"], how=two_iterations, gradients="none", use=ways_back),
+    rules=Rules(full_precision=True),
 )
 
 
 @points(3)
 def test_loss_of_a_constant(ContentLoss):
     """The loss is that of a constant with memory of its own, and the input passes unchanged."""
-    assert_same_values(ContentLoss)
+    assert_same_values(
+        ContentLoss,
+        "After the second forward, what the module gives is wrong.\n\nloss is mse_loss(input * weight, "
+        "target * weight), with the values that target had when the module was made. And forward returns "
+        "its input. Does your constant have memory of its own?",
+        changes={
+            "image:grad": "After the backward of the loss, image.grad is wrong.\n\nHow many backward passes "
+            "arrive there?"
+        },
+    )
 
 
 @points(2)
 def test_gradients_reach_the_image_alone(ContentLoss):
     """The loss and what passed go back to the image, and the loss not into the network behind the target."""
-    assert_same_gradients(ContentLoss)
+    assert_same_gradients(
+        ContentLoss,
+        because={
+            "overwritten": "\n\nWhat forward returned was overwritten, as by an in-place relu. Which tensor "
+            "do the operations of your loss save: their own, or the caller's?",
+            "connected": "\n\nWhat does the module keep of the target: its values, or also how it was "
+            "computed?",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_target_is_left_alone(ContentLoss):
     """The caller's target and the input stay as they are."""
-    assert_no_side_effects(ContentLoss)
+    assert_no_side_effects(
+        ContentLoss, "Does your module work on the caller's target itself?", may_share_storage=True
+    )
 
 
 @picture(reference=True)
@@ -504,41 +516,40 @@ accumulate = contract(
             says="an int, at least 1",
         ),
     },
-    modes=["on"],
-    turns=["first", "same", "moved"],
-    cover=[],
-    gives="nothing",
-    notes=["peak"],
-    large=["n"],
-    all_digits=True,
-    becomes={
-        "model*:grad": "What arrived in the .grad of the model is not the gradient of the mean over the "
-        "whole batch.\n\nBy what number does the mean over a micro-batch divide, and by what the mean over "
-        "the batch? Which lines of yours work on .grad itself?",
-        "peak": "More than micro samples are kept for backward at the same time.\n\n"
-        "When does autograd let go of what it saved? How many backward passes has your code done when the "
-        "last micro-batch enters the model?",
-    },
-    kept=WHOSE,
+    cases=Cases(modes=["on"], sequences=["first", "same", "moved"], cover=[], large=["n"]),
+    call=Call(returns="nothing", record=["peak"]),
+    rules=Rules(full_precision=True),
 )
 
 
 @points(4)
 def test_gradient_of_the_batch(accumulate):
     """The pieces add the gradient of the whole batch, and no more than micro samples are held at a time."""
-    assert_same_values(accumulate)
+    assert_same_values(
+        accumulate,
+        changes={
+            "model*:grad": "What arrived in the .grad of the model is not the gradient of the mean over the "
+            "whole batch.\n\nBy what number does the mean over a micro-batch divide, and by what the mean "
+            "over the batch? Which lines of yours work on .grad itself?"
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_memory_of_one_part(accumulate):
     """No more than one part of the batch is in memory."""
-    assert_memory(accumulate)
+    assert_memory(
+        accumulate,
+        peak="More than micro samples are kept for backward at the same time.\n\nWhen does autograd let go "
+        "of what it saved? How many backward passes has your code done when the last micro-batch enters the "
+        "model?",
+    )
 
 
 @points(1, side_effects=True)
 def test_all_else_is_left_alone(accumulate):
     """X, Y and all of the model but its gradients stay as they are."""
-    assert_no_side_effects(accumulate)
+    assert_no_side_effects(accumulate, WHOSE)
 
 
 @picture
@@ -621,29 +632,38 @@ train_task = contract(
         "x": data("n in", "m n in", layouts=["contiguous"], says="an input of the trunk"),
         "y": target("x", values=["normal"], says="a target in the shape of what a head gives"),
     },
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first"],
-    between={"in a second call, after another task": another_task},
-    cover=[],
-    free=["model*:grad", "model*:version"],
-    gives="nothing",
-    notes=["steps"],
-    kept="What is in the .grad of each part when opt.step() is called, and what does opt do with it? And "
-    "what did you switch?",
+    cases=Cases(
+        dtypes=["float32"],
+        modes=["on"],
+        sequences=["first"],
+        between={"in a second call, after another task": another_task},
+        cover=[],
+    ),
+    call=Call(returns="nothing", record=["steps"]),
+    rules=Rules(ignore=["model*:grad", "model*:version"]),
 )
 
 
 @points(4)
 def test_trained_parts_learn(train_task):
     """The trunk and the head of the task make one step with the gradient of this loss."""
-    assert_same_values(train_task)
+    assert_same_values(
+        train_task,
+        recorded={
+            "steps": "What is in the .grad of each part when opt.step() is called, and what does opt do with "
+            "it? And what did you switch?"
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_other_heads_stand_still(train_task):
     """The other heads and what opt remembers of them, flags, modes and groups stay as they are."""
-    assert_no_side_effects(train_task)
+    assert_no_side_effects(
+        train_task,
+        "What is in the .grad of each part when opt.step() is called, and what does opt do with it? And "
+        "what did you switch?",
+    )
 
 
 @picture
@@ -719,42 +739,45 @@ validation_loss = contract(
             says="gives pairs (x, y), and has a len",
         ),
     },
-    dtypes=["float32"],
-    turns=["first", "moved"],
-    between={"in a second call, after other batches were put into loader": other_batches},
-    never=[{"loader.number": "one", "call.turn": "other_batches"}],
-    cover=["loader.form", "loader.number"],
-    gradients="none",
-    notes=["peak+1", "left", "model.graphs+1"],
-    large=["n"],
-    result="The result is not the mean over the batches, as a Python float.\n\n"
-    "How much does each batch count, how much the last one? And is it a number?",
-    becomes={
-        "graphs": SEVERAL_BATCHES,
-        "peak": SEVERAL_BATCHES,
-        "left": "After the call, the graph of a batch is still alive.\n\n"
-        "What did you return or store, and what is its grad_fn?",
-    },
-    kept="What did you switch or write, and is it as it was before?",
+    cases=Cases(
+        dtypes=["float32"],
+        sequences=["first", "moved"],
+        between={"in a second call, after other batches were put into loader": other_batches},
+        never=[{"loader.number": "one", "call.turn": "other_batches"}],
+        cover=["loader.form", "loader.number"],
+        large=["n"],
+    ),
+    call=Call(gradients="none", record=["peak+1", "left", "model.graphs+1"]),
 )
 
 
 @points(3)
 def test_mean_and_no_graph_held(validation_loss):
     """The mean comes back as a Python float, and the graphs of the batches do not pile up."""
-    assert_same_values(validation_loss)
+    assert_same_values(
+        validation_loss,
+        "The result is not the mean over the batches, as a Python float.\n\nHow much does each batch count, "
+        "how much the last one? And is it a number?",
+        recorded={"graphs": SEVERAL_BATCHES},
+    )
 
 
 @points(1, side_effects=True)
 def test_no_graph_is_recorded(validation_loss):
     """No graph is in memory."""
-    assert_memory(validation_loss)
+    assert_memory(
+        validation_loss,
+        graphs=SEVERAL_BATCHES,
+        peak=SEVERAL_BATCHES,
+        left="After the call, the graph of a batch is still alive.\n\nWhat did you return or store, and "
+        "what is its grad_fn?",
+    )
 
 
 @points(1, side_effects=True)
 def test_model_and_modes_stay(validation_loss):
     """The model, the data and the modes of torch are as they were."""
-    assert_no_side_effects(validation_loss)
+    assert_no_side_effects(validation_loss, "What did you switch or write, and is it as it was before?")
 
 
 @picture(reference=True)
@@ -811,37 +834,43 @@ distil = contract(
         ),
         "epochs": number(2, 1, says="how often to go through inputs"),
     },
-    modes=["on"],
-    turns=["first", "moved"],
-    never=[{"model.inside": "norm", "teacher.train": "part train"}],
-    cover=["inputs.list", "micro.cuts", "opt.rule"],
-    free=["model*:grad"],
-    gradients="none",
-    notes=["steps", "teacher.calls", "model.entered", "model.graphs", "model.graphs left"],
-    all_digits=True,
-    result="The mean losses of the epochs are wrong.\n\n"
-    "How much does each piece count in its batch, how much each batch, and what do you add up?",
-    becomes={
-        "steps": "Which gradients are in .grad when the step is made, and how much does each piece count?",
-        "calls": "The teacher is not asked once for each batch.\n\nWhich of its answers do you know already?",
-        "entered": "More than micro samples enter the model at once.",
-        "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\n"
-        "What do you keep of a piece when the next enters?",
-        "graphs left": "After the training, graphs of the model's calls are still alive.\n\n"
-        "What does your running sum add up, and what does it refer to?",
-    },
-    kept="Where does a backward of yours end? And what did you switch or write?",
+    cases=Cases(
+        modes=["on"],
+        sequences=["first", "moved"],
+        never=[{"model.inside": "norm", "teacher.train": "part train"}],
+        cover=["inputs.list", "micro.cuts", "opt.rule"],
+    ),
+    call=Call(
+        gradients="none",
+        record=["steps", "teacher.calls", "model.entered", "model.graphs", "model.graphs left"],
+    ),
+    rules=Rules(ignore=["model*:grad"], full_precision=True),
 )
 
 
 def test_steps_and_history(distil):
     """Each step has the gradient of the mean over its batch, numbers come back, and no graphs pile up."""
-    assert_same_values(distil)
+    assert_same_values(
+        distil,
+        "The mean losses of the epochs are wrong.\n\nHow much does each piece count in its batch, how much "
+        "each batch, and what do you add up?",
+        recorded={
+            "steps": "Which gradients are in .grad when the step is made, and how much does each piece "
+            "count?",
+            "calls": "The teacher is not asked once for each batch.\n\nWhich of its answers do you know "
+            "already?",
+            "entered": "More than micro samples enter the model at once.",
+            "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\nWhat do "
+            "you keep of a piece when the next enters?",
+            "graphs left": "After the training, graphs of the model's calls are still alive.\n\nWhat does "
+            "your running sum add up, and what does it refer to?",
+        },
+    )
 
 
 def test_the_teacher_is_asked_and_not_taught(distil):
     """Nothing reaches the teacher, and of the model only the parameters change."""
-    assert_no_side_effects(distil)
+    assert_no_side_effects(distil, "Where does a backward of yours end? And what did you switch or write?")
 
 
 @picture

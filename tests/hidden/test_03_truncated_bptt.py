@@ -1,8 +1,13 @@
 """The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
 
+from dataclasses import replace
+
 from inside import with_gaps
 
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_memory,
     assert_no_side_effects,
     assert_same_gradients,
@@ -186,33 +191,22 @@ BATCHES = own(
     says="a list of pairs (xs, y) of shapes (T, B, I) and (B, O), at least one, all with the same B",
 )
 #: Where a loss is 0, only momentum that is there already shows whether there was a step.
-STILL = [{"batches.targets": "met", "opt.rule": ("sgd", "adam")}]
+STILL = {"batches.targets": "met", "opt.rule": "sgd"}
 #: What an optimizer has used up may be cleared after the last step.
 USED_UP = ["cell.*:grad", "readout.*:grad"]
 FROZEN = "A frozen parameter has got a gradient in your call."
 
-OF_A_TRAINING = {
-    "dtypes": ["float32"],
-    "modes": ["on"],
-    "turns": ["first", "other"],
-    "never": STILL,
-    "cover": [],
-    "moves": ["cell.*:value", "readout.*:value", "h0:value"],
-    "gradients": "none",
-    "use": frozen_with_a_gradient,
-    "used": FROZEN,
-    "kept": WHOSE,
-    "strict": True,
-}
-BECOMES = {
-    "cell*": "After the training the cell is not where the gradients lead.\n\n"
-    "Does the gradient of a minibatch flow through all its time steps, and does it stop at its beginning?",
-    "readout*": "After the training the readout is not where the gradients lead.\n\n"
-    "Which gradients are in .grad when opt makes its step? And which shapes have the prediction and y?",
-    "h0*": "After the training h0 is not where the gradient of the first minibatch leads.\n\n"
-    "Follow each loss back. Which should end in h0, and what does that make of h0.grad at each step?",
-    "opt*": "After the training opt remembers other gradients than it should, or other steps.\n\n"
-    "Every minibatch makes one step of opt, with the gradient of its own loss only.",
+OF_A_TRAINING = Cases(dtypes=["float32"], modes=["on"], sequences=["first", "other"], never=[STILL], cover=[])
+NETWORKS = ["cell.*:value", "readout.*:value"]
+WHERE_IT_LEADS = {
+    "cell*": "After the training the cell is not where the gradients lead.\n\nDoes the gradient of a "
+    "minibatch flow through all its time steps, and does it stop at its beginning?",
+    "readout*": "After the training the readout is not where the gradients lead.\n\nWhich gradients are in "
+    ".grad when opt makes its step? And which shapes have the prediction and y?",
+    "h0*": "After the training h0 is not where the gradient of the first minibatch leads.\n\nFollow each "
+    "loss back. Which should end in h0, and what does that make of h0.grad at each step?",
+    "opt*": "After the training opt remembers other gradients than it should, or other steps.\n\nEvery "
+    "minibatch makes one step of opt, with the gradient of its own loss only.",
 }
 
 
@@ -247,21 +241,23 @@ train_stateful = contract(
             says="the first state, (B, H), without history",
         ),
     },
-    **OF_A_TRAINING,
-    notes=["peak+1", "left"],
-    large=["B"],
-    free=USED_UP,
-    parts=["the losses", "the last state"],
-    result="What came back is not as it should be.\n\n"
-    "Which value enters each minibatch, and which step is made before it? Print them.",
-    becomes=BECOMES,
+    cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"]),
+    call=Call(gradients="none", use=frozen_with_a_gradient, record=["peak+1", "left"]),
+    rules=Rules(ignore=USED_UP, updates=NETWORKS, entries=["the losses", "the last state"]),
 )
 
 
 @points(6)
 def test_each_minibatch_makes_its_own_step(train_stateful):
     """Losses, last state and parameters are those of truncated backpropagation through time."""
-    assert_same_values(train_stateful)
+    assert_same_values(
+        train_stateful,
+        "What came back is not as it should be.\n\nWhich value enters each minibatch, and which step is "
+        "made before it? Print them.",
+        changes=WHERE_IT_LEADS,
+        used=FROZEN,
+        exact_types=True,
+    )
 
 
 @points(1, side_effects=True)
@@ -273,7 +269,7 @@ def test_memory_does_not_grow(train_stateful):
 @points(1, side_effects=True)
 def test_only_learners_change(train_stateful):
     """All that belongs to the caller and does not learn stays as it is."""
-    assert_no_side_effects(train_stateful)
+    assert_no_side_effects(train_stateful, WHOSE)
 
 
 @picture(reference=True)  # the prose above the question says how the cut is made
@@ -343,16 +339,9 @@ repackage = contract(
             says="None, a tensor of any shape, or a tuple or list of states",
         )
     },
-    gradients="none",
-    cover=["state.form", "state.waiting"],
-    result="The state did not come back as it went in.\n\n"
-    "What are the parts of a state, and what is in them?",
-    kept="An auxiliary loss may still need the state. Who else holds what you were given?",
-    of="a tensor of the result",
-    history=True,
-    strict=True,
-    all_digits=True,
-    owns=False,
+    cases=Cases(cover=["state.form", "state.waiting"]),
+    call=Call(gradients="none"),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -398,36 +387,43 @@ reset = contract(
         )
     },
     name="reset",
-    modes=["on"],
-    turns=["first"],
-    cover=[],
-    free=["*"],
-    gives="nothing",
-    use=falsified_by_a_reset,
-    used="Setting the result to 0 falsifies gradients of losses that wait on the original, without an error: "
-    "both share memory, and autograd did not see the write.\n\n"
-    "Do they share the version counter, too, by which autograd sees a write?",
+    cases=Cases(modes=["on"], sequences=["first"], cover=[]),
+    call=Call(returns="nothing", use=falsified_by_a_reset),
+    rules=Rules(ignore=["*"]),
 )
 
 
 @points(4)
 def test_structure_stays_and_history_goes(repackage):
     """A state of any form comes back with the same structure and values, and without a history."""
-    assert_same_values(repackage)
-    assert_same_gradients(repackage)
+    assert_same_values(
+        repackage,
+        "The state did not come back as it went in.\n\nWhat are the parts of a state, and what is in them?",
+        exact_types=True,
+    )
+    assert_same_gradients(repackage, "a tensor of the result", flags=True)
 
 
 @points(1, side_effects=True)
 def test_original_is_untouched(repackage):
     """The state that was passed in stays as it was."""
-    assert_no_side_effects(repackage)
+    assert_no_side_effects(
+        repackage,
+        "An auxiliary loss may still need the state. Who else holds what you were given?",
+        may_share_storage=True,
+    )
 
 
 @points(1)
 def test_reset_falsifies_nothing(reset):
     """Resetting the result in place never silently falsifies a gradient of the original."""
     assert_no_side_effects(reset)
-    assert_same_values(reset)
+    assert_same_values(
+        reset,
+        used="Setting the result to 0 falsifies gradients of losses that wait on the original, without an "
+        "error: both share memory, and autograd did not see the write.\n\nDo they share the version "
+        "counter, too, by which autograd sees a write?",
+    )
     assert_same_gradients(reset)
 
 
@@ -486,38 +482,41 @@ tbptt = contract(
         ),
         "k": number(2, 1, 4, 5, 100, says="the number of steps in a chunk, at least 1"),
     },
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first", "same"],
-    never=[
-        {"xs.shape": ("1 B I", "5 1 I"), "k.value": (1, 4, 5, 100)},
-        {"xs.shape": "13 B I", "k.value": (1, 4, 5)},
-    ],
-    cover=["xs.shape", "k.value", "xs.layout"],
-    gradients="none",
-    result="The total is not the sum of the losses of all steps, as a float.\n\n"
-    "Which losses are in the total? What about the steps that are left at the end?",
-    becomes={
-        "cell*": "The gradients of the cell are not those of chunks of k steps.\n\n"
-        "Write down for this k and this number of steps which losses go back together, and how far. What "
-        "about the steps that are left at the end?",
-        "readout*": "The gradients of the readout are not those of all steps, added to what stood there.\n\n"
-        "Which losses go back in each chunk, and how much does each of them count?",
-    },
-    kept=WHOSE,
+    cases=Cases(
+        dtypes=["float32"],
+        modes=["on"],
+        sequences=["first", "same"],
+        never=[
+            {"xs.shape": ("1 B I", "5 1 I"), "k.value": (1, 4, 5, 100)},
+            {"xs.shape": "13 B I", "k.value": (1, 4, 5)},
+        ],
+        cover=["xs.shape", "k.value", "xs.layout"],
+    ),
+    call=Call(gradients="none"),
 )
 
 
 @points(5)
 def test_gradients_of_the_chunks(tbptt):
     """The gradient is cut every k steps and nowhere else; all gradients and all losses add up."""
-    assert_same_values(tbptt)
+    assert_same_values(
+        tbptt,
+        "The total is not the sum of the losses of all steps, as a float.\n\nWhich losses are in the total? "
+        "What about the steps that are left at the end?",
+        changes={
+            "cell*": "The gradients of the cell are not those of chunks of k steps.\n\nWrite down for this "
+            "k and this number of steps which losses go back together, and how far. What about the steps "
+            "that are left at the end?",
+            "readout*": "The gradients of the readout are not those of all steps, added to what stood "
+            "there.\n\nWhich losses go back in each chunk, and how much does each of them count?",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_only_grad_changes(tbptt):
     """No parameter is updated, and nothing but .grad of what learns changes."""
-    assert_no_side_effects(tbptt)
+    assert_no_side_effects(tbptt, WHOSE)
 
 
 @picture(reference=True)  # the question says where the cut is
@@ -561,23 +560,28 @@ LEARNED = {
 train_learned_start = contract(
     "train_learned_start",
     LEARNED,
-    **OF_A_TRAINING,
-    free=[*USED_UP, "h0:grad"],
-    result="What came back is not the last state.\n\nWhich value enters each minibatch? Print them.",
-    becomes=BECOMES,
+    cases=OF_A_TRAINING,
+    call=Call(gradients="none", use=frozen_with_a_gradient),
+    rules=Rules(ignore=[*USED_UP, "h0:grad"], updates=[*NETWORKS, "h0:value"]),
 )
 
 
 @points(4)
 def test_first_minibatch_teaches_h0(train_learned_start):
     """h0 learns from the first minibatch, and from no other; cell and readout learn from each."""
-    assert_same_values(train_learned_start)
+    assert_same_values(
+        train_learned_start,
+        "What came back is not the last state.\n\nWhich value enters each minibatch? Print them.",
+        changes=WHERE_IT_LEADS,
+        used=FROZEN,
+        exact_types=True,
+    )
 
 
 @points(1, side_effects=True)
 def test_all_else_stays(train_learned_start):
     """Only h0, parameters that are not frozen, .grad and the state of opt change."""
-    assert_no_side_effects(train_learned_start)
+    assert_no_side_effects(train_learned_start, WHOSE)
 
 
 @picture(reference=True)  # the given code expands h0 in the same way
@@ -663,19 +667,9 @@ Center = contract(
             },
         ),
     },
-    call=outlive,
-    given=["x"],
-    turns=["first"],
-    cover=["center.of", "all.dtype"],
-    result="A forward does something else than the task says.\n\n"
-    "What is stored in training, what is subtracted in each mode, and what stays as it is after eval()?",
-    because={
-        "x:wrong": "For autograd, the mean that is subtracted in training is a constant, or another mean "
-        "than the new average.\n\nEach x moves the mean that is subtracted from it. Does your gradient know?",
-    },
-    kept="Who else holds x, and what will its owner do with it next?",
-    of="an output",
-    all_digits=True,
+    cases=Cases(sequences=["first"], cover=["center.of", "all.dtype"]),
+    call=Call(how=outlive, given=["x"]),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -693,31 +687,34 @@ batches_go = contract(
     "Center",
     {"network": network("n", "n", every=False)},
     name="batches_go",
-    call=outlive_batches,
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first"],
-    gives="nothing",
-    notes=["left"],
-    large=["B", "n"],
-    becomes={
-        "left": "Batches or their graphs are still in memory after the forward.\n\n"
-        "What does the module hold, besides running?"
-    },
+    cases=Cases(dtypes=["float32"], modes=["on"], sequences=["first"], large=["B", "n"]),
+    call=Call(how=outlive_batches, returns="nothing", record=["left"]),
 )
 
 
 @points(3)
 def test_statistic_and_gradients(Center):
     """The statistic is a number without a history, and the output is differentiable through the new mean."""
-    assert_same_values(Center)
-    assert_same_gradients(Center)
+    assert_same_values(
+        Center,
+        "A forward does something else than the task says.\n\nWhat is stored in training, what is "
+        "subtracted in each mode, and what stays as it is after eval()?",
+    )
+    assert_same_gradients(
+        Center,
+        "an output",
+        because={
+            "x:wrong": "For autograd, the mean that is subtracted in training is a constant, or another "
+            "mean than the new average.\n\nEach x moves the mean that is subtracted from it. Does your "
+            "gradient know?"
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_batches_are_unchanged(Center):
     """The batch is unchanged."""
-    assert_no_side_effects(Center)
+    assert_no_side_effects(Center, "Who else holds x, and what will its owner do with it next?")
 
 
 @points(1)
@@ -726,7 +723,11 @@ def test_no_graph_is_kept(batches_go):
     assert_no_side_effects(batches_go)
     assert_same_values(batches_go)
     assert_same_gradients(batches_go)
-    assert_memory(batches_go)
+    assert_memory(
+        batches_go,
+        left="Batches or their graphs are still in memory after the forward.\n\nWhat does the module hold, "
+        "besides running?",
+    )
 
 
 # The reference's would show its forward, line by line.
@@ -767,32 +768,39 @@ def graphs_and_frozen(world, result):
 
 
 GRAPHS_AND_FROZEN = {
-    "graphs": "At a step of opt more than two graphs are alive: memory grows with every minibatch.\n\n"
-    "Which of the things that you keep from one minibatch to the next has a grad_fn?",
+    "graphs": "At a step of opt more than two graphs are alive: memory grows with every minibatch.\n\nWhich "
+    "of the things that you keep from one minibatch to the next has a grad_fn?",
     "frozen": FROZEN,
 }
 
 train_tracked = contract(
     "train_tracked",
     LEARNED,
-    **(OF_A_TRAINING | {"use": graphs_and_frozen, "used": GRAPHS_AND_FROZEN}),
-    call=with_graphs_counted,
-    free=[*USED_UP, "h0:grad"],
-    parts=["the losses", "the average", "the last state"],
-    result="What came back is not as it should be.\n\n"
-    "Where does the average begin, which loss of a minibatch goes into it, and with which weight?",
-    becomes=BECOMES,
+    cases=OF_A_TRAINING,
+    call=Call(how=with_graphs_counted, gradients="none", use=graphs_and_frozen),
+    rules=Rules(
+        ignore=[*USED_UP, "h0:grad"],
+        updates=[*NETWORKS, "h0:value"],
+        entries=["the losses", "the average", "the last state"],
+    ),
 )
 
 
 def test_every_training(train_tracked):
     """Whatever comes in, parameters, losses, average and last state are right, and old graphs are gone."""
-    assert_same_values(train_tracked)
+    assert_same_values(
+        train_tracked,
+        "What came back is not as it should be.\n\nWhere does the average begin, which loss of a minibatch "
+        "goes into it, and with which weight?",
+        changes=WHERE_IT_LEADS,
+        used=GRAPHS_AND_FROZEN,
+        exact_types=True,
+    )
 
 
 def test_nothing_else_changes(train_tracked):
     """Only h0, parameters that are not frozen, .grad and the state of opt change."""
-    assert_no_side_effects(train_tracked)
+    assert_no_side_effects(train_tracked, WHOSE)
 
 
 @picture(reference=True)

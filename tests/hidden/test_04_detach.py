@@ -1,6 +1,11 @@
 """The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
 
+from dataclasses import replace
+
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_no_side_effects,
     assert_same_gradients,
     assert_same_values,
@@ -57,18 +62,11 @@ positive_part = contract(
             says="of any shape with at least one dimension",
         )
     },
-    never=[{"y.role": "saved", "y.values": "numbers_near_the_largest"}],
-    cover=["y.role", "y.layout", "y.waiting"],
-    history=True,
-    all_digits=True,
-    free=["result:inference"],
-    result="The result is not y with 0 in the place of what is negative.",
-    because={
-        "waiting:overwritten": "Your function changed y in place.\n\nWho shares the memory of y?",
-        "waiting:wrong": "No error told you: backward used the values that it found in the memory of y.\n\n"
-        "Which ways of writing does y._version not count?",
-    },
-    kept=WHOSE,
+    cases=Cases(
+        never=[{"y.role": "saved", "y.values": "numbers_near_the_largest"}],
+        cover=["y.role", "y.layout", "y.waiting"],
+    ),
+    rules=Rules(full_precision=True, ignore=["result:inference"]),
 )
 
 
@@ -89,14 +87,22 @@ def test_positive_part_without_a_history(positive_part):
 
     What does your function return where y is negative, and what cuts off the history?
     """
-    assert_same_values(positive_part)
-    assert_same_gradients(positive_part)
+    assert_same_values(positive_part, "The result is not y with 0 in the place of what is negative.")
+    assert_same_gradients(
+        positive_part,
+        pending={
+            "overwritten": "Your function changed y in place.\n\nWho shares the memory of y?",
+            "wrong": "No error told you: backward used the values that it found in the memory of "
+            "y.\n\nWhich ways of writing does y._version not count?",
+        },
+        flags=True,
+    )
 
 
 @points(1, side_effects=True)
 def test_y_is_left_alone(positive_part):
     """The call leaves y alone, and the result has memory of its own."""
-    assert_no_side_effects(positive_part)
+    assert_no_side_effects(positive_part, WHOSE)
 
 
 @picture
@@ -219,24 +225,21 @@ may_overwrite = contract(
             says="a function of torch's operations, without checkpoints; f(x) returns (out, mid)",
         ),
     },
-    given=["f", "x"],
-    call=all_answers,
-    dtypes=["float32"],
-    modes=["on", "only modes"],
-    turns=["first"],
-    cover=["f.*"],
-    free=["x:grad"],
-    gradients="none",
-    result="For this f your answer is wrong.\n\nWhich derivative contains the values of mid? What counts is "
-    "its memory, through whichever view and however deep in the graph. If you try a write: is it counted, "
-    "and what was in .grad before?",
+    cases=Cases(dtypes=["float32"], modes=["on", "only modes"], sequences=["first"], cover=["f.*"]),
+    call=Call(given=["f", "x"], how=all_answers, gradients="none"),
+    rules=Rules(ignore=["x:grad"]),
 )
 
 
 @points(3)
 def test_every_answer_is_right(may_overwrite):
     """A tensor is needed where its memory was saved, whether it requires grad or not."""
-    assert_same_values(may_overwrite)
+    assert_same_values(
+        may_overwrite,
+        "For this f your answer is wrong.\n\nWhich derivative contains the values of mid? What counts is "
+        "its memory, through whichever view and however deep in the graph. If you try a write: is it "
+        "counted, and what was in .grad before?",
+    )
 
 
 @points(1, side_effects=True)
@@ -311,41 +314,41 @@ gan_step = contract(
         "real": data("n features", layouts=["contiguous"], says="(n, features), real samples"),
         "arrivals": own(arrivals),
     },
-    given=["G", "D", "oG", "oD", "z", "real"],
-    modes=["on", "only modes"],
-    turns=["first", "other"],
-    cover=["D.nest", "D.grads", "G.grads"],
-    gives="nothing",
-    use=arrived,
-    used="What goes back into G, from all backward passes together, is not the gradient of its own loss.\n\n"
-    "Through which tensor does the loss of D know G? Which label has the loss of G?",
-    free=["G*:grad", "D*:grad"],
-    moves=["G*:value", "D*:value"],
-    becomes={
-        "[DG].*:requires_grad": "All parameters of both networks should require grad after the call.",
-        "D*:value": "D did not make one step with the gradient of its own loss, and no other.\n\n"
-        "Is the loss of D a sum of two means? What does the loss of G leave in D, and which step uses that?",
-        "oD*": "oD did not make one step with the gradient of the loss of D.\n\n"
-        "How often, and with what in .grad, does oD make its step?",
-        "G*:value": "G did not make one step with the gradient of its own loss, and no other.\n\n"
-        "Which backward calls reach G, and with which label? Is it D before or after its step?",
-        "oG*": "oG did not make one step with the gradient of the loss of G.\n\n"
-        "How often, and with what in .grad, does oG make its step?",
-    },
-    kept="What did you switch off for a moment, and is it on again when your function returns?",
+    cases=Cases(
+        modes=["on", "only modes"], sequences=["first", "other"], cover=["D.nest", "D.grads", "G.grads"]
+    ),
+    call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", use=arrived),
+    rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"]),
 )
 
 
 @points(6)
 def test_each_network_makes_its_step(gan_step):
     """Each network makes one step with its own loss, G by D after its step; nothing of D's loss enters G."""
-    assert_same_values(gan_step)
+    assert_same_values(
+        gan_step,
+        changes={
+            "[DG].*:requires_grad": "All parameters of both networks should require grad after the call.",
+            "D*:value": "D did not make one step with the gradient of its own loss, and no other.\n\nIs the "
+            "loss of D a sum of two means? What does the loss of G leave in D, and which step uses that?",
+            "oD*": "oD did not make one step with the gradient of the loss of D.\n\nHow often, and with "
+            "what in .grad, does oD make its step?",
+            "G*:value": "G did not make one step with the gradient of its own loss, and no other.\n\nWhich "
+            "backward calls reach G, and with which label? Is it D before or after its step?",
+            "oG*": "oG did not make one step with the gradient of the loss of G.\n\nHow often, and with "
+            "what in .grad, does oG make its step?",
+        },
+        used="What goes back into G, from all backward passes together, is not the gradient of its own "
+        "loss.\n\nThrough which tensor does the loss of D know G? Which label has the loss of G?",
+    )
 
 
 @points(1, side_effects=True)
 def test_nothing_else_of_the_game_changes(gan_step):
     """Samples, modes and flags stay as they are."""
-    assert_no_side_effects(gan_step)
+    assert_no_side_effects(
+        gan_step, "What did you switch off for a moment, and is it on again when your function returns?"
+    )
 
 
 @picture
@@ -391,18 +394,8 @@ ste_round = contract(
             says="of any shape",
         )
     },
-    arriving=["ordinary", "huge"],
-    cover=["x.values", "x.role", "all.dtype", "call.turn"],
-    all_digits=True,
-    result="The value is not that of x.round().",
-    because={
-        "zero": "That is the derivative of a flat function.\n\nWhich value is a constant for autograd, "
-        "and which value moves with x?",
-        "wrong": "It is not what arrived at the result.\n\nWhat does each part of your code send back?",
-        "not connected": "\n\nIs the result made from x, or is it a new leaf?",
-        "no history": "\n\nWhat exactly do you cut off, the difference or all of it?",
-    },
-    kept=WHOSE,
+    cases=Cases(arriving=["ordinary", "huge"], cover=["x.values", "x.role", "all.dtype", "call.turn"]),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -420,14 +413,23 @@ def test_result_is_connected(ste_round):
 @points(2)
 def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
     """The value is that of x.round(), and the gradient that arrives goes on to x as it is."""
-    assert_same_values(ste_round)
-    assert_same_gradients(ste_round)
+    assert_same_values(ste_round, "The value is not that of x.round().")
+    assert_same_gradients(
+        ste_round,
+        because={
+            "zero": "That is the derivative of a flat function.\n\nWhich value is a constant for autograd, "
+            "and which value moves with x?",
+            "wrong": "It is not what arrived at the result.\n\nWhat does each part of your code send back?",
+            "not connected": "\n\nIs the result made from x, or is it a new leaf?",
+            "no history": "\n\nWhat exactly do you cut off, the difference or all of it?",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_x_is_left_alone(ste_round):
     """The caller's x stays as it is, and the result has memory of its own."""
-    assert_no_side_effects(ste_round)
+    assert_no_side_effects(ste_round, WHOSE)
 
 
 @picture
@@ -465,8 +467,8 @@ VALUES = {name: ["no"] for name in ("tied", "buffers", "hooks")} | {
     "grads": ["none", "filled"],
 }
 TARGET = (
-    "The target still has a path back to these parameters.\n\nWhat makes the value of the target a constant, "
-    "and leaves the parameters as they are?"
+    "The target still has a path back to these parameters.\n\nWhat makes the value of the target a "
+    "constant, and leaves the parameters as they are?"
 )
 
 td_loss = contract(
@@ -504,23 +506,17 @@ td_loss = contract(
         "s2": data("=s", layouts=["contiguous"], says="(n, features)"),
         "gamma": number(0.9, 0.0, 1.0, says="a float"),
     },
-    given=["q", "q_target", "s", "a", "r", "s2", "gamma"],
-    turns=["first", "other", "moved"],
-    never=[  # the difference of large numbers: its square needs care
-        {"q.numbers": "high", "gamma.value": (0.9, 0.0)},
-        {"q.numbers": "high", "all.dtype": "float64"},
-        {"q.numbers": "high", "the target network.relation": ("its own", "shared")},
-    ],
-    cover=["q.rows", "q.frozen", "the*"],
-    all_digits=True,
-    of="the loss",
-    result="The loss is not the mean of (prediction - target)**2.\n\n"
-    "What are prediction and target of one sample? Which shapes have all, and which mean is it?",
-    because={
-        "connected": TARGET,
-        "wrong": "\n\nIf parameters occur twice: which of the two uses should autograd not see?",
-    },
-    kept="What did you change for a moment, and is it again what it was for every part?",
+    cases=Cases(
+        sequences=["first", "other", "moved"],
+        never=[  # the difference of large numbers: its square needs care
+            {"q.numbers": "high", "gamma.value": (0.9, 0.0)},
+            {"q.numbers": "high", "all.dtype": "float64"},
+            {"q.numbers": "high", "the target network.relation": ("its own", "shared")},
+        ],
+        cover=["q.rows", "q.frozen", "the*"],
+    ),
+    call=Call(given=["q", "q_target", "s", "a", "r", "s2", "gamma"]),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -538,14 +534,27 @@ def test_loss_is_connected(td_loss):
 @points(2)
 def test_only_the_prediction_is_taught(td_loss):
     """The loss is the mean squared difference, and its gradient that of the prediction alone."""
-    assert_same_gradients(td_loss)  # first, since eval() for a cut also changes values
-    assert_same_values(td_loss)
+    assert_same_gradients(
+        td_loss,
+        "the loss",
+        because={
+            "connected": TARGET,
+            "wrong": "\n\nIf parameters occur twice: which of the two uses should autograd not see?",
+        },
+    )  # first, since eval() for a cut also changes values
+    assert_same_values(
+        td_loss,
+        "The loss is not the mean of (prediction - target)**2.\n\nWhat are prediction and target of one "
+        "sample? Which shapes have all, and which mean is it?",
+    )
 
 
 @points(1, side_effects=True)
 def test_networks_and_samples_stay(td_loss):
     """Both networks and all samples stay as they are."""
-    assert_no_side_effects(td_loss)
+    assert_no_side_effects(
+        td_loss, "What did you change for a moment, and is it again what it was for every part?"
+    )
 
 
 @picture
@@ -615,15 +624,7 @@ clipped_energy = contract(
             says="(k, m)",
         ),
     },
-    cover=["x.role", "w.values", "all.dtype"],
-    history=True,
-    of="the energy",
-    result="The energy is not the sum of the squares of x @ w clipped at 1.\n\n"
-    "What becomes of an entry of 4, of 0.5 and of -3, and how do you put all entries together?",
-    because={
-        "wrong": "\n\nWhich of your operations is hidden from autograd? Compare with a finite difference."
-    },
-    kept=WHOSE,
+    cases=Cases(cover=["x.role", "w.values", "all.dtype"]),
 )
 
 
@@ -641,14 +642,25 @@ def test_energy_is_connected(clipped_energy):
 @points(2)
 def test_energy_and_its_gradient(clipped_energy):
     """The energy is that of the clipped product, and w and x get the gradients of just this function."""
-    assert_same_values(clipped_energy)
-    assert_same_gradients(clipped_energy)
+    assert_same_values(
+        clipped_energy,
+        "The energy is not the sum of the squares of x @ w clipped at 1.\n\nWhat becomes of an entry of 4, "
+        "of 0.5 and of -3, and how do you put all entries together?",
+    )
+    assert_same_gradients(
+        clipped_energy,
+        "the energy",
+        because={
+            "wrong": "\n\nWhich of your operations is hidden from autograd? Compare with a finite difference."
+        },
+        flags=True,
+    )
 
 
 @points(1, side_effects=True)
 def test_x_and_w_stay(clipped_energy):
     """The caller's x and w stay as they are."""
-    assert_no_side_effects(clipped_energy)
+    assert_no_side_effects(clipped_energy, WHOSE)
 
 
 @picture
@@ -714,7 +726,12 @@ def held_out_states(world, kind):
     return one_batch(world, [usual, one, usual, usual, usual, usual])
 
 
-def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), free=(), **judged):
+TRAINED = [f"{each}*:{part}" for each in ("body", "head") for part in ("grad", "version", "storage")]
+VALUES = ["body*:value", "head*:value"]
+ONE_TRAINING = Cases(modes=["on", "only modes"], sequences=["first"])
+
+
+def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), cases=ONE_TRAINING, **judged):
     """A contract of some trainings, of which one part counts, and mistakes elsewhere do no harm."""
     steps = {"fall": "is best after its first step", "both": "is best after a step in the middle"}
     outliers = {
@@ -740,12 +757,7 @@ def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), free=()
             "gamma": number(*gammas, says="a float"),
         },
         name=name,
-        modes=["on", "only modes"],
-        turns=["first"],
-        free=[
-            f"{each}*:{part}" for each in ("body", "head") for part in ("grad", "version", "storage", *free)
-        ],
-        gradients="none",
+        cases=cases,
         **judged,
     )
 
@@ -755,11 +767,8 @@ notes_of_training = training(
     "notes_of_training",
     ["nn.Linear", "nn.Tanh", "input"],
     ["one"],
-    free=["value"],
-    parts=["losses", "activities"],
-    result="The losses are not the mean squared differences of value and target, or the activities not the "
-    "means of the positive part of body(s).\n\n"
-    "What is in h when head uses it, and what did noting its activity do to it?",
+    call=Call(gradients="none"),
+    rules=Rules(ignore=[*TRAINED, *VALUES], entries=["losses", "activities"]),
 )
 # Positive features: to write their positive part does no harm.
 steps_of_training = training(
@@ -767,10 +776,8 @@ steps_of_training = training(
     ["nn.Softplus"],
     ["both"],
     gammas=[0.7, 2.0],
-    free=["value"],
-    notes=["steps"],
-    becomes={"steps": "How many paths lead from the loss to the parameters?"},
-    kept="What did you switch off or change for a moment, and is it again what it was?",
+    call=Call(gradients="none", record=["steps"]),
+    rules=Rules(ignore=[*TRAINED, *VALUES]),
 )
 # Only the error knows the next state.
 end_of_training = training(
@@ -779,31 +786,46 @@ end_of_training = training(
     ["rise", "fall", "both"],
     held_out=["alike", "one low", "one high"],
     gammas=[0.0, 2.0],
-    never=[{"body.end": "nn.Softplus", "gamma.value": 2.0}],
-    cover=["batches.rewards", "held_out.rewards"],
-    gives="nothing",
-    becomes={
-        "*:value": "The parameters do not end as they were after the step with the smallest error.\n\n"
-        "Which step has the smallest error? When do you make your copy, and what shares its memory?"
-    },
-    all_digits=True,
+    cases=replace(
+        ONE_TRAINING,
+        never=[{"body.end": "nn.Softplus", "gamma.value": 2.0}],
+        cover=["batches.rewards", "held_out.rewards"],
+    ),
+    call=Call(gradients="none", returns="nothing"),
+    rules=Rules(ignore=TRAINED, full_precision=True),
 )
 
 
 def test_notes_are_those_of_the_network(notes_of_training):
     """The losses and the activities are those of the network, and leave no trace in it."""
-    assert_same_values(notes_of_training)
+    assert_same_values(
+        notes_of_training,
+        "The losses are not the mean squared differences of value and target, or the activities not the "
+        "means of the positive part of body(s).\n\nWhat is in h when head uses it, and what did noting its "
+        "activity do to it?",
+    )
 
 
 def test_target_is_data(steps_of_training):
     """Each step is made with the gradient of the prediction alone."""
-    assert_same_values(steps_of_training)
-    assert_no_side_effects(steps_of_training)
+    assert_same_values(
+        steps_of_training, recorded={"steps": "How many paths lead from the loss to the parameters?"}
+    )
+    assert_no_side_effects(
+        steps_of_training, "What did you switch off or change for a moment, and is it again what it was?"
+    )
 
 
 def test_best_parameters_are_kept(end_of_training):
     """In the end the parameters are those after the step with the smallest error."""
-    assert_same_values(end_of_training)
+    assert_same_values(
+        end_of_training,
+        changes={
+            "*:value": "The parameters do not end as they were after the step with the smallest "
+            "error.\n\nWhich step has the smallest error? When do you make your copy, and what shares its "
+            "memory?"
+        },
+    )
     assert_no_side_effects(end_of_training)
 
 

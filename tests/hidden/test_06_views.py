@@ -1,6 +1,9 @@
 """The hidden checks of 06_views: whose memory is written to, and whether autograd sees it."""
 
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_no_side_effects,
     assert_same_gradients,
     assert_same_values,
@@ -101,17 +104,8 @@ collect = contract(
             says="(n, k), n at least 1",
         ),
     },
-    cover=["f.of", "xs.values", "xs.shape"],
-    notes=["given"],
-    result="The result is not f of every row, in the order of the rows.\n\n"
-    "Print f(x) for each row, and beside it the entry of your result.",
-    because={
-        "no history": "\n\nWhat becomes of the history of f(x) on its way into your result?",
-        "not connected": "\n\nThe result requires grad. Because of f(x), or by a flag of its own?",
-        "xs:not connected": "\n\nWhat do you hand to f: the rows of xs, or their numbers alone?",
-        "wrong": "\n\nDid autograd see f(x), and how it came into the result, for every row?",
-    },
-    kept=WHOSE,
+    cases=Cases(cover=["f.of", "xs.values", "xs.shape"]),
+    call=Call(record=["given"]),
 )
 
 
@@ -129,14 +123,26 @@ def test_buffer_is_connected(collect):
 @points(2)
 def test_results_and_gradients(collect):
     """What comes back is f of every row, and a loss of it goes back to whatever f uses, and to xs."""
-    assert_same_values(collect)
-    assert_same_gradients(collect)
+    assert_same_values(
+        collect,
+        "The result is not f of every row, in the order of the rows.\n\nPrint f(x) for each row, and beside "
+        "it the entry of your result.",
+    )
+    assert_same_gradients(
+        collect,
+        because={
+            "no history": "\n\nWhat becomes of the history of f(x) on its way into your result?",
+            "not connected": "\n\nThe result requires grad. Because of f(x), or by a flag of its own?",
+            "xs:not connected": "\n\nWhat do you hand to f: the rows of xs, or their numbers alone?",
+            "wrong": "\n\nDid autograd see f(x), and how it came into the result, for every row?",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_what_belongs_to_the_caller(collect):
     """What belongs to the caller stays as it is."""
-    assert_no_side_effects(collect)
+    assert_no_side_effects(collect, WHOSE)
 
 
 @picture
@@ -175,28 +181,31 @@ glu = contract(
             "n 2c", "2c", "m n 2c", "1 2", values=["normal", gates_as_far_from_0_as_1000], says="(..., 2 * c)"
         )
     },
-    result="The result is not the first half of h times the sigmoid of the second.\n\n"
-    "What is multiplied by what, and along which dimension is h cut?",
-    because={
-        "h:wrong": of_the_halves,
-        "nan": "\n\nWhich of your operations overflows where a gate is -1000 or 1000?",
-    },
-    kept=WHOSE,
-    all_digits=True,
+    rules=Rules(full_precision=True),
 )
 
 
 @points(3)
 def test_values_and_gradients_are_gated(glu):
     """The first half of h is multiplied by the sigmoid of the second, and both get their gradients."""
-    assert_same_values(glu)
-    assert_same_gradients(glu)
+    assert_same_values(
+        glu,
+        "The result is not the first half of h times the sigmoid of the second.\n\nWhat is multiplied by "
+        "what, and along which dimension is h cut?",
+    )
+    assert_same_gradients(
+        glu,
+        because={
+            "h:wrong": of_the_halves,
+            "nan": "\n\nWhich of your operations overflows where a gate is -1000 or 1000?",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_h_is_left_to_its_owner(glu):
     """The caller's h stays as it is, and the result has memory of its own."""
-    assert_no_side_effects(glu)
+    assert_no_side_effects(glu, WHOSE)
 
 
 @picture
@@ -266,16 +275,14 @@ scale_tail = contract(
             words={"0": "is 0", "the last column": "is the number of the last column"},
         ),
     },
-    arriving=["ordinary", "of a mean"],
-    never=[
-        {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
-        {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
-    ],
-    cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
-    result="The result is not h with its tail divided by the tail's standard deviation.\n\n"
-    "Print what you divide by, and beside it h[:, k:].std(). What else happens to the columns?",
-    because={"wrong": about_the_tail},
-    kept=WHOSE,
+    cases=Cases(
+        arriving=["ordinary", "of a mean"],
+        never=[
+            {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
+            {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
+        ],
+        cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
+    ),
 )
 
 
@@ -291,14 +298,18 @@ def test_result_has_the_form_of_h(scale_tail):
 @points(2)
 def test_tail_and_its_gradient(scale_tail):
     """The tail is divided, and the gradient takes the standard deviation for a constant."""
-    assert_same_values(scale_tail)
-    assert_same_gradients(scale_tail)
+    assert_same_values(
+        scale_tail,
+        "The result is not h with its tail divided by the tail's standard deviation.\n\nPrint what you "
+        "divide by, and beside it h[:, k:].std(). What else happens to the columns?",
+    )
+    assert_same_gradients(scale_tail, because={"wrong": about_the_tail})
 
 
 @points(1, side_effects=True)
 def test_h_keeps_its_tail(scale_tail):
     """The caller's h stays as it is, the result has memory of its own, and no mode is left changed."""
-    assert_no_side_effects(scale_tail)
+    assert_no_side_effects(scale_tail, WHOSE)
 
 
 @picture
@@ -325,16 +336,8 @@ row_bias = contract(
         "n": number(3, 1, 2, says="an int, 1 or more"),
         "bump": number(10.1, 0.0, -1e30, says="a finite float"),
     },
-    use=rows_behind_the_first,
-    result="The rows are not b, with bump added to the first.\n\n"
-    "How many rows of memory are there when you add bump?",
-    used="The rows behind the first are not b.\n\nWhat has been computed with each of them?",
-    because={
-        "no history": "\n\nPrint the grad_fn of what you return, and of what it was made of.",
-        "wrong": "\n\nDoes every row lead back to b? Ask for the gradient of a single row's sum.",
-    },
-    kept=f"{WHOSE} And which memory does each row of your result lie in?",
-    all_digits=True,
+    call=Call(use=rows_behind_the_first),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -352,14 +355,25 @@ def test_rows_have_their_own_storage(row_bias):
 @points(2)
 def test_rows_and_their_gradients(row_bias):
     """All rows are equal to b but for the first, and each brings b its gradient."""
-    assert_same_values(row_bias)
-    assert_same_gradients(row_bias)
+    assert_same_values(
+        row_bias,
+        "The rows are not b, with bump added to the first.\n\nHow many rows of memory are there when you "
+        "add bump?",
+        used="The rows behind the first are not b.\n\nWhat has been computed with each of them?",
+    )
+    assert_same_gradients(
+        row_bias,
+        because={
+            "no history": "\n\nPrint the grad_fn of what you return, and of what it was made of.",
+            "wrong": "\n\nDoes every row lead back to b? Ask for the gradient of a single row's sum.",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_b_is_not_bumped(row_bias):
     """The caller's b stays as it is, and each row of the result has memory of its own."""
-    assert_no_side_effects(row_bias)
+    assert_no_side_effects(row_bias, f"{WHOSE} And which memory does each row of your result lie in?")
 
 
 @picture
@@ -426,15 +440,8 @@ drop_attention = contract(
             words={"a whole row": "is true for a whole row", "nowhere": "is true nowhere"},
         ),
     },
-    between={"in a second call, after drop has changed": other_places},
-    result="The weights are not the softmax of all scores, with 0 where drop is true.\n\n"
-    "Print scores.softmax(-1) before the call, and beside it your result. Which entries differ?",
-    because={
-        "overwritten": "\n\nWhat does the backward of softmax need, its input or its output?",
-        "wrong": about_the_dropped,
-    },
-    kept=WHOSE,
-    all_digits=True,
+    cases=Cases(between={"in a second call, after drop has changed": other_places}),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -452,14 +459,24 @@ def test_attention_is_connected(drop_attention):
 @points(2)
 def test_weights_and_gradients(drop_attention):
     """The weights are those of the full softmax, exactly 0 where dropped; all scores get their gradients."""
-    assert_same_values(drop_attention)
-    assert_same_gradients(drop_attention)
+    assert_same_values(
+        drop_attention,
+        "The weights are not the softmax of all scores, with 0 where drop is true.\n\nPrint "
+        "scores.softmax(-1) before the call, and beside it your result. Which entries differ?",
+    )
+    assert_same_gradients(
+        drop_attention,
+        because={
+            "overwritten": "\n\nWhat does the backward of softmax need, its input or its output?",
+            "wrong": about_the_dropped,
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_scores_are_left_alone(drop_attention):
     """The caller's scores and drop stay as they are, and the result has memory of its own."""
-    assert_no_side_effects(drop_attention)
+    assert_no_side_effects(drop_attention, WHOSE)
 
 
 @picture
@@ -521,33 +538,34 @@ train = contract(
         "lr": number(0.3, 0.0, says="a float, 0 or more"),
         "epochs": number(2, 1, says="an int, 1 or more"),
     },
-    dtypes=["float32"],
-    modes=["on"],
-    turns=["first", "same", "moved"],
-    cover=["batches.*", "epochs.value"],
-    free=["model*:grad"],
-    may=["model.score.bias:value"],  # softmax does not feel it, so that its gradient is rounding alone
-    moves=["model*:value"],
-    gradients="none",
-    result="The losses of the steps are wrong.\n\n"
-    "Print the scaled prices, the weights and the vectors of one batch. Which are not as the task says?",
-    becomes={
-        "model*:value": "The parameters are not where the gradients lead.\n\n"
-        "Print every .grad before the step: where is it from? Does autograd see every operation from embed "
-        "to head, and does softmax still find in backward what it has kept?",
-    },
-    kept=WHOSE,
+    cases=Cases(
+        dtypes=["float32"],
+        modes=["on"],
+        sequences=["first", "same", "moved"],
+        cover=["batches.*", "epochs.value"],
+    ),
+    call=Call(gradients="none"),
+    rules=Rules(ignore=["model*:grad"], optional=["model.score.bias:value"], updates=["model*:value"]),
 )
 
 
 def test_the_whole_training(train):
     """Losses and parameters are right after several steps."""
-    assert_same_values(train)
+    assert_same_values(
+        train,
+        "The losses of the steps are wrong.\n\nPrint the scaled prices, the weights and the vectors of one "
+        "batch. Which are not as the task says?",
+        changes={
+            "model*:value": "The parameters are not where the gradients lead.\n\nPrint every .grad before "
+            "the step: where is it from? Does autograd see every operation from embed to head, and does "
+            "softmax still find in backward what it has kept?"
+        },
+    )
 
 
 def test_prices_belong_to_the_caller(train):
     """The batches are what they were before, and of the model only the parameters change."""
-    assert_no_side_effects(train)
+    assert_no_side_effects(train, WHOSE)
 
 
 @picture

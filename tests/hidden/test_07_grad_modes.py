@@ -1,6 +1,9 @@
 """The hidden checks of 07_grad_modes: who gets a gradient, who is moved, and which switch is left where."""
 
 from grader import (
+    Call,
+    Cases,
+    Rules,
     assert_memory,
     assert_no_side_effects,
     assert_same_gradients,
@@ -70,36 +73,41 @@ prompt_step = contract(
         "lr": number(0.1, 1 / 3, says="the learning rate, a float"),
         "frozen": own(names_of_the_frozen),
     },
-    given=["backbone", "prompt", "x", "y", "lr"],
-    modes=["on"],
-    turns=["first", "other", "same", "moved backbone"],
-    between={"in a second step, with another lr": with_another_rate},
-    cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
-    gives="nothing",
-    free=["prompt:grad", "backbone.*:requires_grad", "*:version"],
-    use=thawed,
-    used={"thawed": "A parameter of the backbone that was frozen before the call requires grad after it."},
-    becomes={
-        "prompt:value": "After your call the prompt is not where its gradient leads.\n\n"
-        "Does a gradient come to prompt, and in which tensor do the new values stand? What is in prompt.grad "
-        "when your function begins?"
-    },
-    kept="For which tensors does your call of backward compute gradients, and what else does your function "
-    "switch?",
-    all_digits=True,
+    cases=Cases(
+        modes=["on"],
+        sequences=["first", "other", "same", "moved backbone"],
+        between={"in a second step, with another lr": with_another_rate},
+        cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
+    ),
+    call=Call(given=["backbone", "prompt", "x", "y", "lr"], returns="nothing", use=thawed),
+    rules=Rules(ignore=["prompt:grad", "backbone.*:requires_grad", "*:version"], full_precision=True),
 )
 
 
 @points(4)
 def test_prompt_follows_its_gradient(prompt_step):
     """Each step moves the prompt by -lr times its gradient, and what was frozen stays frozen."""
-    assert_same_values(prompt_step)
+    assert_same_values(
+        prompt_step,
+        changes={
+            "prompt:value": "After your call the prompt is not where its gradient leads.\n\nDoes a gradient "
+            "come to prompt, and in which tensor do the new values stand? What is in prompt.grad when your "
+            "function begins?"
+        },
+        used={
+            "thawed": "A parameter of the backbone that was frozen before the call requires grad after it."
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_backbone_is_only_used(prompt_step):
     """The backbone is not trained, collects no gradient and stays in its modes; the prompt stays a leaf."""
-    assert_no_side_effects(prompt_step)
+    assert_no_side_effects(
+        prompt_step,
+        "For which tensors does your call of backward compute gradients, and what else does your function "
+        "switch?",
+    )
 
 
 @picture
@@ -155,23 +163,17 @@ cache_features = contract(
         "xs": inputs(says="a list of tensors"),
         "places": own(places),
     },
-    given=["backbone", "xs"],
-    turns=["first", "other", "same", "moved xs"],
-    between={
-        "in a second call, after a weight has changed": a_weight_has_changed,
-        "in a second call, after a buffer has changed": a_buffer_has_changed,
-    },
-    never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
-    cover=["xs.list", "backbone.rows"],
-    gradients="none",
-    free=["backbone.*:version"],
-    result="The features are not what the backbone gives for each tensor in xs, as it is now.\n\n"
-    "Is each tensor asked for by itself, and what does your function keep from call to call?",
-    of="a feature",
-    history=True,
-    owns=False,
-    kept="Which switch does your function leave in another position?",
-    all_digits=True,
+    cases=Cases(
+        sequences=["first", "other", "same", "moved xs"],
+        between={
+            "in a second call, after a weight has changed": a_weight_has_changed,
+            "in a second call, after a buffer has changed": a_buffer_has_changed,
+        },
+        never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
+        cover=["xs.list", "backbone.rows"],
+    ),
+    call=Call(given=["backbone", "xs"], gradients="none"),
+    rules=Rules(ignore=["backbone.*:version"], full_precision=True),
 )
 
 
@@ -193,14 +195,20 @@ def test_features_are_ordinary_and_of_the_backbone(cache_features):
 
     Which line made the memory of a feature, inside the block or outside? (An alias makes none.)
     """
-    assert_same_values(cache_features)
-    assert_same_gradients(cache_features)
+    assert_same_values(
+        cache_features,
+        "The features are not what the backbone gives for each tensor in xs, as it is now.\n\nIs each "
+        "tensor asked for by itself, and what does your function keep from call to call?",
+    )
+    assert_same_gradients(cache_features, "a feature", flags=True)
 
 
 @points(1, side_effects=True)
 def test_backbone_stays_as_it_is(cache_features):
     """Backbone and xs stay as they are, and so do the modes of torch."""
-    assert_no_side_effects(cache_features)
+    assert_no_side_effects(
+        cache_features, "Which switch does your function leave in another position?", may_share_storage=True
+    )
 
 
 @picture
@@ -249,25 +257,17 @@ evaluate = contract(
             says="a list of pairs (x, y), at least one",
         ),
     },
-    dtypes=["float64", "float32"],
-    turns=["first"],
-    cover=["model.train", "batches.fault"],
-    never=[
-        {"batches.values": "targets_near_300", "model.numbers": "small"},
-        {"batches.values": "targets_near_300", "all.dtype": "float64"},
-    ],
-    free=["model.*:version"],
-    gives="nothing",
-    use=a_number,
-    used={
-        "is a float": "What comes back is no Python float.\n\nWhich method of a tensor gives its number?",
-        "mean": "The result is not the mean of the batches' losses.\n\n"
-        "Is dropout still on? Does every batch count the same? Print both for two batches of other sizes.",
-    },
-    notes=["recorded"],
-    kept="Which of your lines run when an error leaves your function in the middle? And was the switch where "
-    "you set it at the end?",
-    all_digits=True,
+    cases=Cases(
+        dtypes=["float64", "float32"],
+        sequences=["first"],
+        cover=["model.train", "batches.fault"],
+        never=[
+            {"batches.values": "targets_near_300", "model.numbers": "small"},
+            {"batches.values": "targets_near_300", "all.dtype": "float64"},
+        ],
+    ),
+    call=Call(returns="nothing", use=a_number, record=["recorded"]),
+    rules=Rules(ignore=["model.*:version"], full_precision=True),
 )
 
 
@@ -277,13 +277,24 @@ def test_mean_of_the_losses(evaluate):
 
     Which of your switches is about autograd, and is it in the right position when model(x) is called?
     """
-    assert_same_values(evaluate)
+    assert_same_values(
+        evaluate,
+        used={
+            "is a float": "What comes back is no Python float.\n\nWhich method of a tensor gives its number?",
+            "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still on? Does every "
+            "batch count the same? Print both for two batches of other sizes.",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_nothing_shows_afterwards(evaluate):
     """Modes, values, gradients and flags are what they were, also after a batch that raised an error."""
-    assert_no_side_effects(evaluate)
+    assert_no_side_effects(
+        evaluate,
+        "Which of your lines run when an error leaves your function in the middle? And was the switch where "
+        "you set it at the end?",
+    )
 
 
 @picture
@@ -379,44 +390,48 @@ unfreeze = contract(
         ),
         "lr": number(0.02, 0.1, says="the learning rate of the parameters that opt does not hold, a float"),
     },
-    given=["layer", "opt", "lr"],
-    dtypes=["float32"],
-    turns=["first", "other"],
-    between={
-        "in a second call, with another lr": with_another_lr,
-        "in a second call, with another optimizer": with_another_optimizer,
-    },
-    cover=["layer.frozen", "opt.groups", "opt.holds"],
-    gives="nothing",
-    free=["opt.*"],
-    use=of_each_parameter,
-    used={
-        "held": "opt does not hold each parameter once, so opt.step() does not move each once.\n\n"
-        "Compare the ids of the layer's parameters with those in opt.param_groups.",
-        "after a step": "A step of opt does not lead where it should.",
-        "rates": "A parameter does not have the learning rate in opt that it should have.",
-        "options": "A parameter has other options in opt than all others.",
-        "those of all": "The options of opt are others than they were.",
-        "memory": "opt does not remember what it did of the parameters that it held, such as their momentum.",
-    },
-    becomes={
-        "layer*:requires_grad": "A parameter of the layer does not require grad.\n\n"
-        "What does your function change, the layer or its parameters, and those of submodules?"
-    },
-    kept="Which of these lines belongs to thawing, and whose tensors does it reach?",
+    cases=Cases(
+        dtypes=["float32"],
+        sequences=["first", "other"],
+        between={
+            "in a second call, with another lr": with_another_lr,
+            "in a second call, with another optimizer": with_another_optimizer,
+        },
+        cover=["layer.frozen", "opt.groups", "opt.holds"],
+    ),
+    call=Call(given=["layer", "opt", "lr"], returns="nothing", use=of_each_parameter),
+    rules=Rules(ignore=["opt.*"]),
 )
 
 
 @points(4)
 def test_layer_is_held_with_its_rate(unfreeze):
     """Every parameter requires grad, opt holds it once with its rate, and the training of others goes on."""
-    assert_same_values(unfreeze)
+    assert_same_values(
+        unfreeze,
+        changes={
+            "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nWhat does your "
+            "function change, the layer or its parameters, and those of submodules?"
+        },
+        used={
+            "held": "opt does not hold each parameter once, so opt.step() does not move each "
+            "once.\n\nCompare the ids of the layer's parameters with those in opt.param_groups.",
+            "after a step": "A step of opt does not lead where it should.",
+            "rates": "A parameter does not have the learning rate in opt that it should have.",
+            "options": "A parameter has other options in opt than all others.",
+            "those of all": "The options of opt are others than they were.",
+            "memory": "opt does not remember what it did of the parameters that it held, such as their "
+            "momentum.",
+        },
+    )
 
 
 @points(1, side_effects=True)
 def test_nothing_else_changes(unfreeze):
     """No value, no gradient and no mode changes."""
-    assert_no_side_effects(unfreeze)
+    assert_no_side_effects(
+        unfreeze, "Which of these lines belongs to thawing, and whose tensors does it reach?"
+    )
 
 
 @picture
@@ -508,26 +523,14 @@ forward_ckpt = contract(
             says="(B, D)",
         ),
     },
-    modes=["on"],
-    turns=["first", "other", "other data"],
-    cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
-    by="backward",
-    notes=["half"],
-    large=["B"],
-    plain=plain_loop,
-    free=["*:version"],
-    owns=False,
-    result="What comes out does not have the values of the plain loop with the same random numbers.\n\n"
-    "Does each block run once, in its place?",
-    because={
-        "raised": "\n\nIn backward each block is called again. Is it the same block then, and has its "
-        "result a history?",
-        "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
-        "wrong": "\n\nEach block is computed again in backward. Is it the same block then, with the same "
-        "mask of dropout?",
-    },
-    kept="What of the caller's does your function switch, so that a checkpoint records?",
-    all_digits=True,
+    cases=Cases(
+        modes=["on"],
+        sequences=["first", "other", "other data"],
+        cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
+        large=["B"],
+    ),
+    call=Call(by="backward", record=["half"], plain=plain_loop),
+    rules=Rules(ignore=["*:version"], full_precision=True),
 )
 
 
@@ -537,13 +540,26 @@ def test_values_and_memory(forward_ckpt):
 
     Which blocks keep what they compute? And when is it computed again?
     """
-    assert_same_values(forward_ckpt)
+    assert_same_values(
+        forward_ckpt,
+        "What comes out does not have the values of the plain loop with the same random numbers.\n\nDoes "
+        "each block run once, in its place?",
+    )
 
 
 @points(2)
 def test_gradients_of_the_plain_loop(forward_ckpt):
     """Parameters and x get the gradients of the plain loop."""
-    assert_same_gradients(forward_ckpt)
+    assert_same_gradients(
+        forward_ckpt,
+        because={
+            "raised": "\n\nIn backward each block is called again. Is it the same block then, and has its "
+            "result a history?",
+            "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
+            "wrong": "\n\nEach block is computed again in backward. Is it the same block then, with the "
+            "same mask of dropout?",
+        },
+    )
 
 
 @points(1, side_effects=True)
@@ -555,7 +571,11 @@ def test_memory_is_saved(forward_ckpt):
 @points(1, side_effects=True)
 def test_the_caller_s_things_stay(forward_ckpt):
     """The caller's x and the blocks are after the forward pass what they were before."""
-    assert_no_side_effects(forward_ckpt)
+    assert_no_side_effects(
+        forward_ckpt,
+        "What of the caller's does your function switch, so that a checkpoint records?",
+        may_share_storage=True,
+    )
 
 
 @picture
@@ -627,35 +647,32 @@ fine_tune = contract(
         "epochs": number(2, 3, says="how many epochs each stage has, at least 2"),
         "lr": number(0.1, says="the learning rate of the head, a float"),
     },
-    call=with_learning_noted,
-    dtypes=["float64", "float32"],
-    modes=["on"],
-    turns=["first", "other"],
-    cover=[],
-    gives="nothing",
-    free=["backbone*", "head*"],
-    use=two_stages,
-    used={
-        "mode of the head": f"In some step the head {MODE}",
-        "mode of the backbone": f"In the second stage the backbone {MODE}",
-        "first losses": "In the first stage the losses on held_out are not what they should be.\n\n"
-        "From what does the head learn, and in which mode is the model when they are measured?",
-        "questions": "The backbone is asked for an x of train more often than the two stages need.\n\n"
-        "How often are the features of the first stage computed?",
-        "gradients": "Gradients reach the backbone in the first stage.\n\nHave the features a history?",
-        "moves": "The backbone ends with the values it came with: no step moved it.\n\n"
-        "Which parameters does the optimizer hold in the second stage?",
-        "losses": "In the second stage the losses on held_out are not what they should be.\n\n"
-        "With which learning rate does the backbone learn? Does the momentum of the head live on?",
-        "places": "Backbone and head do not end where the two stages lead.",
-        "flags": "A parameter does not require grad in the end.",
-    },
+    cases=Cases(dtypes=["float64", "float32"], modes=["on"], sequences=["first", "other"], cover=[]),
+    call=Call(how=with_learning_noted, returns="nothing", use=two_stages),
+    rules=Rules(ignore=["backbone*", "head*"]),
 )
 
 
 def test_every_fine_tuning(fine_tune):
     """Whatever comes in, the head learns from features, and then both learn, each with its rate."""
-    assert_same_values(fine_tune)
+    assert_same_values(
+        fine_tune,
+        used={
+            "mode of the head": f"In some step the head {MODE}",
+            "mode of the backbone": f"In the second stage the backbone {MODE}",
+            "first losses": "In the first stage the losses on held_out are not what they should be.\n\nFrom "
+            "what does the head learn, and in which mode is the model when they are measured?",
+            "questions": "The backbone is asked for an x of train more often than the two stages "
+            "need.\n\nHow often are the features of the first stage computed?",
+            "gradients": "Gradients reach the backbone in the first stage.\n\nHave the features a history?",
+            "moves": "The backbone ends with the values it came with: no step moved it.\n\nWhich parameters "
+            "does the optimizer hold in the second stage?",
+            "losses": "In the second stage the losses on held_out are not what they should be.\n\nWith "
+            "which learning rate does the backbone learn? Does the momentum of the head live on?",
+            "places": "Backbone and head do not end where the two stages lead.",
+            "flags": "A parameter does not require grad in the end.",
+        },
+    )
 
 
 def test_the_rest_of_the_training_stays(fine_tune):

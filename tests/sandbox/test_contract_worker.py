@@ -9,7 +9,7 @@ from grader.sandbox.facts import Raised
 
 ORDINARY = "", ""
 NOTHING = "def f(*things):\n    return None"
-ONCE = {"gives": "nothing", "modes": ["on"], "turns": ["first"], "dtypes": ["float32"], "cover": []}
+ONCE = {"returns": "nothing", "modes": ["on"], "sequences": ["first"], "dtypes": ["float32"], "cover": []}
 
 
 @inside
@@ -111,7 +111,7 @@ def test_dtype_and_sizes_are_those_of_the_case(zygote):
 
 def test_cases_are_the_same_with_every_seed(zygote):
     """Another seed gives other sizes or numbers, and the same kinds in the same order."""
-    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "returns": "result"})
     first, again, other = (facts(zygote, made, "def f(x): return x + 0", seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
@@ -120,7 +120,7 @@ def test_cases_are_the_same_with_every_seed(zygote):
 
 def test_a_chosen_case_is_made_of_the_numbers_of_its_seed(zygote):
     """A case that is asked for alone, by its number, is what it was among the others."""
-    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "returns": "result"})
     answer = "def f(x): return x + 0"
     number = 3
     (alone,) = facts(zygote, made.with_cases({number: [made.rows[number]]}), answer)
@@ -252,7 +252,7 @@ def test_lists_are_of_the_kind_that_is_said(zygote):
 
 def test_what_is_as_mostly_is_left_out(zygote):
     """A case whose call changes nothing and raises nothing tells its result and its gradients alone."""
-    made = declared("f", {"x": tensor("n")}, **{**ONCE, "gives": "result"})
+    made = declared("f", {"x": tensor("n")}, **{**ONCE, "returns": "result"})
     ordinary, *_ = facts(zygote, made, "def f(x): return 2 * x")
     assert ordinary.keys() == {"result", "gradients"}
     wrong, *_ = facts(zygote, made, "def f(x):\n    x.data.zero_()\n    return x.view_as(x)")
@@ -261,7 +261,7 @@ def test_what_is_as_mostly_is_left_out(zygote):
 
 def test_an_error_belongs_to_its_case(zygote):
     """What one case raises is a fact of this case, also SystemExit; the others have theirs."""
-    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "gives": "result"})
+    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "returns": "result"})
     seen = facts(
         zygote, made, "def f(x):\n    if len(x) == 1:\n        raise SystemExit(3)\n    return x + 0"
     )
@@ -273,7 +273,7 @@ def test_an_error_belongs_to_its_case(zygote):
 def test_a_mode_that_is_left_reaches_no_other_case(zygote):
     """What comes in next is made where gradients are recorded, whatever the call before has switched."""
     x = tensor("n k", "1 k", roles=["computed"])
-    made = declared("f", {"x": x}, **{**ONCE, "gives": "result", "modes": ["on", "off"]})
+    made = declared("f", {"x": x}, **{**ONCE, "returns": "result", "modes": ["on", "off"]})
     leaves = "def f(x):\n    y = x + 0\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y"
     recorded = [fact["result"].requires_grad for fact in facts(zygote, made, leaves)]
     assert recorded == [case.variations.get("call.mode") != "off" for case in made.terms.cases]

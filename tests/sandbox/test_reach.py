@@ -140,7 +140,9 @@ def test_a_call_reaches_nothing_of_ours(zygote):
         "bare": network(every=False, nest=["bare"]),
         "things": own(things, kind=["one"]),
     }
-    asked = declared("f", given, gives="nothing", modes=["on"], turns=["first"], dtypes=["float32"], cover=[])
+    asked = declared(
+        "f", given, returns="nothing", modes=["on"], sequences=["first"], dtypes=["float32"], cover=[]
+    )
     answer = """
 walk(*everything())
 def f(*given):

@@ -22,7 +22,7 @@ MISSING = "f returned None: is a return missing?"
 
 def observed(zygote, cell, **options):
     """What was observed of the cell's `f(x)` in the cases of a contract."""
-    small = {"modes": ["on"], "turns": ["first"], "dtypes": ["float32"], "cover": []}
+    small = {"modes": ["on"], "sequences": ["first"], "dtypes": ["float32"], "cover": []}
     made = declared("f", {"x": tensor("n", grads=["none"])}, **small, **options)
     travelling = PlannedProbe("f", made.bundle(), 1, 20.0)
     return look(zygote, ["import sys, torch", cell], f=travelling, limits=TimeLimits(20.0, 60.0, 300.0))
@@ -197,7 +197,7 @@ def test_only_what_returns_none_in_every_case_is_followed(zygote, cell, is_known
 def test_a_function_that_has_to_return_none_is_not_called_again(zygote):
     """Where a contract looks at no result, its cases are all the calls there are."""
     cell = "calls = []\ndef f(x):\n    calls.append(x)"
-    made = observed(zygote, cell, gives="nothing")
+    made = observed(zygote, cell, returns="nothing")
     assert made.evidence.returned_none("f", "f") == ReturnedNone("f", "without a value")
     counted = look(
         zygote, ["calls = []", cell], f=[probe("f", "student.f(1)"), probe("n", "len(student.calls)")]
@@ -238,7 +238,7 @@ def test_the_tracer_shows_nothing_of_ours(zygote):
     tracer = next(one for one in student.found if one is not None)
     return [name for name in names if getattr(tracer, name, None)]
     """
-    small = {"modes": ["on"], "turns": ["first"], "dtypes": ["float32"], "cover": []}
+    small = {"modes": ["on"], "sequences": ["first"], "dtypes": ["float32"], "cover": []}
     made = declared("f", {"x": tensor("n")}, **small)
     probes = [PlannedProbe("f", made.bundle(), 1, 20.0), probe("asked", asked)]
     assert look(zygote, ["import sys", dedent(cell)], f=probes)["asked"] == []
