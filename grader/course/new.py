@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+import grader
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
 from grader.course.author_file import read_syntax, read_text
 from grader.course.course import Course
@@ -60,11 +61,7 @@ _TEMPLATES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"
 _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
-    "grader": {
-        *("assert_close", "assert_no_side_effects", "assert_same_gradients", "assert_same_values"),
-        *("contract", "data", "inputs", "network", "number", "optimizer", "pairs", "target", "tensor"),
-        *("picture", "points", "probe"),
-    },
+    "grader": set(grader.__all__),
     "grader.inside": set(PLACEHOLDERS),
     "grader.answers": {"accepted", "wrong", "wrong_edits"},
 }

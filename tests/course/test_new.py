@@ -175,12 +175,12 @@ def test_names_of_parameters_decide_what_may_come_in(root, parameters, kinds):
     """Each is made after what it is made of, and given in the order of the signature."""
     write_new(root, STEM, [f"total:{parameters}"])
     (checks,) = [text for text in texts(root, STEM) if "contract(" in text]
-    lines = [line for line in checks.splitlines() if line.startswith('        "')]
+    lines = [line for line in checks.splitlines() if re.match(r' {8}"\w+": ', line)]
     assert len(lines) == len(kinds)
     for line, (name, begin) in zip(lines, kinds.items(), strict=True):
         assert line.startswith(f'        "{name}": {begin}')
     order = parameters.split(",")
-    given = f"    given=[{', '.join(map(repr, order))}],".replace("'", '"')
+    given = f"given=[{', '.join(map(repr, order))}]".replace("'", '"')
     assert (given in checks) == (list(kinds) != order)
 
 
