@@ -41,7 +41,6 @@ NO_EFFECT = (
         "Each Dask worker runs as many notebooks at a time as it has threads: set them there (dask worker"
         " --nthreads N), and leave --jobs out",
     ),
-    NoEffect("explain", ("--all",), "--smallest", "--smallest shows everything, too: leave --all out"),
     NoEffect(
         "check",
         ("--verbose",),

@@ -267,21 +267,14 @@ def tell_left_out(course: Course) -> None:
     is_flag=True,
     help="Show the code, every check, the observations and the seed, too.",
 )
-@click.option(
-    "--smallest",
-    is_flag=True,
-    help="Rerun the notebook, and show the smallest case that fails.",
-)
-def explain(  # noqa: PLR0913, PLR0917 - one for each option
-    student: str, stem: str, question: str | None, results: Path, everything: bool, smallest: bool
-) -> None:
+def explain(student: str, stem: str, question: str | None, results: Path, everything: bool) -> None:
     """Explain a student's result, for example in an appeal.
 
     Example: explain ada 01_leaves q2. Shows on one screen what failed and why, the student's line that each
     diagnosis quotes, and the cell whose definition counted.
 
     --all adds the student's code, every check and the observations beside the expected ones, and judges them
-    again. Only --smallest runs the student's code, and adds the same.
+    again. The student's code is not run.
 
     Don't forward the output: it contains expected values, hidden checks and the seed.
     """
@@ -292,11 +285,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 
     course = Course.find().without_unfinished()
     regraded = regrade(course, results, student, stem)
-    if smallest:
-        from grader.grading.smallest_case import with_smallest_cases
-
-        regraded = with_smallest_cases(course, regraded, question)
-    click.echo(plain(explanation(regraded, question, everything=everything or smallest), COLUMNS))
+    click.echo(plain(explanation(regraded, question, everything=everything), COLUMNS))
 
 
 @click.command()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any, Literal
 
 import pytest
@@ -25,7 +25,6 @@ from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
 from grader.errors import CourseError
 from grader.sandbox.evidence import ProbeOutcome
 
-_MOST_PARTS = 100  # of one case; to observe them takes a second or two
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
@@ -60,9 +59,7 @@ class Contract(Probe):
         factors: all kinds of ``argument.factor``, the ordinary one first.
         rows: the unusual kinds of each case.
         plan: what travels to the worker, as data.
-        functions: the functions of the check file that the plan names.
         turns: what is said of further turns, by ``call.turn=name``.
-        excluded: combinations of kinds that there may not be.
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
@@ -70,9 +67,7 @@ class Contract(Probe):
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
     plan: Mapping[str, Any] = field(kw_only=True)
-    functions: tuple[ProbeSource, ...] = field(kw_only=True)
     turns: Mapping[str, str] = field(kw_only=True)
-    excluded: tuple[Kind, ...] = field(kw_only=True)
 
     @property
     def function(self) -> str:
@@ -89,30 +84,6 @@ class Contract(Probe):
     def unusual_kinds(self) -> tuple[str, ...]:
         """All kinds but the ordinary ones, as ``h.layout=transposed``."""
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
-
-    def with_cases(self, cases: Mapping[int, Sequence[Kind]]) -> Contract:
-        """The contract with other cases: their unusual kinds, by the number of the case that seeds them."""
-        numbers = [number for number, rows in cases.items() for _ in rows]
-        rows = tuple(row for rows in cases.values() for row in rows)
-        plan = {**self.plan, "cases": [dict(row) for row in rows], "numbers": numbers}
-        place = self.source.path, self.source.tree.lineno
-        dtype = self.factors["all.dtype"][0]
-        return replace(
-            self,
-            rows=rows,
-            terms=replace(
-                self.terms, cases=tuple(_case(row, self.arguments, self.turns, dtype) for row in rows)
-            ),
-            plan=plan,
-            source=_source(self.name, plan, self.functions, *place),
-        )
-
-    def parts_of(self, row: Kind) -> tuple[dict[str, Any], ...]:
-        """The rows with some of a row's unusual kinds only, the smallest first; only what may come in."""
-        base = {key: kinds[0] for key, kinds in self.factors.items()}
-        subsets = (dict(some) for size in range(len(row)) for some in combinations(row.items(), size))
-        allowed = _is_allowed_by(self.excluded)
-        return tuple(islice((some for some in subsets if allowed(base | some)), _MOST_PARTS))
 
     def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
@@ -322,9 +293,7 @@ def contract(  # noqa: PLR0913 - what an author may say of a question
         factors=factors,
         rows=rows,
         plan=plan,
-        functions=tuple(sources),
         turns=words,
-        excluded=tuple(excluded),
     )
     where.f_globals.setdefault(_PROBES, {})[name] = made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,6 @@ _MOST_NAMED, _MOST_DIAGNOSES = 10, 3
 
 
 @dataclass(frozen=True)
-class SmallestCase:
-    """A case with as few unusual kinds as it takes to fail, what is found there, and both sides' facts."""
-
-    words: str
-    found: str
-    facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Regrade:
     """A stored result, and what judging it now gives; None stands for what is not known.
 
@@ -54,7 +45,6 @@ class Regrade:
         remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
         differences: where judging now says something else, in a line each.
-        smallest: of contracts, by name, the smallest case that fails, where the notebook ran again.
     """
 
     result: Result
@@ -67,7 +57,6 @@ class Regrade:
     remarks: list[str] = field(default_factory=list)
     causes: dict[str, str] = field(default_factory=dict)
     differences: tuple[str, ...] = ()
-    smallest: dict[str, SmallestCase] = field(default_factory=dict)
 
 
 def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> list[Block]:
@@ -247,7 +236,7 @@ def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterato
         else:
             contract = rubric.probes[probe]
             if isinstance(contract, Contract) and regrade.reference is not None:
-                yield from _failed_case(regrade, contract, regrade.evidence, regrade.reference)
+                yield from _failed_case(contract, regrade.evidence, regrade.reference)
             else:
                 yield from _facts(probe, regrade.evidence, regrade.reference)
             yield from _source(rubric, probe)
@@ -271,10 +260,8 @@ def _facts(probe: str, evidence: Evidence, reference: Evidence | None) -> Iterat
         yield _lines(side_by_side("", {**sides, "seen": seen}))
 
 
-def _failed_case(
-    regrade: Regrade, contract: Contract, evidence: Evidence, reference: Evidence
-) -> Iterator[Block]:
-    """The facts of the plainest case that fails, and those of the smallest, where the notebook ran again."""
+def _failed_case(contract: Contract, evidence: Evidence, reference: Evidence) -> Iterator[Block]:
+    """The observations of the failed case with the fewest variations."""
     contracted = contract.observation(evidence.outcome(contract.name), reference.outcome(contract.name))
     cases, about = contract.terms.cases, f"Observations of {contract.name}:"
     try:
@@ -292,18 +279,8 @@ def _failed_case(
     number = case_to_report(contracted.cases, found)
     which = f"{about} {len(found)} of {len(cases)} cases fail; case {number} has the fewest variations"
     words = cases[number].name
-    yield from _case(
-        which, words, found[number].sentence, {"expected": expected[number], "seen": seen[number]}
-    )
-    smallest = regrade.smallest.get(contract.name)
-    if smallest is not None and len(cases[number].variations) > 1:
-        words = smallest.words
-        yield from _case("The smallest case that fails", words, smallest.found, smallest.facts)
-
-
-def _case(which: str, words: str, found: str, facts: Mapping[str, Any]) -> Iterator[Block]:
-    yield Paragraph(f"{which}. {words}: {found}")
-    sides = beside_each_other(facts)
+    yield Paragraph(f"{which}. {words}: {found[number].sentence}")
+    sides = beside_each_other({"expected": expected[number], "seen": seen[number]})
     yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in sides.items()}))
 
 

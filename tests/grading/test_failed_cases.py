@@ -1,10 +1,8 @@
-"""`try` lists the cases of a contract, and `explain` shows that which fails, and the smallest that does."""
+"""`try` lists the cases of a contract, and `explain` shows one that fails."""
 
 import pytest
 from tiny_class import TinyClass
 from tiny_course import RIGHT
-
-from grader.grading import smallest_case
 
 CONTRACT = '''
 from grader import assert_same_values, contract, number, tensor
@@ -25,25 +23,11 @@ PICKY = [
 
 
 @pytest.fixture
-def contracted(klass: TinyClass, zygote, monkeypatch):
+def contracted(klass: TinyClass):
     """The tiny class, whose first question has a contract besides its probe."""
     path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
     path.write_text(path.read_text(encoding="utf-8") + CONTRACT, encoding="utf-8")
-    monkeypatch.setattr(smallest_case, "Zygote", lambda **_: _Shared(zygote))
     return klass
-
-
-class _Shared:
-    """The one zygote of the tests, which nobody closes."""
-
-    def __init__(self, zygote):
-        self.zygote = zygote
-
-    def __enter__(self):
-        return self.zygote
-
-    def __exit__(self, *_):
-        pass
 
 
 def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
@@ -68,22 +52,9 @@ def test_try_shows_one_case(contracted):
     )
 
 
-def test_explain_shows_the_failed_case_and_the_smallest(contracted):
-    """Without the option nothing runs; with it the notebook runs again, and kinds that do not matter go."""
+def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
+    """Its name, what is found there, and both sides of its observation."""
     contracted.hand_in("ben", PICKY)
     contracted.grade()
     stored = " ".join(contracted.explain("ben", "01_tiny", "q1", "--all").output.split())
-    assert "has the fewest variations" in stored
-    assert "The smallest case that fails" not in stored
-    again = " ".join(contracted.explain("ben", "01_tiny", "q1", "--smallest").output.split())
-    assert "The smallest case that fails. x has one row and is a tensor" in again
-
-
-def test_another_notebook_is_not_run_for_the_graded_one(contracted):
-    """A file that changed since is refused, and the author is told what to do."""
-    contracted.hand_in("ben", PICKY)
-    contracted.grade()
-    contracted.hand_in("ben", RIGHT)
-    refused = contracted.explain("ben", "01_tiny", "q1", "--smallest")
-    assert refused.exit_code == 2
-    assert "is another file than was graded: leave out --smallest, or grade it again" in refused.output
+    assert "has the fewest variations. x has one row and is a tensor" in stored

@@ -34,7 +34,6 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import Any
 
 import torch
@@ -79,7 +78,6 @@ def observe_cases(
         watch: notices what calls of the student's functions did to torch.
         student: the names of the notebook.
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
-            ``numbers`` are those that seed the cases, where they are not simply counted.
         functions: those of the check file that the plan names.
         follower: it is given another call of the function in the first case, when all cases were observed.
     """
@@ -92,7 +90,7 @@ def observe_cases(
         _freeze()
     first: Callable[[], None] | None = None
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
-    for number, unusual in zip(plan.get("numbers", count()), plan["cases"], strict=False):
+    for number, unusual in enumerate(plan["cases"]):
         kinds = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
         case = _Case(watch, student, plan, functions, kinds, sizes if is_usual else {})
