@@ -22,7 +22,7 @@ from report import Section, tell
 from grader.contracts.cases import MEMORY
 from grader.course.contract import Contract
 from grader.course.course import observe_reference
-from grader.course.probes import PictureProbe, Probe
+from grader.course.worker_code import DeclaredPicture, Probe
 from grader.grading.executor import modules_of_answers
 from grader.grading.judge import judge
 from grader.grading.run import Options, grade
@@ -143,7 +143,7 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
         for _ in range(times):
             seen = observe(meter, cells, plan, _PLENTY)
             with _counting(spent.outside, DECODE):
-                for answer in seen.probes.values():
+                for answer in seen.answers.values():
                     Answer.parse(answer.text)
             with _counting(spent.outside, JUDGE):
                 verdicts = judge(rubric, seen, expected)
@@ -158,8 +158,8 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
     parts[CELLS] = sum(inside.pop(name, 0.0) for name in _OF_CELLS)
     parts[PROBES] = sum(inside.values())
     probes = [
-        _probe(probe, inside[f"probe {name}"], len(seen.probes[name].text.encode()))
-        for name, probe in (rubric.probes | rubric.pictures).items()
+        _probe(probe, inside[f"probe {name}"], len(seen.answers[name].text.encode()))
+        for name, probe in (rubric.contracts | rubric.pictures).items()
     ]
     return Breakdown(parts, sorted(probes, key=lambda probe: -probe.milliseconds))
 
@@ -176,7 +176,7 @@ def _judged_again(submissions: Path, results: Path, number: int) -> float:
 
 def _probe(probe: Probe, milliseconds: float, size: int) -> ProbeCost:
     if not isinstance(probe, Contract):
-        kind = "a picture" if isinstance(probe, PictureProbe) else "no contract"
+        kind = "a picture" if isinstance(probe, DeclaredPicture) else "no contract"
         return ProbeCost(probe.name, milliseconds, size, 0, kind)
     plan, rows = probe.plan, probe.rows
     counts = {

@@ -111,7 +111,7 @@ def test_a_breakdown_counts_workers_from_outside(tmp_path):
     )
     found = breakdown.breakdown(tmp_path, [classroom.STEM], 2)[classroom.STEM]
     rubric = classroom.COURSE.rubric(classroom.STEM)
-    assert {probe.name for probe in found.probes} == {*rubric.probes, *rubric.pictures}
+    assert {probe.name for probe in found.probes} == {*rubric.contracts, *rubric.pictures}
     assert all(probe.milliseconds > 0 and probe.size > 0 for probe in found.probes)
     assert found.parts.keys() == set(breakdown.PARTS)
     assert found.parts[breakdown.WORKER] > 0

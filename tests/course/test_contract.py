@@ -131,16 +131,3 @@ def test_every_kind_has_words():
     made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
     bare = [case.sentence() for case in made.terms.cases if "has the " in case.sentence()]
     assert bare == []
-
-
-def test_parts_of_a_case_are_smaller_and_may_come_in():
-    """The parts begin with the ordinary case, grow, and leave out what is excluded."""
-    made = declared("f", {"x": tensor("n k", "1 k")})
-    parts = made.parts_of({"x.shape": "1 k", "x.role": "leaf", "x.grad": "filled"})
-    assert parts == (
-        {},
-        {"x.shape": "1 k"},
-        {"x.role": "leaf"},
-        {"x.shape": "1 k", "x.role": "leaf"},
-        {"x.role": "leaf", "x.grad": "filled"},
-    )

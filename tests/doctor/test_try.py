@@ -339,7 +339,7 @@ def test_a_probe_is_tried_before_a_check_judges_it(root):
 
 def test_a_look_is_not_paid_for_with_what_others_need():
     """Half of the time of a look is spent before it: nothing heavy is imported that it does not use."""
-    code = "import sys, grader.cli, grader.doctor.try_probes; print(*sys.modules)"
+    code = "import sys, grader.cli, grader.doctor.try_answers; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"IPython", "jinja2", "jupytext", "nbformat", "numpy", "pygraphviz", "rich", "torch"}
     assert heavy & set(run.stdout.split()) == set()

@@ -1,4 +1,4 @@
-# Tries: to find the loss that waits by a text that is compiled under the file name of the grader's own probes.
+# Tries: to find the loss that waits by a text that is compiled under the file name of the grader's own requests.
 # Stopped by: captured
 # Question: 05_inplace_reinit q1
 # Flags: frames
@@ -22,7 +22,7 @@ def hook_what_waits(frame):
 
 space = {}
 text = "import sys\ndef grab():\n    return sys._getframe()\n"
-code.InteractiveInterpreter(space).runsource(text, "<probe>", "exec")
+code.InteractiveInterpreter(space).runsource(text, "<inside>", "exec")
 
 
 def reinit_(w, value):
