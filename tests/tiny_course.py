@@ -129,6 +129,16 @@ def test_requires_grad(made):
     assert made.seen.tensor().requires_grad, "It does not require grad."
 '''
 
+#: What the contract of q1 draws, and how a test writes another input in its place.
+X = 'X = {"x": data("n", says="(n,)")}'
+
+
+def drawing(expression):
+    """Another input of q1, as an edit of the check file."""
+    own = f"@inside\ndef drawn(world, kind):\n    return {expression}\n\n\n"
+    return X, f'{own}X = {{"x": own(drawn, says="(n,)")}}'
+
+
 RIGHT = [
     "import torch",
     "def double(x):\n    return x + x",

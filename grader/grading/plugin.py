@@ -53,9 +53,8 @@ class LiveSubject:
         except FailedCheckError as nothing:
             raise pytest.fail.Exception(str(nothing), pytrace=False) from None
         except CourseError as error:
-            broken = "\n".join(
-                broken_contracts(self.course.rubric(self.stem).contracts, expected, [contract])
-            )
+            contracts = self.course.rubric(self.stem).contracts
+            broken = "\n".join(broken_contracts(contracts, expected, [contract]))
             raise pytest.fail.Exception(broken or str(error), pytrace=False) from None
 
     def _observation(self, contract: str, expected: Evidence) -> ContractObservation:

@@ -70,7 +70,7 @@ READ = {
     ),
     "a tab among spaces": (
         ("checks", '    """It is a leaf."""\n', '\t"""It is a leaf."""\n'),
-        "checks, line 28: this is not valid Python (unindent does not match",
+        "checks, line 29: this is not valid Python (unindent does not match",
     ),
     "another encoding in the master": (
         ("master", "Twice x", b"Twice x\xff"),
@@ -124,7 +124,7 @@ READ = {
     "numpy above an inside function": (
         ("checks", DRAWN, "    return np.int64(3)"),
         ("checks", TORCH, f"import numpy as np\n{TORCH}"),
-        "checks, line 14: length uses np, which does not travel to the worker: inside there is only what grade",
+        "checks, line 14: length uses np, which does not travel to the worker: inside there is only what",
     ),
     "a function the student does not have": (
         ("checks", MADE, MADE.replace('"leaf"', '"laef"')),
@@ -276,7 +276,7 @@ TRIED = {
             "    assert made.seen.tensor().is_leaf",
             "    w = made.seen.tensor()\n    assert w.grad.value",
         ),
-        "test_leaf broke: checks, line 30: AttributeError: 'NoneType' object has no attribute 'value'; w.grad",
+        "test_leaf broke: checks, line 30: AttributeError: 'NoneType' object has no attribute 'value'; w.",
     ),
     "another number of values": (
         (
@@ -464,7 +464,7 @@ def by_hand(course):
 
 @pytest.mark.long
 def test_pytest_by_hand_tells_the_same(course):
-    """A contract that fails and a check that breaks are told as by the doctor, without a traceback of ours."""
+    """A contract that fails and a check that breaks are told as by the doctor, without our traceback."""
     adding = ("checks", DRAWN, "    return torch.ones(3) + torch.ones(5)")
     broken = '    found = doubled.seen.entry()\n    assert found["y"], "No."'
     made = course(adding, ("checks", SAME, broken))

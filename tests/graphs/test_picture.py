@@ -346,8 +346,8 @@ def test_drawing_is_silent(capfd):
 
 
 def test_the_names_of_the_package_are_what_authors_use():
-    """`request` and `xray` are functions."""
-    assert callable(grader.request) and callable(grader.xray)
+    """`picture` and `xray` are functions."""
+    assert callable(grader.picture) and callable(grader.xray)
 
 
 def test_a_notebook_is_drawn(zygote, course):
@@ -393,8 +393,8 @@ def test_evidence_of_another_form_gives_no_picture(course):
         assert pictures_of(rubric, Evidence(answers={"doubling": strange}), Evidence()) == {}
 
 
-def test_pictures_are_no_probes(course):
-    """A picture is asked after the requests, counts as no unused request, and has a seed like them."""
+def test_pictures_are_no_contracts(course):
+    """A picture is requested after the contracts, needs no check, and has a seed like them."""
     rubric = course.rubric("01_tiny")
     assert (set(rubric.contracts), rubric.shows) == ({"doubled", "made"}, {"doubling": "q1", "a_leaf": "q2"})
     asked = rubric.plan(1)
@@ -409,8 +409,8 @@ def test_pictures_are_no_probes(course):
         ('@picture\ndef p():\n    """P."""', "picture p must take exactly one argument"),
         ('@picture\ndef p(student):\n    """P."""\n    return graph()', "say which it belongs to: @picture"),
         (
-            '@picture\ndef made(student):\n    """P."""\n    return student.leaf(1)',
-            "made is defined in line 13 already",
+            '@picture\ndef length(student):\n    """P."""\n    return student.leaf(1)',
+            "length is defined in line 10 already",
         ),
         ('@picture\ndef p(student):\n    """P."""\n    return open(student.leaf)', "open"),
         ('def test_p(doubling):\n    """P."""\n    assert doubling, "no"', "takes doubling"),
@@ -441,20 +441,20 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_picture_that_fails_changes_no_verdict(zygote, course, fault):
-    """Whatever a function does when it is drawn, the facts of all requests and all verdicts are the same."""
+    """Whatever a function does when it is drawn, the facts of all contracts and all verdicts are the same."""
     rubric = course.rubric("01_tiny")
     reference = observe_reference(zygote, course, "01_tiny", 1)
     body = f"def double(x):\n    if x.requires_grad:\n        {FAULTS[fault]}\n    return x + x"
     evidence = seen_in(zygote, course, [RIGHT[0], body, RIGHT[2]])
     calm = seen_in(zygote, course, RIGHT)
     for name in ("doubled", "made"):
-        assert evidence.answers[name] == calm.requests[name]
+        assert evidence.answers[name] == calm.answers[name]
     assert "q1" not in pictures_of(rubric, evidence, reference) or fault == "leaves"
     assert judge(rubric, evidence, reference) == judge(rubric, calm, reference)
     assert not evidence.starved
 
 
-def test_a_fault_of_a_request_leaves_the_pictures_of_other_questions(zygote, course):
+def test_a_fault_in_a_contract_leaves_the_pictures_of_other_questions(zygote, course):
     """Where a fault brings a worker for each question, each is drawn there."""
     killer = "def double(x):\n    import os\n    os._exit(0)"
     evidence = seen_in(zygote, course, [RIGHT[0], killer, RIGHT[2]])

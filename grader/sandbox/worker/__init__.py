@@ -22,8 +22,8 @@ answered by ``{"id", "ok"}``:
             "changed": [...], "patched": [...], "none": [...]}
             observes a function in all cases of a contract, or runs a picture, and answers with facts;
             ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
-            each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``); ``moved`` is
-            0 or the seed of the numbers by which results are moved.
+            each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``);
+            ``moved`` is 0 or the seed of the numbers by which results are moved.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only pictures follow.
 
