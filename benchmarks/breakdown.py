@@ -197,9 +197,7 @@ def sections(found: Mapping[str, Breakdown]) -> list[Section]:
     where = [
         (name, *(f"{value:.1f}" for value in values), f"{sum(values):.1f}") for name, values in parts.items()
     ]
-    contracts = [
-        _row(stem, contract) for stem, each in found.items() for contract in each.contracts[:DEAREST]
-    ]
+    dearest = [_row(stem, cost) for stem, each in found.items() for cost in each.contracts[:DEAREST]]
     return [
         Section("Where it goes", _WHERE, ("ms a notebook", *PARTS, "all"), where),
         Section("The dearest contracts", _DEAREST, _HEAD, dearest, above_limit(found), words=(0, 1, 6)),
@@ -234,7 +232,8 @@ _WHERE = """\
 Milliseconds of processor time of one solved notebook, observed and judged one after the other. The kernel
 counted the zygote and its workers: the worker's fork, its way into the cage and its end; the cells; the
 contracts and pictures. Counted on the other side: sending requests and reading answers, decoding, judging.
-Files and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is there."""
+Files and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is
+there."""
 _DEAREST = f"""\
 The {DEAREST} dearest contracts of each assignment: milliseconds in the worker, the cases, and the
 size of the answer. Of the cases, those in which memory is weighed, those with large tensors, and those that

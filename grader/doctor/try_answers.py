@@ -218,6 +218,8 @@ def lines_of(code: WorkerCode, seen: Mapping[str, Seen], case: int | None = None
                 facts[notebook] = outcome
                 continue
         yield printable(f"{code.name}    {notebook} {of_notebook.placed(why)}")
+    if REFERENCE not in facts:  # there is nothing to compare with
+        return
     if isinstance(code, Contract):
         yield from map(printable, _cases_of(code, facts) if case is None else _one_case(code, facts, case))
     else:
