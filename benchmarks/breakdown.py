@@ -1,4 +1,4 @@
-"""Where the processor time of a solved notebook goes, and which probes cost most.
+"""Where the processor time of a solved notebook goes, and which contracts cost most.
 
 Workers are measured from outside, by the kernel's count of each process before and after a request.
 """
@@ -22,7 +22,7 @@ from report import Section, tell
 from grader.contracts.cases import MEMORY
 from grader.course.contract import Contract
 from grader.course.course import observe_reference
-from grader.course.probes import PictureProbe, Probe
+from grader.course.worker_code import WorkerCode
 from grader.grading.executor import modules_of_answers
 from grader.grading.judge import judge
 from grader.grading.run import Options, grade
@@ -35,34 +35,34 @@ from grader.sandbox.zygote import WorkerProcess, Zygote
 MOST_MILLISECONDS, DEAREST = 10.0, 10
 _PLENTY = TimeLimits(60, 60, 600)
 _OF_CELLS = ("begin", "cell", "survey")
-PARTS = WORKER, CELLS, PROBES, WIRE, DECODE, JUDGE, REST = (
-    *("worker", "cells", "probes"),
+PARTS = WORKER, CELLS, CONTRACTS, WIRE, DECODE, JUDGE, REST = (
+    *("worker", "cells", "contracts"),
     *("wire", "decode", "judge", "files and the rest"),
 )
 
 
 @dataclass(frozen=True)
-class ProbeCost:
-    """What a probe costs a notebook: its worker's milliseconds, and the bytes of its answer."""
+class ContractCost:
+    """What a contract costs a notebook: its worker's milliseconds, and the bytes of its answer."""
 
     name: str
     milliseconds: float
     size: int
-    cases: int  # 0 where it is no contract
+    cases: int  # 0 for a picture
     why: str
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Milliseconds of a notebook by part, and its probes, the dearest first."""
+    """Milliseconds of a notebook by part, and its contracts, the dearest first."""
 
     parts: Mapping[str, float]
-    probes: Sequence[ProbeCost]
+    contracts: Sequence[ContractCost]
 
 
 @dataclass
 class Spent:
-    """Processor seconds: of workers by request (``cell``, ``probe glu``), and of this side by part."""
+    """Processor seconds: of workers by request (``cell``, ``observe glu``), and of this side by part."""
 
     inside: Counter[str] = field(default_factory=Counter)
     outside: Counter[str] = field(default_factory=Counter)
@@ -99,7 +99,7 @@ class _MeteredWire:
         self._worker, self._wire, self._spent = worker, worker.wire, spent
 
     def ask(self, operation: str, arguments: Any, seconds: float) -> str:
-        name = f"probe {arguments['name']}" if operation == "probe" else operation
+        name = f"observe {arguments['name']}" if operation == "observe" else operation
         before = self._worker.cpu_times().computed
         with _counting(self._spent.outside, WIRE):
             answer = self._wire.ask(operation, arguments, seconds)
@@ -143,7 +143,7 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
         for _ in range(times):
             seen = observe(meter, cells, plan, _PLENTY)
             with _counting(spent.outside, DECODE):
-                for answer in seen.probes.values():
+                for answer in seen.answers.values():
                     Answer.parse(answer.text)
             with _counting(spent.outside, JUDGE):
                 verdicts = judge(rubric, seen, expected)
@@ -156,12 +156,12 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
     parts[REST] = (all_of_them - few) / times * 1000 - parts[DECODE] - parts[JUDGE]
     parts[WORKER] = everything - sum(inside.values())
     parts[CELLS] = sum(inside.pop(name, 0.0) for name in _OF_CELLS)
-    parts[PROBES] = sum(inside.values())
-    probes = [
-        _probe(probe, inside[f"probe {name}"], len(seen.probes[name].text.encode()))
-        for name, probe in (rubric.probes | rubric.pictures).items()
+    parts[CONTRACTS] = sum(inside.values())
+    contracts = [
+        _cost(code, inside[f"observe {name}"], len(seen.answers[name].text.encode()))
+        for name, code in (rubric.contracts | rubric.pictures).items()
     ]
-    return Breakdown(parts, sorted(probes, key=lambda probe: -probe.milliseconds))
+    return Breakdown(parts, sorted(contracts, key=lambda contract: -contract.milliseconds))
 
 
 def _judged_again(submissions: Path, results: Path, number: int) -> float:
@@ -174,11 +174,10 @@ def _judged_again(submissions: Path, results: Path, number: int) -> float:
     return spent[REST]
 
 
-def _probe(probe: Probe, milliseconds: float, size: int) -> ProbeCost:
-    if not isinstance(probe, Contract):
-        kind = "a picture" if isinstance(probe, PictureProbe) else "no contract"
-        return ProbeCost(probe.name, milliseconds, size, 0, kind)
-    plan, rows = probe.plan, probe.rows
+def _cost(code: WorkerCode, milliseconds: float, size: int) -> ContractCost:
+    if not isinstance(code, Contract):
+        return ContractCost(code.name, milliseconds, size, 0, "a picture")
+    plan, rows = code.plan, code.rows
     counts = {
         "weighed": sum(row.get(MEMORY) == "weighed" for row in rows),
         "large": sum(row.get("all.sizes") == "large" for row in rows),
@@ -188,53 +187,54 @@ def _probe(probe: Probe, milliseconds: float, size: int) -> ProbeCost:
     reasons += ["a loss of each entry"] if plan["gradients"] == "each" else []
     reasons += [word for word in ("then", "use", "plain") if plan[word]]
     reasons += [f"notes {' '.join(plan['notes'])}"] if plan["notes"] else []
-    return ProbeCost(probe.name, milliseconds, size, len(rows), ", ".join(reasons))
+    return ContractCost(code.name, milliseconds, size, len(rows), ", ".join(reasons))
 
 
 def sections(found: Mapping[str, Breakdown]) -> list[Section]:
-    """The parts of each assignment, and its dearest probes."""
+    """The parts of each assignment, and its dearest contracts."""
     parts = {f"`{stem}`": [each.parts[part] for part in PARTS] for stem, each in found.items()}
     parts[f"the mean of all {len(found)}"] = [fmean(column) for column in zip(*parts.values(), strict=True)]
     where = [
         (name, *(f"{value:.1f}" for value in values), f"{sum(values):.1f}") for name, values in parts.items()
     ]
-    probes = [_row(stem, probe) for stem, each in found.items() for probe in each.probes[:DEAREST]]
+    dearest = [_row(stem, cost) for stem, each in found.items() for cost in each.contracts[:DEAREST]]
     return [
         Section("Where it goes", _WHERE, ("ms a notebook", *PARTS, "all"), where),
-        Section("The dearest probes", _DEAREST, _HEAD, probes, above_limit(found), words=(0, 1, 6)),
+        Section("The dearest contracts", _DEAREST, _HEAD, dearest, above_limit(found), words=(0, 1, 6)),
     ]
 
 
-def _row(stem: str, probe: ProbeCost) -> tuple[str, ...]:
-    cases = (str(probe.cases), f"{probe.milliseconds / probe.cases:.2f}") if probe.cases else ("", "")
+def _row(stem: str, cost: ContractCost) -> tuple[str, ...]:
+    cases = (str(cost.cases), f"{cost.milliseconds / cost.cases:.2f}") if cost.cases else ("", "")
     return (
         f"`{stem}`",
-        probe.name,
-        f"{probe.milliseconds:.1f}",
+        cost.name,
+        f"{cost.milliseconds:.1f}",
         *cases,
-        f"{probe.size / 1000:.1f}",
-        probe.why,
+        f"{cost.size / 1000:.1f}",
+        cost.why,
     )
 
 
 def above_limit(found: Mapping[str, Breakdown]) -> str:
-    """Which probes cost more than they may, by assignment."""
+    """Which contracts cost more than they may, by assignment."""
     above = {
-        stem: [probe.name for probe in each.probes if probe.milliseconds > MOST_MILLISECONDS]
+        stem: [contract.name for contract in each.contracts if contract.milliseconds > MOST_MILLISECONDS]
         for stem, each in found.items()
     }
     told = "; ".join(f"`{stem}`: {', '.join(names)}" for stem, names in above.items() if names)
     number = sum(map(len, above.values()))
-    return f"Probes that cost more than {MOST_MILLISECONDS:.0f} ms: {number}. {told}"
+    return f"Contracts that cost more than {MOST_MILLISECONDS:.0f} ms: {number}. {told}"
 
 
-_HEAD = ("", "probe", "ms", "cases", "ms a case", "kB", "what is in it")
+_HEAD = ("", "contract", "ms", "cases", "ms a case", "kB", "what is in it")
 _WHERE = """\
 Milliseconds of processor time of one solved notebook, observed and judged one after the other. The kernel
 counted the zygote and its workers: the worker's fork, its way into the cage and its end; the cells; the
-probes and pictures. Counted on the other side: sending requests and reading answers, decoding, judging. Files
-and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is there."""
+contracts and pictures. Counted on the other side: sending requests and reading answers, decoding, judging.
+Files and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is
+there."""
 _DEAREST = f"""\
-The {DEAREST} dearest probes of each assignment: milliseconds in the worker, the cases of a contract, and the
+The {DEAREST} dearest contracts of each assignment: milliseconds in the worker, the cases, and the
 size of the answer. Of the cases, those in which memory is weighed, those with large tensors, and those that
 call twice; then the contract's arguments that make it do more in each case."""

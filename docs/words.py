@@ -1,7 +1,7 @@
 """Writes the tables of words in docs/authoring.md: `python docs/words.py`.
 
-The words of a probe stand in grader/inside.pyi, those of a check or a contract in the docstrings of what
-`grader` offers, and the kinds of an argument in what its word makes.
+The words of @inside functions stand in grader/inside.pyi, those of a check or a contract in the docstrings
+of what `grader` offers, and the kinds of an argument in what its word makes.
 """
 
 import ast
@@ -35,7 +35,7 @@ _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
 
 def words_inside(stub: str) -> Iterator[tuple[str, str]]:
-    """The usages of a probe's words, and what each gives; behind the last of a word, what it does not see."""
+    """The usages of the words inside, what each gives, and behind the last of a word what it does not see."""
     yield "`torch nn F math`", "the real ones"
     for node in ast.parse(stub).body:
         if isinstance(node, ast.FunctionDef):

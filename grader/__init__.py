@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     )
     from grader.contracts.cases import Rules
     from grader.contracts.check import cases, points, raised
-    from grader.contracts.comparison import assert_close, assert_returned, assert_runs, is_close
-    from grader.contracts.difference import how_it_differs
-    from grader.contracts.gradients import assert_gradients
+    from grader.contracts.comparison import assert_close, is_close
     from grader.course.contract import Call, Cases, contract
     from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
-    from grader.course.probes import picture, probe
+    from grader.course.worker_code import picture
     from grader.student.xray import xray
 
 __all__ = [
@@ -48,11 +46,8 @@ __all__ = [
     "Rules",
     "__version__",
     "assert_close",
-    "assert_gradients",
     "assert_memory",
     "assert_no_side_effects",
-    "assert_returned",
-    "assert_runs",
     "assert_same_gradients",
     "assert_same_object",
     "assert_same_raised",
@@ -60,7 +55,6 @@ __all__ = [
     "cases",
     "contract",
     "data",
-    "how_it_differs",
     "inputs",
     "is_close",
     "network",
@@ -70,7 +64,6 @@ __all__ = [
     "pairs",
     "picture",
     "points",
-    "probe",
     "raised",
     "target",
     "tensor",
@@ -97,12 +90,8 @@ _HOMES = {
         "grader.course.kinds",
     ),
     **dict.fromkeys(("cases", "points", "raised"), "grader.contracts.check"),
-    **dict.fromkeys(
-        ("assert_close", "assert_returned", "assert_runs", "is_close"), "grader.contracts.comparison"
-    ),
-    **dict.fromkeys(("picture", "probe"), "grader.course.probes"),
-    "assert_gradients": "grader.contracts.gradients",
-    "how_it_differs": "grader.contracts.difference",
+    **dict.fromkeys(("assert_close", "is_close"), "grader.contracts.comparison"),
+    "picture": "grader.course.worker_code",
     "xray": "grader.student.xray",
     # In a notebook `import grader` takes the name of the notebook's own `grader`, whose calls these are.
     **dict.fromkeys(("check", "check_all"), "grader.notebook"),

@@ -1,13 +1,13 @@
-"""The vocabulary of probes, as placeholders; the real things exist only in the worker.
+"""The vocabulary of @inside functions, as placeholders; the real things exist only in the worker.
 
 A check file imports these names so that editors, linters and readers know them: the stub beside this file
-has and explains them. A probe's source is sent to the worker, which has the real ``torch``
-(``grader/sandbox/worker/probe_api.py``). Used outside, a placeholder raises an error.
+has and explains them. The source of a contract is sent to the worker, which has the real ``torch``
+(``grader/sandbox/worker/vocabulary.py``). Used outside, a placeholder raises an error.
 """
 
 from typing import TypeVar
 
-from grader.course.probe_source import PLACEHOLDERS, ProbeSource
+from grader.course.inside_source import PLACEHOLDERS, InsideSource
 
 Definition = TypeVar("Definition")
 
@@ -15,7 +15,7 @@ globals().update(PLACEHOLDERS)
 
 
 def inside(definition: Definition) -> Definition:
-    """Mark a helper function or class that is sent with the probes which use it.
+    """Mark a helper function or class that is sent with the contracts and pictures which use it.
 
     Args:
         definition: a function or class of a check file or of ``tests/hidden/inside.py``.
@@ -23,5 +23,5 @@ def inside(definition: Definition) -> Definition:
     Raises:
         CourseError: it uses a name that cannot be sent.
     """
-    ProbeSource.of(definition)
+    InsideSource.of(definition)
     return definition

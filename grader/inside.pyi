@@ -1,8 +1,8 @@
-"""The words of a probe, as an editor shows them. They exist in the worker only: nothing here can be called
-outside.
+"""The words of @inside functions, as an editor shows them. They exist in the worker only: nothing here can be
+called outside.
 
 A paragraph that begins with a usage (``snap(t)``: ...) is a row of the table in docs/authoring.md, which
-``python docs/words.py`` writes from this file. Anything that a probe returns may hold what a word gives.
+``python docs/words.py`` writes from this file. What such a function returns may hold what a word gives.
 """
 
 import math as math
@@ -18,11 +18,10 @@ F = _functional
 Definition = TypeVar("Definition")
 
 class Snap:
-    """Facts of a tensor at one moment. A probe only returns it; it is a ``Tensor`` of facts outside."""
+    """Facts of a tensor at one moment. An @inside function only returns it; outside it is a ``Tensor``."""
 
 class Raised:
-    """An error that was caught, as a fact. A probe only returns it; ``raised`` and ``diagnose`` read it
-    outside."""
+    """An error that was caught, as a fact. Such a function only returns it; ``raised`` reads it outside."""
 
 def snap(tensor: Any) -> Any:
     """`snap(t)`: facts of a tensor as it is now; keeps identity and storage comparable with what is returned
@@ -68,8 +67,8 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`attempt(f, *args)`: what `f` returns, or the error it raised
 
     Returns:
-        The value itself, or a `Raised`. One probe, one failure domain: a later step that may raise, and each
-        case of several, goes through this word, or its error hides the other facts.
+        The value itself, or a `Raised`. A later step that may raise goes through this word; otherwise its
+        error hides the other facts.
 
     Does not see: what `f` did before it raised.
     """
@@ -95,7 +94,7 @@ def mark(tensor: Tensor) -> Tensor:
     """
 
 def alive() -> int:
-    """How many of the graphs that went through `mark` in this probe are alive.
+    """How many of the graphs that went through `mark` in this request are alive.
 
     Does not see: memory that is held without a graph.
     """
@@ -186,7 +185,7 @@ def vjp(output: Tensor, *inputs: Tensor) -> list[Tensor | None]:
     """
 
 def inside(definition: Definition) -> Definition:
-    """Mark a helper function or class that travels with the probes which use it.
+    """Mark a helper function or class that is sent with the contracts and pictures which use it.
 
     Raises:
         CourseError: it uses a name that does not travel.

@@ -109,13 +109,13 @@ def _captured():
         gradients,
         graph,
         kinds,
-        probe_api,
         service,
         student_namespace,
         torch_objects,
         torch_state,
         untouched,
         watching,
+        words,
     )
 
     def kind(value):
@@ -132,7 +132,7 @@ def _captured():
         "make_plain": lambda _: [],
         "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
-    modules = (contract, errors, facts, gradients, graph, kinds, probe_api, watching)
+    modules = (contract, errors, facts, gradients, graph, kinds, words, watching)
     for module in (*modules, student_namespace, torch_objects, torch_state, untouched):
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, _OF_C):

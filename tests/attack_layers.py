@@ -14,7 +14,7 @@ import pytest
 from attack_inside import SWITCHES as INSIDE
 from markupsafe import Markup
 
-import grader
+from grader.contracts import comparison, gradients
 from grader.grading import submission
 from grader.grading import terminal as class_table
 from grader.reports import html, markdown
@@ -69,13 +69,13 @@ def _like(module: Any, **replaced: Any) -> Any:
 
 
 def _deadlines(patch: Patch) -> None:
-    ask = observer.ProbeRun._answer_or_fault
+    ask = observer.RequestRun._answer_or_fault
 
-    def ask_patiently(self: Any, worker: Any, probe: Any, end: float) -> Any:
-        return ask(self, worker, replace(probe, seconds=NO_LIMITS.question), end)
+    def ask_patiently(self: Any, worker: Any, request: Any, end: float) -> Any:
+        return ask(self, worker, replace(request, seconds=NO_LIMITS.question), end)
 
-    patch.setattr(observer.ProbeRun, "_answer_or_fault", ask_patiently)
-    patch.setattr(observer.ProbeRun, "_patience", lambda *_: NO_LIMITS.question)
+    patch.setattr(observer.RequestRun, "_answer_or_fault", ask_patiently)
+    patch.setattr(observer.RequestRun, "_patience", lambda *_: NO_LIMITS.question)
     patch.setattr(cells, "_CELLS_SHARE", 1.0)
 
 
@@ -92,7 +92,7 @@ def _wire(patch: Patch) -> None:
         patch.setattr(module, cap, 24 << 20)  # ten times the memory of that is what it may cost
     patch.setattr(decoding, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)
-    patch.setattr(observer.ProbeRun, "_ended_well", lambda *_: True)
+    patch.setattr(observer.RequestRun, "_ended_well", lambda *_: True)
 
 
 def _drain(self: wire.Wire) -> bool:
@@ -111,12 +111,12 @@ def _fresh_worker(patch: Patch) -> None:
         answers = {}
         for question in self._questions():
             end = observer.time.monotonic() + self._limits.question
-            for probe in question.probes:
+            for request in question.contracts:
                 with suppress(cells.AnotherWorkerError):
-                    answers[probe.name] = self._answer_or_fault(worker, probe, end)
+                    answers[request.name] = self._answer_or_fault(worker, request, end)
         return observer.SharedAnswers(answers, are_all=True)
 
-    patch.setattr(observer.ProbeRun, "ask_in_one_worker", ask)
+    patch.setattr(observer.RequestRun, "ask_in_one_worker", ask)
     patch.setattr(cells.NotebookRun, "_leave_out", _give_up)
 
 
@@ -126,7 +126,7 @@ def _give_up(*_: object) -> None:
 
 def _numbers(patch: Patch) -> None:
     """Emptied where they are defined, because check files may hold the functions already."""
-    for compare in (grader.assert_close, grader.assert_gradients):
+    for compare in (comparison.assert_close, gradients.assert_gradients):
         patch.setattr(compare, "__code__", (lambda *_, **__: None).__code__)
 
 

@@ -14,7 +14,7 @@ from warm_runner import Server
 
 from grader.course import pictures
 from grader.doctor import examine as doctor
-from grader.doctor import mutation_testing, try_probes
+from grader.doctor import mutation_testing, try_answers
 from grader.grading import executor
 from grader.grading.executor import modules_to_preload
 from grader.sandbox.zygote import Zygote
@@ -80,7 +80,7 @@ def zygote():
 
 def share(zygote, patch):
     """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
-    for module in (doctor, pictures, mutation_testing, try_probes, executor):
+    for module in (doctor, pictures, mutation_testing, try_answers, executor):
         patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
 

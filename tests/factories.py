@@ -24,7 +24,7 @@ def in_base64(numbers, code="f"):
 
 
 def answer(**said):
-    """A worker's answer to a probe, with `facts` or `raised`."""
+    """A worker's answer to a request, with `facts` or `raised`."""
     return Answer.parse(json.dumps({"raised": None, "facts": None, "changed": [], "patched": [], **said}))
 
 

@@ -1,4 +1,4 @@
-"""Observes cells that a test made up, with probes it made up."""
+"""Observes cells that a test made up, by requests it made up."""
 
 from dataclasses import dataclass
 from textwrap import dedent, indent
@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 
 QUICK = TimeLimits(cell=1, question=2, notebook=20)
 # Long enough to be found in memory by its halves; stands in the environment of this process.
@@ -26,9 +26,9 @@ class Seen:
 
     evidence: Evidence
 
-    def __getitem__(self, probe):
-        """What the probe of this name saw."""
-        return self.evidence.outcome(probe)
+    def __getitem__(self, name):
+        """The answer to the request of this name."""
+        return self.evidence.outcome(name)
 
     @property
     def status(self):
@@ -42,28 +42,28 @@ class Seen:
         }
 
 
-def probe(name, body, *, seed=1, seconds=5.0, **options):
-    """A probe as it travels; `body` are its statements, or the expression it returns."""
+def request(name, body, *, seed=1, seconds=5.0, **options):
+    """A request as it is sent; `body` are its statements, or the expression it returns."""
     lines = dedent(body).strip()
     if "\n" not in lines and not lines.startswith(("return", "raise")):
         lines = f"return {lines}"
-    return PlannedProbe(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
+    return Request(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
 
 
-def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **probes):
+def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **requests):
     """Observe cells (a text or several), some of them perhaps as they were handed out.
 
-    `probes` gives for each function that is asked for a probe, several, or the expression that the one probe
-    of the function's name returns. Stubs take no argument where none are given.
+    `requests` gives for each function a request, several, or the expression that the one request of the
+    function's name returns. Stubs take no argument where none are given.
     """
     cells = [cells] if isinstance(cells, str) else cells
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
-    asked = {name: _probes(name, given) for name, given in probes.items()}
+    asked = {name: _requests(name, given) for name, given in requests.items()}
     stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
-    return Seen(observe(zygote, numbered, ProbePlan(stubs, asked, tuple(handed_out)), limits))
+    return Seen(observe(zygote, numbered, ObservationPlan(stubs, asked, tuple(handed_out)), limits))
 
 
-def _probes(name, given):
+def _requests(name, given):
     if isinstance(given, str):
-        return (probe(name, given),)
-    return (given,) if isinstance(given, PlannedProbe) else tuple(given)
+        return (request(name, given),)
+    return (given,) if isinstance(given, Request) else tuple(given)

@@ -34,8 +34,8 @@ SIZES = [
     scale.Size(11, [cost(4.0), cost(5.0)], [cost(0.5), cost(0.5)]),
     scale.Size(111, [cost(16.0, peak=70e6), cost(14.0, peak=60e6)], [cost(0.5, 1.5), cost(0.5, 2.5)]),
 ]
-DEAR = breakdown.ProbeCost("distil", 20.5, 1500, 4, "1 weighed")
-CHEAP = breakdown.ProbeCost("picture", 0.5, 100, 0, "no contract")
+DEAR = breakdown.ContractCost("distil", 20.5, 1500, 4, "1 weighed")
+CHEAP = breakdown.ContractCost("picture", 0.5, 100, 0, "a picture")
 PARTS = dict.fromkeys(breakdown.PARTS, 1.5)
 BROKEN_DOWN = breakdown.sections({"01_a": breakdown.Breakdown(PARTS, [DEAR, CHEAP])})
 SECTIONS = {
@@ -50,7 +50,7 @@ SECTIONS = {
     "1.60 times": cold.section({cold.GRADE: [cost(3, 4.0)], cold.IMPORT: [cost(2, 2.5)]}),
     "1.050 (0.900 to 1.200)": scale.section(SIZES),
     "| 10.5 |": BROKEN_DOWN[0],
-    "Probes that cost more than 10 ms: 1. `01_a`: distil": BROKEN_DOWN[1],
+    "Contracts that cost more than 10 ms: 1. `01_a`: distil": BROKEN_DOWN[1],
     "| everything tried |": doctor_cost.section({doctor_cost.WHOLE: cost(9.0)}, ["01_a"]),
     "Above it: flags.": hostile_text.section(
         {"flags": hostile_text.Worst(9, 2.5, 4), "files": hostile_text.Worst(9, 1.5, 4)}
@@ -103,7 +103,7 @@ def test_without_otter_the_rest_is_measured(tmp_path, monkeypatch):
 @linux
 @pytest.mark.long
 def test_a_breakdown_counts_workers_from_outside(tmp_path):
-    """Each probe and each part has a cost, and what is counted in requests is less than all workers took."""
+    """Each contract and each part has a cost; what requests cost is less than what all workers took."""
     throughput.one_more(
         *(classroom.make_class(tmp_path, classroom.STEM, size) for size in (1, 3)),
         tmp_path / "results" / classroom.STEM,
@@ -111,7 +111,7 @@ def test_a_breakdown_counts_workers_from_outside(tmp_path):
     )
     found = breakdown.breakdown(tmp_path, [classroom.STEM], 2)[classroom.STEM]
     rubric = classroom.COURSE.rubric(classroom.STEM)
-    assert {probe.name for probe in found.probes} == {*rubric.probes, *rubric.pictures}
-    assert all(probe.milliseconds > 0 and probe.size > 0 for probe in found.probes)
+    assert {contract.name for contract in found.contracts} == {*rubric.contracts, *rubric.pictures}
+    assert all(contract.milliseconds > 0 and contract.size > 0 for contract in found.contracts)
     assert found.parts.keys() == set(breakdown.PARTS)
     assert found.parts[breakdown.WORKER] > 0

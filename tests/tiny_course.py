@@ -95,37 +95,49 @@ plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}
 CHECKS = '''\
 """Hidden checks."""
 
-from grader import assert_close, points, probe
-from grader.inside import torch
+from grader import assert_same_values, contract, data, own, points
+from grader.inside import inside, torch
+
+ONE = {"dtypes": ["float32"], "modes": ["on"], "turns": ["first"], "sizes": ["differ"], "gradients": "none"}
+X = {"x": data("n", says="(n,)")}
+
+@inside
+def length(world, kind):
+    """A number of entries."""
+    return torch.randint(3, 9, ()).item()
 
 
-@probe
-def doubled(student):
-    return student.double(torch.randn(3))
-
-
-@probe(fixed=True)
-def made(student):
-    return student.leaf(3)
+doubled = contract("double", X, name="doubled", result="This is not twice as much.", **ONE)
+made = contract("leaf", {"n": own(length, says="the length")}, name="made", **ONE)
 
 
 @points(2)
 def test_double(doubled):
     """It is twice as much."""
-    assert_close(doubled.seen, doubled.expected, "This is not twice as much.")
+    assert_same_values(doubled)
 
 
 @points(3)
 def test_leaf(made):
     """It is a leaf."""
-    assert made.seen.is_leaf, "This is not a leaf."
+    assert made.seen.tensor().is_leaf, "This is not a leaf."
 
 
 @points(1)
 def test_requires_grad(made):
     """It requires grad."""
-    assert made.seen.requires_grad, "It does not require grad."
+    assert made.seen.tensor().requires_grad, "It does not require grad."
 '''
+
+#: What the contract of q1 draws, and how a test writes another input in its place.
+X = 'X = {"x": data("n", says="(n,)")}'
+
+
+def drawing(expression):
+    """Another input of q1, as an edit of the check file."""
+    own = f"@inside\ndef drawn(world, kind):\n    return {expression}\n\n\n"
+    return X, f'{own}X = {{"x": own(drawn, says="(n,)")}}'
+
 
 RIGHT = [
     "import torch",

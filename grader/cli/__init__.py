@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from grader.cli.author import build, doctor, new, try_probes
+from grader.cli.author import build, doctor, new, try_answers
 from grader.cli.effects import refuse_useless_options
 from grader.cli.instructor import collect, explain, export, forget, grade, release
 from grader.cli.student import check, hint, reset, status, submit, watch
@@ -25,7 +25,7 @@ from grader.version import __version__
 _SECTIONS = {
     "For students": (check, watch, hint, status, reset, submit),
     "For instructors": (release, collect, grade, explain, export, forget),
-    "For authors": (new, try_probes, doctor, build),
+    "For authors": (new, try_answers, doctor, build),
 }
 
 

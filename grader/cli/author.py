@@ -62,7 +62,7 @@ docs/authoring.md tells it as a story, with an example."""
 
 @click.command("try")
 @click.argument("stem")
-@click.argument("probes", metavar="PROBE...", nargs=-1, required=True)
+@click.argument("names", metavar="CONTRACT...", nargs=-1, required=True)
 @click.option(
     "--answer",
     "answers",
@@ -72,22 +72,22 @@ docs/authoring.md tells it as a story, with an example."""
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for random inputs.", metavar="N")
 @click.option("--case", type=click.IntRange(0), help="Show the observations of one case.", metavar="N")
-def try_probes(
-    stem: str, probes: tuple[str, ...], answers: tuple[str, ...], seed: int, case: int | None
+def try_answers(
+    stem: str, names: tuple[str, ...], answers: tuple[str, ...], seed: int, case: int | None
 ) -> None:
-    """Show what probes observe for the reference and other answers.
+    """Show what is observed of the reference and other answers.
 
     Example: try 06_views glu --answer stub. Other parts of the assignment may still say TODO.
 
     For a contract, lists the cases and which of them each answer fails; --case shows the observations of one
-    case. For a picture, shows its caption and named tensors. Also shows what a probe prints.
+    case. For a picture, shows its caption and named tensors. Also shows what an @inside function prints.
     """
     from grader.course.course import Course
-    from grader.doctor.try_probes import probe_lines, run_probes
+    from grader.doctor.try_answers import lines_of, observed
 
-    rubric, observed = run_probes(Course.find(), stem, probes, answers, seed)
-    for name, seen in observed.items():
-        for line in probe_lines(rubric, name, seen, case):
+    rubric, outcomes = observed(Course.find(), stem, names, answers, seed)
+    for name, seen in outcomes.items():
+        for line in lines_of(rubric, name, seen, case):
             click.echo(line)
 
 

@@ -16,11 +16,11 @@ from _pytest.outcomes import Skipped
 
 from grader.contracts.check import describe, entries
 from grader.contracts.diagnosis import finding_of
-from grader.contracts.finding import FailedCheckError, wrong
-from grader.contracts.observation import ProbeObservation, finding_without_facts
+from grader.contracts.finding import FailedCheckError, Finding, wrong
+from grader.contracts.observation import finding_without_facts, other_form
 from grader.contracts.untouched import changed_parts
 from grader.errors import CourseError
-from grader.sandbox.evidence import Failure, ProbeOutcome, no_facts
+from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRaised, no_facts
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 from grader.text import capital
 
@@ -222,6 +222,15 @@ class Case:
         return self._record == self._expected_record
 
     @property
+    def other_form(self) -> Finding | None:
+        """Where the result has another form than the reference's, over which a check may have broken."""
+        if self.is_cut_off:
+            return Finding("form", "Your function changes too much to look at all of it.", group="cut off")
+        if self._expected.result is NOT_RECORDED:
+            return None
+        return other_form(self._seen.result, self._expected.result)
+
+    @property
     def did_not_run(self) -> bool:
         """Whether the function was not called, because it was stopped in an earlier case."""
         return self._seen.late is not None and not self._seen.late
@@ -376,7 +385,7 @@ def _gradients(pending: Any) -> Any:
     return pending.get("gradients") if isinstance(pending, dict) else None
 
 
-class ContractObservation(ProbeObservation):
+class ContractObservation:
     """What was seen and expected in the cases of a contract."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
@@ -385,24 +394,30 @@ class ContractObservation(ProbeObservation):
         declared: Sequence[DeclaredCase],
         rules: Rules,
         record: Sequence[str],
-        probe: str,
-        seen: ProbeOutcome,
-        expected: ProbeOutcome,
+        contract: str,
+        seen: RequestOutcome,
+        expected: RequestOutcome,
     ) -> None:
-        super().__init__(probe, seen, expected)
-        self._function, self._declared, self._rules, self._record = function, declared, rules, record
+        self.contract, self._function = contract, function
+        self._declared, self._rules, self._record = declared, rules, record
+        self._seen, self._expected = seen, expected
 
     @property
     def expected(self) -> list[dict[str, Any]]:
         """The records of the reference.
 
         Raises:
-            CourseError: the reference raises an error, and not the caller's.
+            CourseError: the contract was not observed, or the reference raises an error of its own.
         """
-        records = super().expected
+        records = self._expected
+        if isinstance(records, NoFacts):
+            raise CourseError(f"contract {self.contract} got no facts of the reference: {records.reason}")
+        if isinstance(records, RequestRaised):
+            told = finding_without_facts(records).sentence
+            raise CourseError(f"contract {self.contract} fails on the reference: {told}")
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise CourseError(
-                f"the contract {self.probe} has {len(self._declared)} cases, and others were observed of"
+                f"the contract {self.contract} has {len(self._declared)} cases, and others were observed of"
                 " the reference: grade again"
             )
         for case, record in zip(self._declared, records, strict=True):
@@ -416,7 +431,10 @@ class ContractObservation(ProbeObservation):
     @property
     def seen(self) -> list[dict[str, Any]]:
         """The records of the submission, one for each case; FailedCheckError if there are none."""
-        records = self.in_any_form
+        _ = self.expected
+        records = self._seen
+        if isinstance(records, RequestRaised | NoFacts):
+            raise FailedCheckError(finding_without_facts(records))
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise wrong("What came back of your function has no form that can be judged.", kind="form")
         return [record if isinstance(record, dict) else {} for record in records]
@@ -436,10 +454,6 @@ class ContractObservation(ProbeObservation):
             )
             for declared, seen, expected in zip(self._declared, self.seen, self.expected, strict=True)
         ]
-
-    @property
-    def mismatch(self) -> None:
-        """None: each case is judged in whatever form it came."""
 
 
 def beside_each_other(records: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -33,8 +33,8 @@ class Check:
         id: the name of the test function.
         title: the first line of its docstring, which students read.
         hint: the rest of the docstring, which students read where facts are wrong and no other hint is given.
-        question: the id of its probes' question.
-        probes: the names of its probes.
+        question: the id of its contract's question.
+        contract: the name of its contract.
         is_of_side_effects: whether it passes for an answer that does nothing. It earns points only beside
             checks that do not fail.
         cases: patterns of the factors that may vary in the cases that it is about.
@@ -45,7 +45,7 @@ class Check:
     hint: str | None
     points: float
     question: str
-    probes: tuple[str, ...]
+    contract: str
     is_of_side_effects: bool = False
     cases: tuple[str, ...] = ("*",)
 

@@ -19,7 +19,7 @@ from grader.contracts.difference import (
     rounding_of,
     to_decimals,
 )
-from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
+from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint
 from grader.sandbox.facts import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
@@ -83,34 +83,6 @@ def _finding(message: str, difference: Difference) -> Finding:
         group=f"{difference.place} {difference.kind}".strip(),
         is_none=difference.is_none,
     )
-
-
-def assert_runs(fact: object, message: str = "") -> None:
-    """Fail where a fact is an error that ``attempt`` caught.
-
-    Args:
-        fact: what was seen; anything but an error is fine.
-        message: what failed, before the diagnosis of the error: "The third step fails". A hint may follow
-            behind a blank line.
-
-    Raises:
-        FailedCheckError: it is an error.
-    """
-    if isinstance(fact, Raised):
-        raise FailedCheckError(finding_of(fact, "raised", message))
-
-
-def assert_returned(fact: object, message: str = "You returned None.") -> None:
-    """Fail where a fact is None, and a value is expected.
-
-    Where the function returned nothing but None in the whole probe, the student is asked whether a return is
-    missing, instead of what the message says.
-
-    Raises:
-        FailedCheckError: it is None.
-    """
-    if fact is None:
-        raise wrong(message, is_none=True)
 
 
 def require_facts(others: Mapping[str, Any]) -> None:

@@ -183,7 +183,7 @@ def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Fi
     """What is found where an error stands instead of facts.
 
     Args:
-        kind: ``unobserved`` where the probe ended with it, ``raised`` where ``attempt`` caught it.
+        kind: ``unobserved`` if the request ended with it, ``raised`` where ``attempt`` caught it.
         text: an author's words before the diagnosis, which may bring a hint.
         group: what the words are about, so that the same error found elsewhere is told apart.
     """

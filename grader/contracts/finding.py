@@ -12,7 +12,7 @@ from grader.sandbox.evidence import OUT_OF_TIME, Failure
 #: - ``wrong``: facts are not as they should be;
 #: - ``form``: what came back has another form, so that it cannot be judged;
 #: - ``raised``: ``attempt`` caught an error where none should be;
-#: - ``unobserved``: there are no facts, because the probe stopped with an error, or by a `Failure`;
+#: - ``unobserved``: there are no facts, because the request stopped with an error, or by a `Failure`;
 #: - ``unanswered``: the function is missing, or still as it was handed out;
 #: - ``broken``: the check did not come to a verdict.
 Kind = Literal["wrong", "form", "raised", "unobserved", "unanswered", "broken"]

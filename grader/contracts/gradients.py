@@ -12,7 +12,7 @@ from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, 
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import Difference, difference_of, have_all_digits
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
-from grader.contracts.observation import ProbeObservation, is_gradients
+from grader.contracts.observation import is_gradients
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
@@ -55,7 +55,7 @@ Explanation = str | Callable[[Any, Any], str]
 
 def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     seen: Any,
-    expected: Any = None,
+    expected: Any,
     *,
     of: str,
     only: Iterable[str] = ("*",),
@@ -68,8 +68,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     """Fail unless the gradients that the word ``gradients`` returned are those of the reference.
 
     Args:
-        seen: the facts of ``gradients``, or gradients by name in a dict; or a probe or a case of such,
-            without `expected`.
+        seen: the facts of ``gradients``, or gradients by name in a dict.
         expected: the same of the reference.
         of: what goes back, as a student knows it: "the penalty".
         only: the names that are compared, with ``*`` as in file names.
@@ -87,8 +86,6 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         FailedCheckError: the first rung that fails, of the first name.
         TypeError: the expected facts are no gradients.
     """
-    if expected is None and isinstance(seen, ProbeObservation):
-        seen, expected = seen
     require_facts(others or {})
     right = _Gradients.of_fact(expected)
     if right is None or isinstance(right.gradients, Raised):

@@ -1,4 +1,4 @@
-"""What an author writes, read, checked and built: masters, hidden checks, probes, settings and new files.
+"""What an author writes, read, checked and built: masters, hidden checks, contracts, settings and new files.
 
 * What has to be written says TODO, in valid Python (`author_file.py`): a question that says it is left out
   as a whole, and an assignment that says it anywhere is not published. The word counts in code, in strings
@@ -14,7 +14,7 @@
   task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
 * A notebook's picture is a PNG in a data address, in a cell of text (`pictures.py`). Colab shows
   neither attachments nor SVG there, and a saved output is gone once a student runs all cells.
-* The line of an error in a probe is computed outside. The worker gets no path and no comment. What is sent
+* The line of an error in a contract is computed outside. The worker gets no path and no comment. What is sent
   keeps the lines of its definitions, so the line that comes back tells that of the file (`place_in_file`).
 * Settings are part of what decides a verdict: partial credit and points are in an assignment's fingerprint,
   limits in that of evidence. What feedback shows is in `run.json`; it is null until all pages are written

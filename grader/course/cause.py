@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from grader.contracts.observation import ProbeObservation
+from grader.contracts.cases import Case
 from grader.course.author_file import not_python
 from grader.errors import CourseError
 from grader.sandbox.facts import Other, Raised, Tensor
@@ -127,10 +127,8 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
     """A clause about an operand; empty where it cannot be the cause."""
-    if isinstance(value, ProbeObservation) and not isinstance(error, AttributeError):
-        value = value.expected
     match value:
-        case ProbeObservation():
+        case Case():
             clause = f"{text} has seen and expected"
         case None:
             clause = f"{text} is None here: assert first that it is not, with a message"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
+from types import ModuleType
 from typing import Any, Literal
 
 import pytest
@@ -20,6 +21,7 @@ from allpairspy import AllPairs  # type: ignore[import-untyped]
 
 from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCase, Rules
 from grader.contracts.untouched import PARTS
+from grader.course.inside_source import InsideSource
 from grader.course.kinds import Kinds, Never
 from grader.course.known_words import (
     ARRIVING,
@@ -31,10 +33,13 @@ from grader.course.known_words import (
     require_known,
     require_known_paths,
 )
-from grader.course.probe_source import ProbeSource
-from grader.course.probes import _PROBES, PROBE_SECONDS, Probe
+from grader.course.worker_code import WorkerCode
 from grader.errors import CourseError
-from grader.sandbox.evidence import ProbeOutcome
+from grader.sandbox.evidence import RequestOutcome
+
+#: The name of a check file's module that holds its contracts, in their order there.
+_CONTRACTS = "__contracts__"
+CONTRACT_SECONDS = 10.0
 
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
@@ -61,8 +66,8 @@ OF_THE_CALL = {
 
 
 @dataclass(frozen=True)
-class Contract(Probe):
-    """A probe that follows from a declaration.
+class Contract(WorkerCode):
+    """A declaration of what may come in, ready to be observed in its cases.
 
     Attributes:
         arguments: the kinds of each argument, in the order in which they are made.
@@ -98,7 +103,7 @@ class Contract(Probe):
         """All kinds but the ordinary ones, as ``h.layout=transposed``."""
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 
-    def observation(self, seen: ProbeOutcome, expected: ProbeOutcome) -> ContractObservation:
+    def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
         record: list[str] = self.plan["notes"]
         return ContractObservation(
@@ -197,7 +202,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
     cases: Cases = _ALL_CASES,
     call: Call = _PLAIN_CALL,
     rules: Rules = _NO_RULES,
-    seconds: float = PROBE_SECONDS,
+    seconds: float = CONTRACT_SECONDS,
 ) -> Any:
     """Declare what may come in; a fixture that the checks of a contract take.
 
@@ -256,7 +261,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         if turn.startswith("moved ")
     }
     sources = [
-        *map(ProbeSource.of, [*call.functions, *cases.between.values()]),
+        *map(InsideSource.of, [*call.functions, *cases.between.values()]),
         *(source for kinds in arguments.values() for source in kinds.functions),
     ]
     plan = {
@@ -276,13 +281,12 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "large": list(cases.large),
         "plain": _name(call.plain),
     }
-    where = sys._getframe(1)  # noqa: SLF001 - the check file, which holds its probes
+    where = sys._getframe(1)  # noqa: SLF001 - the check file, which holds its contracts
     made = Contract(
         name=name,
         source=_source(name, plan, sources, where.f_code.co_filename, where.f_lineno),
         question=question,
         seconds=seconds,
-        alone=False,
         arguments=dict(arguments),
         declared=tuple(_case(row, arguments, words, cases.dtypes[0]) for row in rows),
         rules=rules,
@@ -291,16 +295,20 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         plan=plan,
         turns=words,
     )
-    where.f_globals.setdefault(_PROBES, {})[name] = made
+    where.f_globals.setdefault(_CONTRACTS, {})[name] = made
 
     @pytest.fixture(scope="session", name=name)
     def case(submission: Any, request: pytest.FixtureRequest) -> Case:
         """The case whose number `grader.grading.plugin` parametrizes the fixture with."""
-        contracted: ContractObservation = submission.observation(name)
-        number: int = request.param
-        return contracted.cases[number]
+        made_case: Case = submission.case(name, request.param)
+        return made_case
 
     return case
+
+
+def contracts_defined(check_file: ModuleType) -> dict[str, Contract]:
+    """The contracts a check file defined, by name."""
+    return dict(vars(check_file).get(_CONTRACTS, {}))
 
 
 def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
@@ -352,9 +360,9 @@ def _rule(who: str, rule: Never) -> dict[str, Any]:
 
 
 def _source(
-    name: str, plan: Mapping[str, Any], sources: Sequence[ProbeSource], path: str, line: int
-) -> ProbeSource:
-    """What travels: a probe that hands its plan to the worker's own machinery."""
+    name: str, plan: Mapping[str, Any], sources: Sequence[InsideSource], path: str, line: int
+) -> InsideSource:
+    """What is sent: a function that gives the plan to the worker's own code."""
     function = plan["function"]
     used = {source.name: source for source in sources}
     words = {word for source in sources for part in source.closure().values() for word in part.words}
@@ -365,7 +373,7 @@ def _source(
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     ast.increment_lineno(tree, line - 1)
-    return ProbeSource(
+    return InsideSource(
         name, text, tuple(used.values()), frozenset({"observe_cases"}), frozenset({function}), path, tree
     )
 

@@ -13,17 +13,16 @@ from typing import TypeVar
 
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
 from grader.course.author_file import require_finished, todos_in, todos_of
-from grader.course.contract import Contract
+from grader.course.contract import Contract, contracts_defined
 from grader.course.contract_text import with_contracts
 from grader.course.master import read_assignment
-from grader.course.probes import probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe, observe_measured
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
 from grader.version import __version__, code_hash
@@ -97,9 +96,7 @@ class Course:
         if not path.is_file():
             return []
         with suppress(CourseError):
-            return [
-                each for each in probes_defined(import_checks(path)).values() if isinstance(each, Contract)
-            ]
+            return [*contracts_defined(import_checks(path)).values()]
         return []
 
     def stubs_as_written(self, stem: str) -> dict[str, str]:
@@ -124,7 +121,7 @@ class Course:
         return replace(self, stems=finished)
 
     def unwritten(self, stem: str) -> set[str]:
-        """The ids of the questions of which a cell, a probe, a picture or a check says TODO."""
+        """The ids of the questions of which a cell, a contract, a picture or a check says TODO."""
         assignment = self.assignment(stem)
         lines = (todo.line for todo in todos_in(assignment.path))
         asked = {assignment.cell_at(line).question or "" for line in lines} - {""}
@@ -245,7 +242,7 @@ def observe_reference(
     cells = cells_of(course.assignment(stem).reference)
     asked = course.rubric(stem).plan(seed, expected=expected)
 
-    def seen(plan: ProbePlan) -> Evidence:
+    def seen(plan: ObservationPlan) -> Evidence:
         return observe(zygote, cells, plan, REFERENCE_LIMITS)
 
     return observe_measured(seen, asked) if expected else seen(asked)

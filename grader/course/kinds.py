@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.course.probe_source import ProbeSource
+from grader.course.inside_source import InsideSource
 
 Function = Callable[..., Any]
 #: A combination of kinds that a task excludes: kinds by factor.
@@ -119,9 +119,16 @@ class Kinds:
     options: Mapping[str, Any] = field(default_factory=dict)
     words: Mapping[Any, str] = field(default_factory=dict)
     never: tuple[Never, ...] = ()
-    functions: tuple[ProbeSource, ...] = ()
+    functions: tuple[InsideSource, ...] = ()
     says: str = ""
     alone: tuple[str, ...] = ()
+
+    @property
+    def draws(self) -> bool:
+        """Whether the worker draws its sizes or values at random; ``@inside`` functions may, as well."""
+        if self.maker == "number":
+            return any(isinstance(value, tuple) for value in self.factors["value"])
+        return self.maker != "own"
 
     def has_phrase(self, factor: str, kind: Any) -> bool:
         """Whether a level has words, or follows from its number or shape."""
@@ -157,7 +164,7 @@ def shape_in_words(shape: str) -> str:
     return next(words for holds, words in told if holds)
 
 
-def _named(values: Iterable[str | Function]) -> tuple[dict[str, str], tuple[ProbeSource, ...]]:
+def _named(values: Iterable[str | Function]) -> tuple[dict[str, str], tuple[InsideSource, ...]]:
     """Kinds of values and what is said of those that a function makes; these functions."""
     words: dict[str, str] = {}
     functions = []
@@ -167,7 +174,7 @@ def _named(values: Iterable[str | Function]) -> tuple[dict[str, str], tuple[Prob
         else:
             name = value.__name__
             words[name] = f"has {name.replace('_', ' ')}"
-            functions.append(ProbeSource.of(value))
+            functions.append(InsideSource.of(value))
     return words, tuple(functions)
 
 
@@ -377,7 +384,7 @@ def own(
             What it adds to ``world.starts[name]`` is a leaf whose gradient is asked for.
         words: what is said of a kind, behind the argument's name.
     """
-    sources = tuple(ProbeSource.of(function) for function in (make, *helpers))
+    sources = tuple(InsideSource.of(function) for function in (make, *helpers))
     kinds = {name: tuple(levels) for name, levels in factors.items()}
     options = {"make": make.__name__}
     return Kinds("own", kinds, options, words or {}, tuple(never), sources, says)

@@ -21,7 +21,7 @@ import grader
 from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
 from grader.course.author_file import read_syntax, read_text
 from grader.course.course import Course
-from grader.course.probe_source import PLACEHOLDERS
+from grader.course.inside_source import PLACEHOLDERS
 from grader.errors import BrokenRunError, GraderError
 from grader.files import write_atomic
 from grader.text import terminal_text
@@ -62,12 +62,12 @@ _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
     "grader": set(grader.__all__),
-    "grader.inside": set(PLACEHOLDERS),
+    "grader.inside": {"inside", *PLACEHOLDERS},
     "grader.answers": {"accepted", "wrong", "wrong_edits"},
 }
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_TAKEN = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and probes need these themselves
+_TAKEN = {*dir(builtins), *PLACEHOLDERS}  # notebooks, checks and contracts need these themselves
 _MAX_NAME = 60  # of a file's name systems take 255 bytes; results add suffixes, gradebooks show it
 _QUESTION = re.compile(r'(?m)^# %% tags=\["question q(\d+)"\]')
 _LAST_CELL = re.compile(r'(?ms)^# %% [^\n]*tags=\["(?:question|check|afterword) q\d+"\].*?(?=^# %%|\Z)')
@@ -117,6 +117,7 @@ class _NewQuestion:
             "parameters": ", ".join(self.parameters),
             "named": ", ".join(f"{name}={name}" for name in self.parameters if name not in _NUMBERS),
             "draws": _assignments(draws),
+            "made_of": ", ".join(f'world["{name}"]' for name in self.parameters),
             "kinds": "".join(f'        "{name}": {kinds},\n' for name, kinds in self._kinds().items()),
             "given": f"{self._given()}, " if self._given() else "",
             "call": f"    call=Call({self._given()}),\n" if self._given() else "",

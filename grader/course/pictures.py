@@ -27,13 +27,13 @@ from grader.memory import FOLDER, Memory, fingerprint
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Answer, Evidence, FailedCell
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import PlannedProbe, ProbePlan
+from grader.sandbox.plan import ObservationPlan, Request
 from grader.sandbox.zygote import Zygote
 
 _MAX_FACTS = 50_000  # characters; an honest graph at its largest has three quarters of it
 _FOLDED = "The graph as a picture, for after your guess"
 _NAMED = "tensors_of_this_picture"
-_PROBE = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
+_DRAWN = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
 
 
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
@@ -42,11 +42,11 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
     Facts that are no graph, are missing or cannot be drawn give no picture, and never an error.
     """
     pictures: dict[str, list[Picture]] = {}
-    for name, probe in rubric.pictures.items():
-        seen = picture_of(evidence, name, probe.caption)
+    for name, declared in rubric.pictures.items():
+        seen = picture_of(evidence, name, declared.caption)
         if seen is None:
             continue
-        expected = picture_of(reference, name, probe.caption) if probe.reference else None
+        expected = picture_of(reference, name, declared.caption) if declared.reference else None
         if expected is not None:
             same = expected.svg == seen.svg
             seen = replace(seen, reference=None if same else expected, is_the_references=same)
@@ -56,14 +56,14 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
     """The picture of this name; None where its facts cannot be drawn."""
-    answer = evidence.probes.get(name)
+    answer = evidence.answers.get(name)
     picture = None if answer is None else _drawn(answer)
     return None if picture is None else replace(picture, caption=caption)
 
 
 def text_of(evidence: Evidence, name: str) -> str:
     """A text that is equal for equal pictures; empty where the facts are no graph."""
-    answer = evidence.probes.get(name)
+    answer = evidence.answers.get(name)
     graph = None if answer is None else _graph(answer)
     return "" if graph is None else mermaid(diagram_of(graph))
 
@@ -159,8 +159,8 @@ def _lesson_picture(
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)
     drawn_cell = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
-    probe = PlannedProbe("drawn", _PROBE, 0, REFERENCE_LIMITS.question, picture=True)
-    plan = ProbePlan({_NAMED: "pass"}, {_NAMED: (probe,)})
+    request = Request("drawn", _DRAWN, 0, REFERENCE_LIMITS.question, picture=True)
+    plan = ObservationPlan({_NAMED: "pass"}, {_NAMED: (request,)})
     evidence = observe(zygote, cells_of([*before, "\n".join(drawn_cell)]), plan, REFERENCE_LIMITS)
     picture = picture_of(evidence, "drawn", "")
     if evidence.cells or picture is None:

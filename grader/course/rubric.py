@@ -1,4 +1,4 @@
-"""A rubric: the hidden checks and probes of an assignment, read from its check file, and mistakes in that."""
+"""A rubric: the hidden checks, contracts and pictures of a check file, and mistakes in that file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grader.contracts.check import MAX_HINT, Check, cases_of, points_of, title_a
 from grader.course.assignment import Question
 from grader.course.author_file import names_defined, read_syntax, todos_in, written_definitions
 from grader.course.cause import cause_of
-from grader.course.contract import Contract
+from grader.course.contract import Contract, contracts_defined
+from grader.course.inside_source import InsideSource, decorator_name
 from grader.course.known_words import require_known
-from grader.course.probe_source import ProbeSource, decorator_name
-from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
+from grader.course.worker_code import DeclaredPicture, WorkerCode, pictures_defined
 from grader.errors import CourseError
-from grader.sandbox.plan import PlannedProbe, ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 from grader.scores import total
 from grader.text import did_you_mean
 
@@ -29,8 +29,8 @@ REFERENCE_LIMITS = TimeLimits(cell=60, question=120, notebook=600)
 #: A line, and what is wrong there.
 _Complaint = tuple[int, str]
 
-_TRAVELS = {"probe", "picture", "inside"}
-_OF_AN_OBSERVATION = {"seen", "expected", "mismatch", "name", "variations", "is_typical"}
+_SENT = {"picture", "inside"}  # decorators of what the worker gets
+_OF_A_CASE = {"seen", "expected", "name", "variations", "is_typical"}
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Rubric:
 
     Attributes:
         path: the check file.
-        asks: the id of each probe's question.
+        asks: the id of each contract's question.
         shows: the id of each picture's question.
         handed_out: the code cells that students get besides stubs.
-        unwritten: the ids of questions of which a check, a probe or a picture says TODO.
+        unwritten: the ids of questions of which a check, a contract or a picture says TODO.
     """
 
     stem: str
     path: Path
     questions: tuple[Question, ...]
     checks: tuple[Check, ...]
-    probes: dict[str, Probe]
+    contracts: dict[str, Contract]
     asks: dict[str, str]
-    pictures: dict[str, PictureProbe] = field(default_factory=dict)
+    pictures: dict[str, DeclaredPicture] = field(default_factory=dict)
     shows: dict[str, str] = field(default_factory=dict)
     handed_out: tuple[str, ...] = ()
     unwritten: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class Rubric:
             self,
             questions=tuple(question for question in self.questions if question.id in questions),
             checks=tuple(check for check in self.checks if check.question in questions),
-            probes={name: self.probes[name] for name in asks},
+            contracts={name: self.contracts[name] for name in asks},
             asks=asks,
             pictures={name: self.pictures[name] for name in shows},
             shows=shows,
@@ -78,35 +78,34 @@ class Rubric:
         """The sum of the points of a question's checks."""
         return total(check.points for check in self.checks_of(question))
 
-    def plan(self, seed: int, *, only: str | None = None, expected: bool = False) -> ProbePlan:
-        """The probes of a notebook, on the inputs of a seed.
+    def plan(self, seed: int, *, only: str | None = None, expected: bool = False) -> ObservationPlan:
+        """What to observe of a notebook, on the inputs of a seed.
 
         Args:
-            only: the id of a question, to leave out the probes of the others.
-            expected: of the reference, which takes its time where its results are moved.
+            only: the id of a question, to leave out the others.
+            expected: for the reference, which needs more time while its results are perturbed.
         """
         questions = [question for question in self.questions if only in {None, question.id}]
         functions = {question.id: question.function for question in questions}
-        planned: dict[str, list[PlannedProbe]] = {question.function: [] for question in questions}
+        planned: dict[str, list[Request]] = {question.function: [] for question in questions}
         questions_of = {**self.asks, **self.shows}
-        for probe in [*self.probes.values(), *self.pictures.values()]:
-            function = functions.get(questions_of[probe.name])
+        for code in [*self.contracts.values(), *self.pictures.values()]:
+            function = functions.get(questions_of[code.name])
             if function is not None:
-                planned[function].append(self._planned(probe, seed, expected=expected))
-        return ProbePlan(
+                planned[function].append(self._request(code, seed, expected=expected))
+        return ObservationPlan(
             stubs={question.function: question.stub for question in questions},
-            probes={function: tuple(probes) for function, probes in planned.items()},
+            requests={function: tuple(requests) for function, requests in planned.items()},
             handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
         )
 
-    def _planned(self, probe: Probe, seed: int, *, expected: bool) -> PlannedProbe:
-        return PlannedProbe(
-            name=probe.name,
-            source=probe.bundle(),
-            seed=probe.seed(seed, self.stem),
-            seconds=REFERENCE_LIMITS.question if expected else probe.seconds,
-            alone=probe.alone,
-            picture=isinstance(probe, PictureProbe),
+    def _request(self, code: WorkerCode, seed: int, *, expected: bool) -> Request:
+        return Request(
+            name=code.name,
+            source=code.bundle(),
+            seed=code.seed(seed, self.stem),
+            seconds=REFERENCE_LIMITS.question if expected else code.seconds,
+            picture=isinstance(code, DeclaredPicture),
         )
 
 
@@ -114,7 +113,7 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     """Read the check file of an assignment.
 
     Raises:
-        CourseError: the file is missing, does not import, or breaks a rule of checks and probes.
+        CourseError: the file is missing, does not import, or breaks a rule of checks and contracts.
     """
     if not path.is_file():
         raise CourseError(f"{path} is missing: every assignment has its hidden checks there")
@@ -123,13 +122,13 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
     if complaints:
         raise CourseError("\n".join(f"{path}, line {line}: {message}" for line, message in complaints))
     module = import_checks(path)
-    probes, pictures = probes_defined(module), pictures_defined(module)
-    asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
+    contracts, pictures = contracts_defined(module), pictures_defined(module)
+    asks = {name: question_of(contract, questions, handed_out) for name, contract in contracts.items()}
     shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
-    checks = tuple(_check(test, probes, asks, path) for test in _tests(module))
+    checks = tuple(_check(test, contracts, asks, path) for test in _tests(module))
     stem = path.stem.removeprefix("test_")
-    rubric = Rubric(stem, path, questions, checks, probes, asks, pictures, shows, handed_out)
-    if not todos_in(path):  # else a probe or a question may still wait for its check
+    rubric = Rubric(stem, path, questions, checks, contracts, asks, pictures, shows, handed_out)
+    if not todos_in(path):  # otherwise a contract or a question may still wait for its check
         _require_use(rubric)
         return rubric
     written = {name for node in written_definitions(path, tree.body) for name in names_defined(node)}
@@ -137,22 +136,23 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
 
 
 def _unwritten(rubric: Rubric, written: set[str]) -> Iterator[str]:
-    """The ids of the questions with a check, or a part of a probe or a picture, that is not written."""
+    """The ids of the questions with a check, or a part of a contract or a picture, that is not written."""
     yield from (check.question for check in rubric.checks if check.id not in written)
     of_question = {**rubric.asks, **rubric.shows}
-    for probe in [*rubric.probes.values(), *rubric.pictures.values()]:
-        parts = (part.name for part in probe.parts() if part.path == str(rubric.path))
+    for code in [*rubric.contracts.values(), *rubric.pictures.values()]:
+        parts = (part.name for part in code.parts() if part.path == str(rubric.path))
         if not written.issuperset(parts):
-            yield of_question[probe.name]
+            yield of_question[code.name]
 
 
 def _require_use(rubric: Rubric) -> None:
-    """Refuse probes that no check judges, and questions without checks."""
-    path, probes, checks = rubric.path, rubric.probes, rubric.checks
-    unused = [name for name in probes if not any(name in check.probes for check in checks)]
+    """Refuse contracts that no check takes, and questions without checks."""
+    path, contracts, checks = rubric.path, rubric.contracts, rubric.checks
+    taken = {check.contract for check in checks}
+    unused = [contract for contract in contracts.values() if contract.name not in taken]
     if unused:
-        where = probes[unused[0]].source.where
-        raise CourseError(f"{where}: no check judges the probe {unused[0]}; remove it or use it")
+        where = unused[0].source.where
+        raise CourseError(f"{where}: no check takes the contract {unused[0].name}; remove it or use it")
     for question in rubric.questions:
         if not any(check.question == question.id for check in checks):
             raise CourseError(f"{path}: question {question.id} ({question.function}) has no check")
@@ -178,73 +178,75 @@ def import_checks(path: Path) -> ModuleType:
         raise CourseError(cause if names_file else f"{path} cannot be imported: {cause}") from error
 
 
-def checks_of(module: ModuleType, probes: dict[str, Probe], asks: dict[str, str], path: Path) -> list[Check]:
-    """The checks of a module that take some of its probes only."""
+def checks_of(
+    module: ModuleType, contracts: dict[str, Contract], asks: dict[str, str], path: Path
+) -> list[Check]:
+    """The checks of a module that take some of its contracts only."""
     names = {test: inspect.signature(test).parameters for test in _tests(module)}
-    return [_check(test, probes, asks, path) for test in names if names[test].keys() <= asks.keys()]
+    return [_check(test, contracts, asks, path) for test in names if names[test].keys() <= asks.keys()]
 
 
 def _tests(module: ModuleType) -> list[FunctionType]:
     return [f for name, f in vars(module).items() if name.startswith("test_") and inspect.isfunction(f)]
 
 
-def _check(test: FunctionType, probes: dict[str, Probe], asks: dict[str, str], path: Path) -> Check:
-    used = tuple(inspect.signature(test).parameters)
-    unknown = [name for name in used if name not in asks]
+def _check(test: FunctionType, contracts: dict[str, Contract], asks: dict[str, str], path: Path) -> Check:
+    taken = tuple(inspect.signature(test).parameters)
+    unknown = [name for name in taken if name not in asks]
     where = f"{path}, line {test.__code__.co_firstlineno}: {test.__name__}"
-    if unknown or not used:
-        what = f"{unknown[0]}; {did_you_mean(unknown[0], asks)}" if unknown else "no probe"
-        raise CourseError(f"{where} takes {what}; take probes of this file")
-    questions = {asks[name] for name in used}
-    if len(questions) > 1:
-        raise CourseError(f"{where} judges probes of several questions; split it")
-    if len(used) > 1 and any(isinstance(probes[name], Contract) for name in used):
-        raise CourseError(f"{where} takes {' and '.join(used)}: a check takes one contract; split it")
-    contract = probes[used[0]]
-    if isinstance(contract, Contract):
-        require_known(f"{where}, @cases", [p for p in cases_of(test) if p != "*"], contract.factors)
+    if unknown:
+        raise CourseError(
+            f"{where} takes {unknown[0]}; {did_you_mean(unknown[0], asks)}; take a contract of this file"
+        )
+    if len(taken) != 1:
+        listed = " and ".join(taken) or "no contract"
+        raise CourseError(f"{where} takes {listed}: a check takes one contract of this file")
     title, hint = title_and_hint(test)
     if hint and len(hint) > MAX_HINT:
         raise CourseError(f"{where} has a hint of {len(hint)} characters; students read {MAX_HINT}")
     worth, is_of_side_effects = points_of(test)
-    return Check(test.__name__, title, hint, worth, questions.pop(), used, is_of_side_effects, cases_of(test))
+    (contract,) = taken
+    question, patterns = asks[contract], cases_of(test)
+    require_known(f"{where}, @cases", [p for p in patterns if p != "*"], contracts[contract].factors)
+    return Check(test.__name__, title, hint, worth, question, contract, is_of_side_effects, patterns)
 
 
-def question_of(probe: Probe, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:
-    """The id of the question whose function a probe or picture names, unless its author gave an id.
+def question_of(code: WorkerCode, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:
+    """The id of the question whose function a contract or picture names, unless its author gave an id.
 
     Raises:
         CourseError: it names no question or several, or a name that neither a question nor a cell of
             `handed_out`, the other code of the notebook, has.
     """
     functions = [question.function for question in questions]
-    for name, line in _taken_from_student(probe.source):
+    for name, line in _taken_from_student(code.source):
         text = "\n".join([*handed_out, *functions])
         if not re.search(rf"\b{name}\b|import \*", text):
             known = {*functions, *re.findall(r"\b[^\W\d]\w*\b", text)}
             raise CourseError(
-                f"{probe.source.path}, line {line}: {probe.name} asks for student.{name}, which no question"
+                f"{code.source.path}, line {line}: {code.name} asks for student.{name}, which no question"
                 f" and no other cell of the master defines; {did_you_mean(name, known)}"
             )
-    kind = "picture" if isinstance(probe, PictureProbe) else "probe"
-    where = f"{probe.source.where}: {kind} {probe.name}"
+    is_picture = isinstance(code, DeclaredPicture)
+    where = f"{code.source.where}: {'picture' if is_picture else 'contract'} {code.name}"
     ids = {question.function: question.id for question in questions}
-    if probe.question is not None:
-        if probe.question not in ids.values():
+    if code.question is not None:
+        if code.question not in ids.values():
             raise CourseError(
-                f"{where} belongs to {probe.question}, which the assignment has not, only"
+                f"{where} belongs to {code.question}, which the assignment has not, only"
                 f" {', '.join(ids.values())}"
             )
-        return probe.question
-    named = sorted(ids[attribute] for attribute in probe.attributes if attribute in ids)
+        return code.question
+    named = sorted(ids[attribute] for attribute in code.attributes if attribute in ids)
     if len(named) != 1:
         names = " and ".join(named) or "no question"
-        raise CourseError(f'{where} names {names}; say which it belongs to: @{kind}(question="q1")')
+        how = '@picture(question="q1")' if is_picture else 'contract(..., question="q1")'
+        raise CourseError(f"{where} names {names}; say which it belongs to: {how}")
     return named[0]
 
 
-def _taken_from_student(source: ProbeSource) -> Iterator[tuple[str, int]]:
-    """The names that a probe itself takes from its argument, each with its line."""
+def _taken_from_student(source: InsideSource) -> Iterator[tuple[str, int]]:
+    """The names that the code itself takes from its argument, each with its line."""
     if isinstance(source.tree, ast.FunctionDef):
         arguments = source.tree.args
         student = [*arguments.posonlyargs, *arguments.args][0].arg
@@ -283,7 +285,10 @@ def _anywhere(tree: ast.Module) -> Iterator[_Complaint]:
                 modules = names if isinstance(node, ast.Import) else [node.module or ""]
                 if any(module.partition(".")[0] == "torch" for module in modules):
                     message = f"`{ast.unparse(node)}`: checks run where there is no torch"
-                    yield node.lineno, f"{message}; write `from grader.inside import torch`, for probes"
+                    yield (
+                        node.lineno,
+                        f"{message}; write `from grader.inside import torch`, for @inside functions",
+                    )
 
 
 def _at_the_top(tree: ast.Module) -> Iterator[_Complaint]:
@@ -307,8 +312,7 @@ def _at_the_top(tree: ast.Module) -> Iterator[_Complaint]:
 def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
     """Checks that pytest skips or calls several times, that nobody calls, or that decide nothing."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    probes = {f.name for f in functions if "probe" in map(decorator_name, f.decorator_list)}
-    probes |= {name for node in tree.body if _is_contract(node) for name in names_defined(node)}
+    contracts = {name for node in tree.body if _is_contract(node) for name in names_defined(node)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for function in functions:
         name, is_check = function.name, function.name.startswith("test_")
@@ -319,10 +323,10 @@ def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
             if is_check and decorator not in {"points", "cases"}:
                 yield line, f"{name} has the decorator @{decorator}: a check has only @points and @cases"
             elif decorator.endswith("fixture"):
-                yield line, f"{name} is a fixture: a check takes probes and nothing else"
-        is_idle = name not in used and not _TRAVELS & dict(decorators).keys()
-        if is_idle and not is_check and parameters and parameters <= probes:
-            message = f"{name} takes probes, and nobody calls it: a check's name begins with test_"
+                yield line, f"{name} is a fixture: a check takes a contract and nothing else"
+        is_idle = name not in used and not _SENT & dict(decorators).keys()
+        if is_idle and not is_check and parameters and parameters <= contracts:
+            message = f"{name} takes a contract, and nobody calls it: a check's name begins with test_"
             yield function.lineno, message
         if is_check:
             yield from _in_check(function, parameters)
@@ -336,13 +340,13 @@ def _is_contract(node: ast.stmt) -> bool:
 
 
 def _in_check(check: ast.FunctionDef, parameters: set[str]) -> Iterator[_Complaint]:
-    """Comparisons without an assert, and attributes that no probe has."""
+    """Comparisons without an assert, and attributes that no case has."""
     names = [node for node in ast.walk(check) if isinstance(node, ast.Name)]
-    probes = parameters - {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    cases = parameters - {node.id for node in names if not isinstance(node.ctx, ast.Load)}
     for node in ast.walk(check):
         match node:
             case ast.Expr(value=ast.Compare()):
                 yield node.lineno, f"`{ast.unparse(node)}` decides nothing: write assert, and a message"
-            case ast.Attribute(ast.Name(probe), name) if probe in probes and name not in _OF_AN_OBSERVATION:
+            case ast.Attribute(ast.Name(case), name) if case in cases and name not in _OF_A_CASE:
                 near = did_you_mean(name, {"seen", "expected"})
-                yield node.lineno, f"{probe}.{name}: a probe has seen and expected; {near}"
+                yield node.lineno, f"{case}.{name}: a case has seen and expected; {near}"

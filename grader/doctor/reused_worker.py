@@ -1,9 +1,10 @@
 """Observes known answers in workers that serve several notebooks, one after the other.
 
-A fork, and the first use of pages shared with the zygote, take longer than the probes of a question: 75 ms of
-processor time, here 50. Known answers are the course's own, so they may share a worker; students' notebooks
-never do. Each begins with names, modes and random numbers of its own. If a notebook fails, or its traces
-cannot be removed, it is observed like a student's in a worker of its own, and the next gets a new worker.
+A fork, and the first use of pages shared with the zygote, take longer than the contracts of a question: 75 ms
+of processor time, here 50. Known answers are the course's own, so they may share a worker; students'
+notebooks never do. Each begins with names, modes and random numbers of its own. If a notebook fails, or its
+traces cannot be removed, it is observed like a student's in a worker of its own, and the next gets a new
+worker.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError, parse_exactly
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe, observe_measured
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
 from grader.sandbox.zygote import WorkerProcess, Zygote
 
@@ -35,7 +36,7 @@ class ReusedWorker:
         self._notebooks = 0
         self._is_lent = False
 
-    def observe(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> Evidence:
         """As `grader.sandbox.observer.observe`."""
         self._is_lent = False
         try:
@@ -106,17 +107,17 @@ class ObserverPool:
         self._pool.submit(self._zygote)
 
     def submit(
-        self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, *, alone: bool = False
+        self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits, *, alone: bool = False
     ) -> Future[Evidence]:
         """The evidence of a notebook, later; with `alone`, from a worker of its own, as for a student."""
         return self._pool.submit(self._look, cells, asked, limits, alone)
 
     def submit_measured(
-        self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits
+        self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits
     ) -> Future[Evidence]:
         """The evidence of a reference, with how far its facts move, later."""
 
-        def seen(plan: ProbePlan) -> Evidence:
+        def seen(plan: ObservationPlan) -> Evidence:
             return self._look(cells, plan, limits, alone=True)
 
         return self._pool.submit(observe_measured, seen, asked)
@@ -127,7 +128,9 @@ class ObserverPool:
                 self._started = self._stack.enter_context(self._start())
             return self._started
 
-    def _look(self, cells: Sequence[Cell], asked: ProbePlan, limits: TimeLimits, alone: bool) -> Evidence:
+    def _look(
+        self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits, alone: bool
+    ) -> Evidence:
         zygote = self._zygote()
         if alone:
             return observe(zygote, cells, asked, limits)

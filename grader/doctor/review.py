@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.contracts.check import Check
-from grader.course.contract import Contract
 from grader.course.outcomes import Outcome, Outcomes
 from grader.doctor.known_answers import Answer
 from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
@@ -98,12 +97,9 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
 
 def _idle_kinds(judged: JudgedQuestion) -> Iterator[str]:
     """The unusual kinds of contracts that no wrong answer needs: all of them fail in other cases, too."""
-    for name, contract in judged.trial.rubric.probes.items():
-        if isinstance(contract, Contract):
-            needed = {
-                kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())
-            }
-            yield from (kind for kind in contract.unusual_kinds if kind not in needed)
+    for name, contract in judged.trial.rubric.contracts.items():
+        needed = {kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())}
+        yield from (kind for kind in contract.unusual_kinds if kind not in needed)
 
 
 def _message(verdict: Verdict | None) -> str:
@@ -144,17 +140,15 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
         return
     for check, message in _failing(judged, judged.judged[RANDOM_REFERENCE].verdicts):
         yield (
-            f"{check.id} fails a right answer that draws random numbers, too: {message} One of"
-            f" its probes ({', '.join(check.probes)}) draws after it has called the student: draw all"
-            " inputs before the first call"
+            f"{check.id} fails a right answer that draws random numbers, too: {message} An @inside function"
+            f" of the contract {check.contract} draws after the call: draw all inputs before it"
         )
     for check, message in _failing(judged, judged.judged[MOVED_REFERENCE].verdicts):
         yield (
             f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
-            f" Draw inputs for its probes ({', '.join(check.probes)}) that do not nearly cancel each"
-            " other, nor lie where a result leaps, and compare with what is expected. Where what is right is"
-            " 0 by itself, as in a case of a contract, add a part that is not to what goes back: a second"
-            " contract(..., name=, call=, of=) does"
+            f" Let the contract {check.contract} draw inputs that do not nearly cancel each other, nor lie"
+            " where a result leaps, and compare with what is expected. If what is right is 0 by itself, add a"
+            " part that is not 0 to what goes back: a second contract(..., name=, call=, of=) does"
         )
 
 
@@ -199,9 +193,7 @@ def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
                 failed = of_answer.verdicts if now else verdicts
                 message = _in_file(judged, answer, _message(failed.get(check.id)))
                 passing, failing = (first, seed) if before else (seed, first)
-                look = (
-                    f"try {judged.trial.stem} {' '.join(check.probes)} --answer {answer.name} --seed {seed}"
-                )
+                look = f"try {judged.trial.stem} {check.contract} --answer {answer.name} --seed {seed}"
                 yield (
                     f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
                     f" passes {check.id} with seed {passing} and fails it with seed {failing}: {message} Look"

@@ -30,19 +30,23 @@ from grader.course.contract import Contract
 from grader.course.course import Course
 from grader.course.outcomes import Outcome
 from grader.course.pictures import text_of
-from grader.course.probes import Probe
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.known_answers import Answer
 from grader.doctor.reused_worker import ObserverPool
 from grader.errors import CourseError
-from grader.grading.broken_probe import broken_cells, broken_picture, broken_probes, caught_in_probe
+from grader.grading.broken_reference import (
+    broken_cells,
+    broken_contracts,
+    broken_picture,
+    caught_inside,
+)
 from grader.grading.judge import Verdict, failed_cases, judge
 from grader.grading.scoring import is_passed
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Evidence, FailedCell, NoFacts, ProbeRaised
+from grader.sandbox.evidence import Evidence, FailedCell, NoFacts, RequestRaised
 from grader.sandbox.facts import Raised
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 
 # Names beside those of answers, which are called as functions are.
 REFERENCE, STUB, RANDOM_REFERENCE = "", "the stub", "the reference that draws random numbers"
@@ -50,7 +54,7 @@ MOVED_REFERENCE = "the reference whose results are moved"  # a right answer that
 _MOVED_BY = 1_000  # not as that by which tolerances are measured
 
 # A right answer may draw random numbers, for an order or by a DataLoader. So this reference draws after each
-# of its calls; the verdicts must not depend on it, but they do if a probe draws inputs after such a call.
+# of its calls; the verdicts must not depend on it, but they do if a contract draws after such a call.
 _DRAWING = """
 import functools, numpy, random, torch
 
@@ -90,7 +94,7 @@ class JudgedAnswer:
         verdicts: by the check's id, with the first seed.
         other_seeds: the same for each seed with which other checks fail.
         pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
-        complaints: sentences about the reference's probes and pictures.
+        complaints: sentences about the reference's contracts and pictures.
         kinds: of each contract, the unusual kinds without which its failure would not be seen or named.
     """
 
@@ -185,13 +189,13 @@ class QuestionTrial:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The checks, probes and pictures of this question."""
+        """The checks, contracts and pictures of this question."""
         return self.course.rubric(self.stem).with_only([self.question.id])
 
     def begin(self) -> Callable[[], JudgedQuestion]:
         """Begin to try what has changed since its last trial; the returned function waits for the end."""
         rubric = self.rubric
-        names = [*(check.id for check in rubric.checks), *rubric.probes, *rubric.pictures]
+        names = [*(check.id for check in rubric.checks), *rubric.contracts, *rubric.pictures]
         decisive = fingerprint(  # all that a hidden verdict depends on, besides the answer
             *(self.stem, self.question.id, self.question.function, list(self.seeds)),
             needed_text(rubric.path, names),
@@ -252,7 +256,7 @@ class QuestionTrial:
         rubric, only = self.rubric, self.question.id
         plans = [rubric.plan(seed, only=only) for seed in self.seeds]
         plans[1:] = [plan.without_pictures() for plan in plans[1:]]
-        # Nothing counts as a stub, so that the stub gets all probes of an answer.
+        # Nothing counts as a stub, so that the stub is observed like an answer.
         of_stub = replace(plans[0], stubs=dict.fromkeys(plans[0].stubs, "pass"))
         special = {  # complaints about these are of the first seed
             STUB: [of_stub],
@@ -272,7 +276,7 @@ class QuestionTrial:
         seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 
-    def _observe(self, name: str, plans: Sequence[ProbePlan], *, alone: bool) -> list[Future[Evidence]]:
+    def _observe(self, name: str, plans: Sequence[ObservationPlan], *, alone: bool) -> list[Future[Evidence]]:
         limits = REFERENCE_LIMITS if name == REFERENCE else self.course.settings.limits
         cells = cells_of(self._notebooks[name])
         return [self.observers.submit(cells, plan, limits, alone=alone) for plan in plans]
@@ -295,7 +299,7 @@ class QuestionTrial:
                 for seed, other in zip(self.seeds[1:], others, strict=False)
                 if other.failed(rubric.checks) != first.failed(rubric.checks)
             }
-            complaints = self._about_probes(first, expected, observed[0]) if name == REFERENCE else ()
+            complaints = self._about_contracts(first, expected, observed[0]) if name == REFERENCE else ()
             pictures = _pictures(rubric, observed[0])
             kinds = _decisive_variations(rubric, observed[0], expected[0])
             answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints), kinds)
@@ -304,27 +308,26 @@ class QuestionTrial:
         return judged
 
     def _refuse_broken(self, expected: Evidence) -> None:
-        """Raise CourseError for a reference without facts; broken cells explain broken probes."""
+        """Raise CourseError for a reference without facts; broken cells explain broken contracts."""
         rubric, sources = self.rubric, self._notebooks[REFERENCE]
         broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
-        outcomes = {name: expected.outcome(name) for name in rubric.probes}
-        without = [name for name, outcome in outcomes.items() if isinstance(outcome, ProbeRaised | NoFacts)]
+        without = list(broken_contracts(rubric.contracts, expected))
         if without:
-            raise CourseError("\n".join(broken or broken_probes(rubric.probes, expected, without)))
+            raise CourseError("\n".join(broken or without))
 
-    def _about_probes(
+    def _about_contracts(
         self, judged: JudgedAnswer, expected: Sequence[Evidence], observed: Evidence
     ) -> Iterator[str]:
-        """Complaints about pictures and probes, of the reference with two seeds, and as an answer."""
+        """Complaints about pictures and contracts, of the reference with two seeds, and as an answer."""
         rubric = self.rubric
         for name, shown in _pictures(rubric, expected[0]).items():
             if not shown:
                 yield broken_picture(rubric.pictures[name], expected[0])
-        yield from fixed_probes(rubric.probes, expected[0], expected[1])
+        yield from fixed_contracts(rubric.contracts, expected[0], expected[1])
         failed = [check for check in rubric.checks if not is_passed(check, judged.verdicts)]
-        for name in dict.fromkeys(probe for check in failed for probe in check.probes):
-            caught = caught_in_probe(rubric.probes[name], expected[0])
-            caught = caught or caught_in_probe(rubric.probes[name], observed)
+        for name in dict.fromkeys(check.contract for check in failed):
+            contract = rubric.contracts[name]
+            caught = caught_inside(contract, expected[0]) or caught_inside(contract, observed)
             if caught is not None:
                 yield caught
 
@@ -339,7 +342,7 @@ class QuestionTrial:
     def _look_public(
         self, names: Collection[str], *, alone: bool
     ) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
-        plan, limits = ProbePlan({}, {}), self.course.settings.limits
+        plan, limits = ObservationPlan({}, {}), self.course.settings.limits
         observing = {
             answer: self.observers.submit(
                 cells_of([*self._notebooks[answer], *self._public_check]), plan, limits, alone=alone
@@ -409,11 +412,10 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
 def _decisive_variations(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
     """Of each contract, the kinds that a notebook's failure needs; none where the reference is broken."""
     kinds = {}
-    for name, contract in rubric.probes.items():
-        if isinstance(contract, Contract):
-            with suppress(CourseError):
-                contracted = contract.observation(seen.outcome(name), expected.outcome(name))
-                kinds[name] = _decisive(rubric, contracted)
+    for name, contract in rubric.contracts.items():
+        with suppress(CourseError):
+            contracted = contract.observation(seen.outcome(name), expected.outcome(name))
+            kinds[name] = _decisive(rubric, contracted)
     return kinds
 
 
@@ -425,26 +427,27 @@ def _decisive(rubric: Rubric, contracted: ContractObservation) -> list[str]:
     return sorted(decisive_variations(contracted.cases, failed))
 
 
-def fixed_probes(probes: Mapping[str, Probe], one: Evidence, other: Evidence) -> Iterator[str]:
-    """A sentence for each probe that draws nothing at random, so that an answer can foresee its facts.
+def fixed_contracts(contracts: Mapping[str, Contract], one: Evidence, other: Evidence) -> Iterator[str]:
+    """A sentence for each contract that draws nothing at random, so that an answer can foresee its facts.
 
-    The evidence is that of the reference with two seeds. A probe that counts may have the same facts with
-    both. So there is a complaint only if nothing in the probe or in its helpers could draw a random number,
-    and its author did not say that this is meant.
+    The evidence is that of the reference with two seeds. Facts that count something may be the same with
+    both, so there is a complaint only if no argument and no @inside function could draw a random number.
     """
-    for name, probe in probes.items():
+    for name, contract in contracts.items():
         facts = one.outcome(name)
-        is_same = not isinstance(facts, ProbeRaised | NoFacts) and facts == other.outcome(name)
-        if is_same and not probe.fixed and not _draws(probe):
+        is_same = not isinstance(facts, RequestRaised | NoFacts) and facts == other.outcome(name)
+        if is_same and not _draws(contract):
             yield (
-                f"{probe.source.where}: probe {name} draws nothing at random, so an answer can foresee its"
-                " facts: draw its inputs, or say with @probe(fixed=True) that this is meant"
+                f"{contract.source.where}: contract {name} draws nothing at random, so an answer can foresee"
+                " its facts: draw a number between two bounds, or give it a tensor"
             )
 
 
-def _draws(probe: Probe) -> bool:
+def _draws(contract: Contract) -> bool:
     """Whether anything in it may draw a random number; a layer draws its parameters."""
-    for part in probe.parts():
+    if any(kinds.draws for kinds in contract.arguments.values()):
+        return True
+    for part in contract.parts():
         for node in ast.walk(part.tree):
             match node:
                 case ast.Attribute(ast.Name("nn"), name) if name[:1].isupper():
@@ -457,7 +460,7 @@ def _draws(probe: Probe) -> bool:
 def begin_untouched(
     course: Course, stem: str, seed: int, observers: ObserverPool, memory: Memory
 ) -> Callable[[], list[str]]:
-    """Begin to run the untouched notebook, without probes, unless it is remembered.
+    """Begin to run the untouched notebook, without its contracts, unless it is remembered.
 
     The returned function waits for the end; it gives a sentence for each cell that fails and each stub that
     counts as answered.
@@ -469,7 +472,7 @@ def begin_untouched(
     key = fingerprint("untouched", sources)
     if memory.recall(key) is not None:
         return list
-    plan = replace(course.rubric(stem).plan(seed), probes={})
+    plan = replace(course.rubric(stem).plan(seed), requests={})
     observing = observers.submit(cells_of(sources), plan, course.settings.limits, alone=True)
 
     def finish() -> list[str]:
@@ -527,7 +530,7 @@ class _Statement:
 
     @classmethod
     def of(cls, node: ast.stmt) -> _Statement:
-        """The statement of a node; the arguments of a check are probes that it needs."""
+        """The statement of a node; the argument of a check is the contract that it needs."""
         table = symtable.symtable(ast.unparse(node), "<names>", "exec")
         defines = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
         needs = global_names(table)

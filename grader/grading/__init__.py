@@ -8,7 +8,7 @@
   keeps the name of its sandbox, so a later run assumes nothing about it; one that was made without a sandbox
   is current only for a run with ``--no-sandbox``, and the other way round.
 
-* A run that has ended is over. Feedback may tell a student the inputs of a probe, so the next run draws a
+* A run that has ended is over. Feedback may tell a student the inputs of a case, so the next run draws a
   new seed for the notebooks it observes; evidence of earlier seeds stays, and is judged by the reference of
   its own seed.
 * A course among the submissions is refused. Its checks would be imported, unconfined.

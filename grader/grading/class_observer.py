@@ -13,7 +13,7 @@ from typing import Literal
 from grader.course.cause import cause_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
-from grader.grading.broken_probe import broken_probes
+from grader.grading.broken_reference import broken_contracts
 from grader.grading.executor import Executor
 from grader.grading.judge import failures
 from grader.grading.run_plan import RunPlan
@@ -24,7 +24,7 @@ from grader.notebooks.reader import Cell, cells_of
 from grader.results.store import Head
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe_moved
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 from grader.text import some
 
 _MOST_TOLD = 5  # unsound checks: to mend a check often mends others
@@ -59,7 +59,7 @@ class ClassObserver:
         """The reference's evidence, on the inputs of a seed.
 
         Raises:
-            CourseError: a probe has no facts of it, so no submission could be judged fairly.
+            CourseError: a contract was not observed of it, so no submission could be judged fairly.
         """
         begun = self._begun.pop((stem, seed), None)
         return self._of_course("reference", stem, seed) if begun is None else begun.result()
@@ -72,7 +72,7 @@ class ClassObserver:
             question.function
             for question in rubric.questions
             if question.id in questions
-            and not all(reference.is_measured(probe.name) for probe in asked.probes[question.function])
+            and not all(reference.is_measured(request.name) for request in asked.requests[question.function])
         }
         if unmeasured:
             observe = partial(self._observe_answer, stem)
@@ -183,19 +183,19 @@ class ClassObserver:
 
     def _observe_reference(self, stem: str, seed: int) -> Evidence:
         evidence = self._observe_answer(stem, self._rubrics[stem].plan(seed, expected=True))
-        broken = list(broken_probes(self._rubrics[stem].probes, evidence))
+        broken = list(broken_contracts(self._rubrics[stem].contracts, evidence))
         if broken:
             raise CourseError("\n".join(broken))
         return evidence
 
-    def _observe_answer(self, stem: str, asked: ProbePlan) -> Evidence:
+    def _observe_answer(self, stem: str, asked: ObservationPlan) -> Evidence:
         cells = cells_of(self._course.assignment(stem).reference)
         return self._executor.observe(cells, asked, REFERENCE_LIMITS)
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
         cells = cells_of(self._course.assignment(stem).handed_out)
         asked = self._rubrics[stem].plan(seed)
-        answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so every probe runs
+        answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so everything is observed
         with self._progress.step(f"observing the starter code of {stem}"):
             return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
 

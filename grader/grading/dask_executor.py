@@ -42,7 +42,7 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import REASONS, Evidence, Failure
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote, ZygoteGoneError
 from grader.version import __version__, code_hash
 
@@ -67,7 +67,7 @@ class DaskExecutor(Executor):
         self._start_one = f"start one on each machine (dask worker {address})"
         self._deserted = f"all Dask workers have left {address}: {self._start_one}"
         self._gone = f"the Dask scheduler at {address} has gone: start it again"
-        self._plans: dict[str, Future[ProbePlan]] = {}
+        self._plans: dict[str, Future[ObservationPlan]] = {}
 
     def __enter__(self) -> Self:
         self._client = _connect(self._address)
@@ -101,7 +101,7 @@ class DaskExecutor(Executor):
             _require_protection(protection, answer)
         return protection
 
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
         protection = self.start()
         sent = json.dumps([(cell.number, cell.source) for cell in cells]).encode()
         arguments = self._plugin.name, self._share(plan), sent, limits
@@ -115,7 +115,7 @@ class DaskExecutor(Executor):
         except (AttributeError, KeyError, TypeError, ValueError):
             raise _broken(f"a Dask worker of {self._address} sent no evidence") from None
 
-    def _share(self, plan: ProbePlan) -> Future[ProbePlan]:
+    def _share(self, plan: ObservationPlan) -> Future[ObservationPlan]:
         """What notebooks have in common, brought to each worker once."""
         key = f"plan-{tokenize(plan)}"
         with self._lock:
@@ -326,7 +326,7 @@ async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
     return await asyncio.to_thread(dask_worker.plugins[plugin].answer, lambda _: {})
 
 
-def observe_on_worker(plugin: str, plan: ProbePlan, cells: bytes, limits: TimeLimits) -> bytes:
+def observe_on_worker(plugin: str, plan: ObservationPlan, cells: bytes, limits: TimeLimits) -> bytes:
     """Observe one notebook. Runs on a Dask worker, in one of its threads."""
     numbered = [Cell(number, source) for number, source in json.loads(cells)]
     holder = cast("ZygotePlugin", get_worker().plugins[plugin])

@@ -18,7 +18,7 @@ from grader.course.course import Course
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.zygote import Protection, Zygote, ZygoteProcess
 from grader.version import code_hash
 
@@ -69,7 +69,7 @@ class Executor(ABC):
     def _start(self) -> Protection: ...
 
     @abstractmethod
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
         """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
 
     def cancel(self) -> None:
@@ -100,7 +100,7 @@ class LocalExecutor(Executor):
         self._zygote = self._stack.enter_context(Zygote(**self._settings, started=self._started))
         return self._zygote.protection
 
-    def observe(self, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> Evidence:
+    def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
         self.start()
         return observe(self._zygote, cells, plan, limits)
 
@@ -148,7 +148,7 @@ _PRELOADABLE = {
     "scipy": ("scipy",),
 }
 _IMPORT = re.compile(rf"(?:import|from)[ \t]++({'|'.join(_PRELOADABLE)})\b")
-#: What torch imports at the first derivative in forward mode: half a second of the two that a probe has.
+#: What torch imports at the first derivative in forward mode: half a second of the two that a request has.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
 _USES_FORWARD_MODE = re.compile("jvp|jacfwd|hessian|linearize|forward_ad")
 

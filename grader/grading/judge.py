@@ -14,18 +14,16 @@ from grader.contracts.blame import case_to_report, named_case
 from grader.contracts.cases import Case, ContractObservation, NotApplicable
 from grader.contracts.check import MARKERS, Check
 from grader.contracts.finding import MAX_TEXT, FailedCheckError, Finding, wrong
-from grader.contracts.observation import ProbeObservation
 from grader.contracts.returned_none import why_none
 from grader.course.cause import Cause, cause_of, last_entry
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
-from grader.grading.broken_probe import broken_probes
+from grader.grading.broken_reference import broken_contracts
 from grader.results.model import Outcome
 from grader.sandbox.evidence import Evidence, Failure
 
-#: A check: it takes an observation for each probe that it names.
+#: A check: it takes a case of its contract, by the contract's name.
 CheckFunction = Callable[..., None]
-_Observations = Mapping[str, ProbeObservation]
 #: Gives the reference's evidence with how far the facts of some questions move, by their ids.
 Measured = Callable[[Collection[str]], Evidence]
 
@@ -89,8 +87,8 @@ def judge(
     if measured is None:
         return verdicts
     failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
-    probes = {name for check in failed for name in check.probes}
-    if_perturbed = _judging(rubric, evidence, reference.moved_most(probes))
+    contracts = {check.contract for check in failed}
+    if_perturbed = _judging(rubric, evidence, reference.moved_most(contracts))
     doubtful = [check for check in failed if verdicts[check.id] != if_perturbed(check)]
     if doubtful:
         verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))
@@ -110,7 +108,7 @@ def _judging(rubric: Rubric, evidence: Evidence, reference: Evidence) -> Callabl
 def failures(
     rubric: Rubric, evidence: Evidence, reference: Evidence
 ) -> Callable[[Check], FailedCheck | None]:
-    """Return a function that runs a check: in every case, if it is of a contract. It gives None if it passes.
+    """Return a function that runs a check in the cases of its contract. It gives None if the check passes.
 
     Checks of one contract share what is read of its cases. The function raises a CourseError if a check
     cannot be judged on the reference, or says nothing about a typical case.
@@ -118,11 +116,11 @@ def failures(
     functions = collected_checks(rubric.path)
 
     @cache
-    def observation(name: str) -> ProbeObservation:
-        return rubric.probes[name].observation(evidence.outcome(name), reference.outcome(name))
+    def observation(name: str) -> ContractObservation:
+        return rubric.contracts[name].observation(evidence.outcome(name), reference.outcome(name))
 
     def failure(check: Check) -> FailedCheck | None:
-        return failure_of(check, functions[check.id], {name: observation(name) for name in check.probes})
+        return failure_of(check, functions[check.id], observation(check.contract))
 
     return failure
 
@@ -134,11 +132,11 @@ def failed_cases(rubric: Rubric, contracted: ContractObservation) -> dict[int, B
         CourseError: a check cannot be judged on the reference.
         FailedCheckError: nothing was observed of the submission.
     """
-    functions, name = collected_checks(rubric.path), contracted.probe
+    functions = collected_checks(rubric.path)
     failed: dict[int, BaseException] = {}
     for check in rubric.checks:
-        if check.probes == (name,):
-            failed = failures_by_case(check, functions[check.id], name, contracted.cases) | failed
+        if check.contract == contracted.contract:
+            failed = failures_by_case(check, functions[check.id], contracted.cases) | failed
     return dict(sorted(failed.items()))
 
 
@@ -204,7 +202,7 @@ def _error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseExce
     """Call a check: what it raised, or None; pytest's own skips and failures are not exceptions to Python.
 
     Raises:
-        CourseError: a probe has no facts of the reference.
+        CourseError: the contract was not observed of the reference.
     """
     try:
         check(**arguments)
@@ -220,7 +218,7 @@ class FailedCheck(NamedTuple):
 
     Attributes:
         error: an AssertionError, unless the check is broken.
-        case: the name of the case; None where a typical case failed, or there are no cases.
+        case: the name of the case; None where a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
         form: what is wrong with the form of what the student returned, over which a check may break.
     """
@@ -231,28 +229,8 @@ class FailedCheck(NamedTuple):
     form: Finding | None = None
 
 
-def failure_of(check: Check, function: CheckFunction, observations: _Observations) -> FailedCheck | None:
-    """Run a check, in every case if it is of a contract; None if it passes.
-
-    Raises:
-        CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
-    """
-    match [*observations.values()]:
-        case [ContractObservation() as contracted]:
-            try:
-                cases = contracted.cases
-            except FailedCheckError as nothing:
-                return FailedCheck(nothing)
-            return _failure_in_cases(check, function, cases)
-    error = _error_of(function, observations)
-    if error is None:
-        return None
-    mismatches = (observation.mismatch for observation in observations.values())
-    return FailedCheck(error, form=next(filter(None, mismatches), None))
-
-
 def failures_by_case(
-    check: Check, function: CheckFunction, name: str, cases: Sequence[Case]
+    check: Check, function: CheckFunction, cases: Sequence[Case]
 ) -> dict[int, BaseException]:
     """What a check raises in the cases that it is about, by their numbers.
 
@@ -260,29 +238,34 @@ def failures_by_case(
         CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
     """
     about = {number: case for number, case in enumerate(cases) if case.declared.is_about(check.cases)}
-    endings = {number: _error_of(function, {name: case}) for number, case in about.items()}
+    endings = {number: _error_of(function, {check.contract: case}) for number, case in about.items()}
     skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
     if {number for number, case in about.items() if case.is_typical} <= skipped:
-        raise CourseError(f"{check.id} says nothing about the typical case of {name}")
+        raise CourseError(f"{check.id} says nothing about the typical case of {check.contract}")
     return {number: e for number, e in endings.items() if e is not None and number not in skipped}
 
 
-def _failure_in_cases(check: Check, function: CheckFunction, cases: Sequence[Case]) -> FailedCheck | None:
-    (name,) = check.probes
+def failure_of(check: Check, function: CheckFunction, contracted: ContractObservation) -> FailedCheck | None:
+    """Run a check in the cases of its contract; None if it passes.
+
+    Raises:
+        CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
+    """
+    try:
+        cases = contracted.cases
+    except FailedCheckError as nothing:
+        return FailedCheck(nothing)
     cases = [case for case in cases if case.declared.is_about(check.cases)]
-    failed = failures_by_case(check, function, name, cases)
+    failed = failures_by_case(check, function, cases)
     if not failed:
         return None
     number = case_to_report(cases, failed)
     error = failed[number]
-    is_cut_off = isinstance(error, TypeError | AttributeError) and cases[number].is_cut_off
     return FailedCheck(
         error,
         None if any(cases[n].is_typical for n in failed) else cases[number].name,
         named_case(cases, failed, number),
-        Finding("form", "Your function changes too much to look at all of it.", group="cut off")
-        if is_cut_off
-        else None,
+        None if isinstance(error, AssertionError) else cases[number].other_form,
     )
 
 
@@ -297,7 +280,7 @@ def _verdict(
     try:
         failure = run(check)
     except CourseError as course_error:
-        broken = "\n".join(broken_probes(rubric.probes, reference, check.probes))
+        broken = "\n".join(broken_contracts(rubric.contracts, reference, [check.contract]))
         raise CourseError(broken or f"{rubric.path}: {check.id}: {course_error}") from None
     if failure is None:
         return PASSED
@@ -340,14 +323,8 @@ def _explained(
         return replace(finding, error=errors[0].type) if errors else finding
     if not finding.is_none:
         return finding
-    instead_of_a_value = [
-        returned
-        for probe in check.probes
-        if (returned := evidence.returned_none(probe, function))
-        and not reference.returned_none(probe, function)
-    ]
-    if not instead_of_a_value:
+    returned = evidence.returned_none(check.contract, function)
+    if returned is None or reference.returned_none(check.contract, function):
         return finding
-    returned = max(instead_of_a_value, key=lambda returned: returned.ended != "")
     group = f"returned None {returned.ended} {returned.cause}".rstrip()
     return replace(finding, kind="form", sentence=why_none(returned), case="", group=group)

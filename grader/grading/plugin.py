@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.contracts.cases import Case, ContractObservation
 from grader.contracts.check import MARKERS, cases_of
-from grader.contracts.observation import ProbeObservation
+from grader.contracts.finding import FailedCheckError
 from grader.course.cause import available_facts
-from grader.course.contract import Contract
+from grader.course.contract import contracts_defined
 from grader.course.course import Course, observe_reference
-from grader.course.probes import probes_defined
 from grader.errors import CourseError, GraderError
-from grader.grading.broken_probe import broken_probes
+from grader.grading.broken_reference import broken_contracts
 from grader.grading.executor import modules_to_preload
 from grader.notebooks.reader import Cell, cells_of, read_notebook
 from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts
@@ -41,16 +41,30 @@ class LiveSubject:
     course: Course
     processes: LiveSubjects
 
-    def observation(self, probe: str) -> ProbeObservation:
-        """What a probe saw of this notebook, beside what it saw of the reference."""
+    def case(self, contract: str, number: int) -> Case:
+        """A case of a contract: what was observed of this notebook in it, and of the reference.
+
+        Raises:
+            pytest.fail.Exception: nothing was observed of one of them; the text has no traceback.
+        """
         expected = self.processes.reference(self.course, self.stem)
+        try:
+            return self._observation(contract, expected).cases[number]
+        except FailedCheckError as nothing:
+            raise pytest.fail.Exception(str(nothing), pytrace=False) from None
+        except CourseError as error:
+            contracts = self.course.rubric(self.stem).contracts
+            broken = "\n".join(broken_contracts(contracts, expected, [contract]))
+            raise pytest.fail.Exception(broken or str(error), pytrace=False) from None
+
+    def _observation(self, contract: str, expected: Evidence) -> ContractObservation:
         rubric = self.course.rubric(self.stem)
-        function = next(q.function for q in rubric.questions if q.id == rubric.asks[probe])
+        function = next(q.function for q in rubric.questions if q.id == rubric.asks[contract])
         status = self._evidence.names.get(function, "missing")
-        seen = self._evidence.outcome(probe)
+        seen = self._evidence.outcome(contract)
         if status != "answered":
             seen = NoFacts(UNANSWERED[status].format(name=function))
-        return rubric.probes[probe].observation(seen, expected.outcome(probe))
+        return rubric.contracts[contract].observation(seen, expected.outcome(contract))
 
     @cached_property
     def _evidence(self) -> Evidence:
@@ -138,7 +152,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every check of a check file for every subject, in every case of its contract."""
-    if "submission" in metafunc.fixturenames and probes_defined(metafunc.module):
+    if "submission" in metafunc.fixturenames and contracts_defined(metafunc.module):
         try:
             subjects = metafunc.config.stash[_LIVE].of(Path(metafunc.module.__file__ or ""))
             _ = [subject.course.rubric(subject.stem) for subject in subjects]
@@ -146,10 +160,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(str(error)) from None
         ids = [subject.id for subject in subjects]
         metafunc.parametrize("submission", subjects, ids=ids, scope="session", indirect=True)
-        for name, probe in probes_defined(metafunc.module).items():
-            if isinstance(probe, Contract) and name in metafunc.fixturenames:
+        for name, contract in contracts_defined(metafunc.module).items():
+            if name in metafunc.fixturenames:
                 patterns = cases_of(metafunc.function)
-                numbers = {case.name: n for n, case in enumerate(probe.declared) if case.is_about(patterns)}
+                numbers = {
+                    case.name: n for n, case in enumerate(contract.declared) if case.is_about(patterns)
+                }
                 metafunc.parametrize(name, numbers.values(), ids=numbers, scope="session", indirect=True)
 
 
@@ -160,8 +176,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         return (yield)
     except AssertionError:
         raise
-    except CourseError as error:
-        raise pytest.fail.Exception(_broken_probes(pyfuncitem) or str(error), pytrace=False) from None
     except Exception as error:
         facts = available_facts(error, pyfuncitem.path.parent)
         if facts:
@@ -169,18 +183,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         raise
 
 
-def _broken_probes(check: pytest.Function) -> str:
-    """Why probes of a check have no facts of the reference, with their lines."""
-    subject = check.funcargs.get("submission")
-    if not isinstance(subject, LiveSubject):
-        return ""
-    probes = subject.course.rubric(subject.stem).probes
-    reference = subject.processes.reference(subject.course, subject.stem)
-    return "\n".join(broken_probes(probes, reference, [name for name in probes if name in check.funcargs]))
-
-
 @pytest.fixture(scope="session")
 def submission(request: pytest.FixtureRequest) -> LiveSubject:
-    """The subject that is judged; probes' fixtures ask it for their facts."""
+    """The subject that is judged; contracts' fixtures ask it for their observations."""
     subject: LiveSubject = request.param
     return subject

@@ -59,8 +59,8 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
         return replace(found, remarks=[*remarks, _NO_REFERENCE])
     try:
         return _judged_now(found, course, evidence, reference, stubs)
-    except CourseError as error:  # the probes of now ask for other facts
-        return replace(found, remarks=[*remarks, f"{_OTHER_PROBES} {error}"])
+    except CourseError as error:  # the contracts of now have other cases
+        return replace(found, remarks=[*remarks, f"{_OTHER_CASES} {error}"])
 
 
 def _judged_now(
@@ -97,7 +97,7 @@ _NO_STUBS = (
     "No check had failed then, so it was not observed which checks the code as handed out passes: the score"
     " of now counts these, too."
 )
-_OTHER_PROBES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
+_OTHER_CASES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
 
 
 def differences(stored: Result, now: Result) -> Iterator[str]:

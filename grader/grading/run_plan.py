@@ -1,8 +1,8 @@
 """What a run has to do, found by comparing what was handed in with what runs before have stored.
 
-Evidence is known by a fingerprint of all that decides about it: a notebook, its assignment's probes, the seed
-of the inputs, the limits, the packages and what confines the worker. While they are the same, the same would
-be observed.
+Evidence is known by a fingerprint of all that decides about it: a notebook, its assignment's contracts, the
+seed of the inputs, the limits, the packages and what confines the worker. While they are the same, the same
+would be observed.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint
+from grader.contracts.observation import finding_without_facts
 from grader.course.author_file import lines_of, names_defined
-from grader.course.contract import Contract
 from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.errors import CourseError, GraderError
@@ -25,7 +25,7 @@ from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import about_check, diagnoses_of
 from grader.reports.own_code import LONGEST_CELL, own_code
 from grader.results.model import CheckResult, QuestionResult, Result
-from grader.sandbox.evidence import Evidence, NoFacts, ProbeRaised
+from grader.sandbox.evidence import Evidence, NoFacts, RequestRaised
 from grader.scores import counted_points, points_text
 from grader.text import did_you_mean, some
 
@@ -78,7 +78,7 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
     blocks, cells = [*_head(regrade)], _cells(regrade)
     if everything:
         blocks.append(Table([*_origin(regrade, cells)]))
-        shown: set[str] = set()  # the probes that stand above
+        shown: set[str] = set()  # the contracts that stand above
         for each in asked:
             blocks += [*_title(each), *_question(regrade, each, cells, shown)]
         return blocks
@@ -223,50 +223,43 @@ def _how_scored(question: QuestionResult) -> str:
 
 
 def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Block]:
-    """What a check was about, beside what was expected, and the check and its probes as they are now."""
+    """What a check was about, beside what was expected, and the check and its contract as they are now."""
     rubric = regrade.rubric
     check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
     if check is None or rubric is None:
         yield Paragraph("The course does not have this check any more, so no observations are shown.")
         return
-    for probe in check.probes:
-        if probe in shown:
-            yield Paragraph(f"Observations of {probe}: above.")
-        elif regrade.evidence is None:
-            yield Paragraph(f"Observations of {probe}: not stored.")
+    name = check.contract
+    if name in shown:
+        yield Paragraph(f"Observations of {name}: above.")
+    elif regrade.evidence is None:
+        yield Paragraph(f"Observations of {name}: not stored.")
+    else:
+        if regrade.reference is None:
+            yield from _first_case(name, regrade.evidence)
         else:
-            contract = rubric.probes[probe]
-            if isinstance(contract, Contract) and regrade.reference is not None:
-                yield from _failed_case(rubric, contract, regrade.evidence, regrade.reference)
-            else:
-                yield from _facts(probe, regrade.evidence, regrade.reference)
-            yield from _source(rubric, probe)
-        shown.add(probe)
+            yield from _failed_case(rubric, name, regrade.evidence, regrade.reference)
+        yield from _source(rubric, name)
+    shown.add(name)
     yield from _source(rubric, check.id)
 
 
-def _facts(probe: str, evidence: Evidence, reference: Evidence | None) -> Iterator[Block]:
-    """What a probe saw, beside what was expected."""
-    unknown = "" if reference else " (what was expected is not known)"
-    seen = evidence.outcome(probe)
-    if isinstance(seen, NoFacts):
-        yield Paragraph(f"Observations of {probe}: none: {seen.reason}")
-    elif isinstance(seen, ProbeRaised):
-        error = seen.error
-        where = f" (code {error.where})" if error.where else ""
-        yield Paragraph(f"Observations of {probe}: it stopped with {error.type}{where}: {error.text}")
+def _first_case(name: str, evidence: Evidence) -> Iterator[Block]:
+    """The observations of the typical case, if it is not known what was expected."""
+    about = f"Observations of {name} (what was expected is not known):"
+    seen = evidence.outcome(name)
+    if isinstance(seen, NoFacts | RequestRaised):
+        yield Paragraph(f"{about} none: {finding_without_facts(seen).sentence}")
     else:
-        yield Paragraph(f"Observations of {probe}{unknown}:")
-        sides = {"expected": reference.outcome(probe)} if reference else {}
-        yield _lines(side_by_side("", {**sides, "seen": seen}))
+        yield Paragraph(f"{about} the typical case")
+        typical = seen[0] if isinstance(seen, list) and seen else {}
+        yield _lines(side_by_side("", {"seen": only_changes(typical)}))
 
 
-def _failed_case(
-    rubric: Rubric, contract: Contract, evidence: Evidence, reference: Evidence
-) -> Iterator[Block]:
+def _failed_case(rubric: Rubric, name: str, evidence: Evidence, reference: Evidence) -> Iterator[Block]:
     """The observations of the failed case with the fewest variations."""
-    contracted = contract.observation(evidence.outcome(contract.name), reference.outcome(contract.name))
-    cases, about = contract.declared, f"Observations of {contract.name}:"
+    contracted = rubric.contracts[name].observation(evidence.outcome(name), reference.outcome(name))
+    cases, about = rubric.contracts[name].declared, f"Observations of {name}:"
     try:
         found = failed_cases(rubric, contracted)
         seen, expected = contracted.seen, contracted.expected
@@ -293,7 +286,7 @@ def _lines(texts: Iterator[str]) -> Code:
 
 
 def _source(rubric: Rubric, name: str) -> Iterator[Block]:
-    """The source of a check or a probe, as the check file has it now."""
+    """The source of a check or a contract, as the check file has it now."""
     text = rubric.path.read_text(encoding="utf-8")
     lines = text.splitlines()
     for node in ast.parse(text).body:

@@ -1,4 +1,4 @@
-"""The facts of a probe in short form, of several notebooks side by side: for authors, and for an appeal."""
+"""The facts of a case in short form, of several notebooks side by side: for authors, and for an appeal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NO_GRADIENT = Entry(None, "None", is_gradient=True)
 
 
 def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each entry of a probe's facts; entries that are equal everywhere stand once.
+    """A line for each entry of some facts; entries that are equal everywhere stand once.
 
     A dict or a list below the top is a single line if everything in it is equal. Each line begins with the
     `head`; the facts, by notebook, are compared with the first.
@@ -85,7 +85,7 @@ def only_changes(fact: Any) -> Any:
 
 
 def _is_kept(fact: Any) -> bool:
-    """Whether a fact is what a contract keeps of changes; an author's own probe may use the same names."""
+    """Whether a fact is what a contract records of changes; a result may have the same names."""
     if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
         return False
     records = [record for record in fact.values() if isinstance(record, dict)]

@@ -25,7 +25,7 @@ from grader.sandbox.decoding import (
     parse_survey,
 )
 from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, no_facts
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.wire import WireError
 from grader.sandbox.zygote import CpuTimes, WorkerProcess, killed_for_memory
 
@@ -76,7 +76,9 @@ class NotebookRun:
         deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
-    def __init__(self, workers: Workers, cells: Sequence[Cell], plan: ProbePlan, limits: TimeLimits) -> None:
+    def __init__(
+        self, workers: Workers, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits
+    ) -> None:
         self._workers, self._plan, self._limits = workers, plan, limits
         self._cells = list(cells)  # that are not left out
         begun = time.monotonic()
@@ -158,10 +160,10 @@ class NotebookRun:
         """The time until `end` or the notebook's deadline, always more than zero."""
         return max(0.01, min(end, self.deadline) - time.monotonic())
 
-    def evidence(self, probes: dict[str, Answer], fault: str | None = None) -> Evidence:
+    def evidence(self, answers: dict[str, Answer], fault: str | None = None) -> Evidence:
         """The evidence of what is known."""
         cells = [self._failed[number] for number in sorted(self._failed)]
-        found = self.names, probes, cells, self._patched, self._notices, fault
+        found = self.names, answers, cells, self._patched, self._notices, fault
         return Evidence(*found, starved=self._starved, size=self._size, defined_in=self.defined_in)
 
     def _loads(self, worker: WorkerProcess) -> bool:

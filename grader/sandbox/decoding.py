@@ -19,7 +19,7 @@ from grader.sandbox.facts import Count, Exact, Int, Other, Raised, ReturnedNone,
 
 MAX_ITEMS = 300_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
-_LEVEL = 3  # in the nesting of an answer, of the value that a probe returned
+_LEVEL = 3  # in the nesting of an answer, of the value that was returned
 MAX_TENSORS = 3_500
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
 _MAX_GRADIENTS = 4  # of a tensor's gradient, that gradient's own, ...
@@ -226,7 +226,7 @@ _AnyValue = _None | _Bool | _Integer | _Float | _Str | _Tensor | _List | _Tuple 
 
 
 class Facts(Exact, frozen=True):
-    """What a probe returned."""
+    """What the code that was sent returned."""
 
     value: _AnyValue
     tensors: Annotated[list[_TensorFields], Meta(max_length=MAX_TENSORS)]
@@ -236,8 +236,8 @@ class Facts(Exact, frozen=True):
         return self.value.decoded(_Table(self.tensors), _LEVEL)
 
 
-class ProbeAnswer(Exact, frozen=True):
-    """A worker's answer to a probe."""
+class WorkerAnswer(Exact, frozen=True):
+    """A worker's answer to a request."""
 
     raised: Raised | None
     facts: Facts | None
@@ -246,16 +246,16 @@ class ProbeAnswer(Exact, frozen=True):
     none: Annotated[tuple[ReturnedNone, ...], Meta(max_length=1000)] = ()
 
 
-_DECODER = Decoder(ProbeAnswer)
+_DECODER = Decoder(WorkerAnswer)
 
 
-def parse_answer(text: str) -> ProbeAnswer:
-    """A worker's answer to a probe; its facts are not decoded yet."""
+def parse_answer(text: str) -> WorkerAnswer:
+    """A worker's answer to a request; its facts are not decoded yet."""
     _check_size(text)
     try:
         return _DECODER.decode(text)
     except (DecodeError, RecursionError, UnicodeEncodeError):  # it is malformed, or holds NaN
-        return of_form(ProbeAnswer, parse(text))
+        return of_form(WorkerAnswer, parse(text))
 
 
 class Skipped(Exact, frozen=True):

@@ -82,7 +82,7 @@ ENDINGS = frozenset(
 )
 #: The cause is another failure before it, and no misunderstanding.
 CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
-#: The time of a probe, a question or a notebook ran out.
+#: The time of a request, a question or a notebook ran out.
 OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
 
 UNJUDGED = "This check did not come to a verdict; your instructor has to look at it."
@@ -90,7 +90,7 @@ UNJUDGED = "This check did not come to a verdict; your instructor has to look at
 
 @dataclass(frozen=True)
 class NoFacts:
-    """Why a probe has no facts: a sentence for the student, and its kind."""
+    """Why there is no answer to a request: a sentence for the student, and its kind."""
 
     reason: str
     failure: Failure | None = field(default=None, compare=False)
@@ -102,30 +102,30 @@ def no_facts(failure: Failure, **details: Any) -> NoFacts:
 
 
 @dataclass(frozen=True)
-class ProbeRaised:
-    """The probe stopped with an error; an error that it caught itself is a fact."""
+class RequestRaised:
+    """The code that was sent stopped with an error; an error that it caught itself is a fact."""
 
     error: Raised
 
 
-#: What a probe saw: facts of any form, or why there are none.
-ProbeOutcome = Any | ProbeRaised | NoFacts
+#: What a contract or a picture recorded: facts of any form, or why there are none.
+RequestOutcome = Any | RequestRaised | NoFacts
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a probe.
+    """The answer to a request.
 
     Attributes:
         text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
         outcome: the text, decoded.
-        none: of each function that returned nothing but None whenever the probe called it, why.
+        none: of each function that returned nothing but None whenever the request called it, why.
         patched: what they replaced in torch.
         changed: what else they left behind that cannot be put back.
     """
 
     text: str
-    outcome: ProbeOutcome = field(compare=False)
+    outcome: RequestOutcome = field(compare=False)
     none: tuple[ReturnedNone, ...] = ()
     patched: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class Answer:
         """A worker's answer; MalformedError where it is of another form."""
         said = parse_answer(text)
         if said.raised is not None:
-            outcome: ProbeOutcome = ProbeRaised(said.raised)
+            outcome: RequestOutcome = RequestRaised(said.raised)
         elif said.facts is not None:
             outcome = said.facts.decoded()
         else:
@@ -276,11 +276,11 @@ class Evidence:
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        probes: what came of each probe, by its name; where it was measured how far the reference's facts
+        answers: the answer to each request, by its name; where it was measured how far the reference's facts
             move, also what came where its results were moved, by ``name (moved 1)``, and its own facts have
             noise.
         cells: the cells that failed.
-        patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a probe.
+        patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a call.
         traces: what a worker noticed that only deceivers need.
         fault: why nothing could be observed at all, or None.
         starved: whether other processes had the processors while time ran out, or the memory when the system
@@ -290,7 +290,7 @@ class Evidence:
     """
 
     names: dict[str, Status] = field(default_factory=dict)
-    probes: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     cells: list[CellFailure] = field(default_factory=list)
     patched: list[str] = field(default_factory=list)
     traces: list[Notice] = field(default_factory=list)
@@ -299,40 +299,40 @@ class Evidence:
     size: int = 0
     defined_in: dict[str, int | None] = field(default_factory=dict)
 
-    def outcome(self, probe: str) -> ProbeOutcome:
-        """What a probe saw."""
-        answer = self.probes.get(probe)
+    def outcome(self, name: str) -> RequestOutcome:
+        """What a contract or a picture of this name recorded."""
+        answer = self.answers.get(name)
         return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
 
-    def moved_most(self, probes: Iterable[str]) -> Evidence:
-        """This evidence of the reference, as if the facts of some probes moved as far as any can."""
-        most = {name: self.probes[name].moved_most for name in probes if name in self.probes}
-        return replace(self, probes={**self.probes, **most})
+    def moved_most(self, contracts: Iterable[str]) -> Evidence:
+        """This evidence of the reference, as if the facts of some contracts moved as far as any can."""
+        most = {name: self.answers[name].moved_most for name in contracts if name in self.answers}
+        return replace(self, answers={**self.answers, **most})
 
-    def is_measured(self, probe: str) -> bool:
-        """Whether it was seen how far the facts of a probe move."""
-        return f"{probe}{_MOVED}1)" in self.probes
+    def is_measured(self, contract: str) -> bool:
+        """Whether it was measured how far the facts of a contract move."""
+        return f"{contract}{_MOVED}1)" in self.answers
 
     def with_moved(self, others: Sequence[Evidence]) -> Evidence:
         """This evidence of the reference, with what was seen where its results were moved."""
         moved = {
             f"{name}{_MOVED}{number})": answer
             for number, other in enumerate(others, start=1)
-            for name, answer in other.probes.items()
+            for name, answer in other.answers.items()
         }
-        return replace(self, probes=_with_noise({**self.probes, **moved}))
+        return replace(self, answers=_with_noise({**self.answers, **moved}))
 
-    def returned_none(self, probe: str, function: str) -> ReturnedNone | None:
-        """What is known of a function that returned nothing but None whenever this probe called it."""
-        none = self.probes[probe].none if probe in self.probes else ()
+    def returned_none(self, contract: str, function: str) -> ReturnedNone | None:
+        """What is known of a function that returned None in every case of a contract."""
+        none = self.answers[contract].none if contract in self.answers else ()
         return next((returned for returned in none if returned.function == function), None)
 
     def to_json(self) -> str:
         """JSON in which every answer stands as it came, on a line of its own."""
-        others = {name: value for name, value in vars(self).items() if name != "probes"}
+        others = {name: value for name, value in vars(self).items() if name != "answers"}
         first = json.dumps(msgspec.to_builtins(others), separators=(",", ":")).removesuffix("}")
-        answers = ",".join(f"\n{json.dumps(name)}:{answer.text}" for name, answer in self.probes.items())
-        return f'{first},"probes":{{{answers}\n}}}}'
+        answers = ",".join(f"\n{json.dumps(name)}:{answer.text}" for name, answer in self.answers.items())
+        return f'{first},"answers":{{{answers}\n}}}}'
 
     @classmethod
     def from_json(cls, text: str) -> Evidence:
@@ -345,31 +345,31 @@ class Evidence:
             first, *lines, last = text.split("\n")
             stored = of_form(_Stored, json.loads(first + last))
             named = [line.removesuffix(",").partition(":") for line in lines]
-            probes = {json.loads(name): Answer.stored(answer) for name, _, answer in named}
+            answers = {json.loads(name): Answer.stored(answer) for name, _, answer in named}
         except ValueError:
             raise MalformedError from None
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_noise(probes), *its, stored.defined_in)
+        return cls(stored.names, _with_noise(answers), *its, stored.defined_in)
 
 
 _MOVED = " (moved "
 
 
-def _with_noise(probes: Mapping[str, Answer]) -> dict[str, Answer]:
+def _with_noise(answers: Mapping[str, Answer]) -> dict[str, Answer]:
     """The answers; what was seen where results were moved says how exact the others are."""
-    moved: dict[str, list[ProbeOutcome]] = defaultdict(list)
-    for name, answer in probes.items():
-        probe, is_moved, _ = name.partition(_MOVED)
+    moved: dict[str, list[RequestOutcome]] = defaultdict(list)
+    for name, answer in answers.items():
+        measured_name, is_moved, _ = name.partition(_MOVED)
         if is_moved:
-            moved[probe].append(answer.outcome)
+            moved[measured_name].append(answer.outcome)
     measured = {
-        name: replace(probes[name], outcome=with_noise(probes[name].outcome, outcomes))
+        name: replace(answers[name], outcome=with_noise(answers[name].outcome, outcomes))
         for name, outcomes in moved.items()
-        if name in probes
+        if name in answers
     }
-    return {**probes, **measured}
+    return {**answers, **measured}
 
 
 class _Stored(Exact, frozen=True):
@@ -382,5 +382,5 @@ class _Stored(Exact, frozen=True):
     fault: str | None
     starved: bool
     size: int
-    probes: dict[str, None]
+    answers: dict[str, None]
     defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)  # older evidence has none

@@ -35,8 +35,8 @@ class Tensor:
         grad_fn: class name of the node that made it, or None; "(refused)" where torch raises an error
             instead, as for a chunk of an overwritten tensor.
         version: ``_version``, or None for an inference tensor.
-        identity: equal for the same tensor object within a probe.
-        storage: equal for tensors on the same memory within a probe.
+        identity: equal for the same tensor object within an answer.
+        storage: equal for tensors on the same memory within an answer.
         grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
         noise: how far an element of the reference's moves where results are rounded otherwise.
     """
@@ -90,7 +90,7 @@ class Raised(Exact, frozen=True, eq=False):
         rebound: a name that a cell took from another cell, if that is the cause.
         function: the function around that line, if any.
         line: the line itself, cut; a student's text.
-        probe: the line in the text of the probe that it came through; for the probe's author.
+        inside: the line of the code that was sent that it came through; for the author of that code.
     """
 
     types: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=50)]
@@ -99,7 +99,7 @@ class Raised(Exact, frozen=True, eq=False):
     rebound: Rebound | None = None
     function: Text = ""
     line: Text = ""
-    probe: Count | None = None
+    inside: Count | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Raised) and self._facts() == other._facts()
@@ -137,7 +137,7 @@ NoneCause = Literal[
 
 
 class ReturnedNone(Exact, frozen=True):
-    """A function that returned nothing but None whenever a probe called it; texts are a student's.
+    """A function that returned nothing but None in every case of a contract; texts are a student's.
 
     Attributes:
         ended: how another call of it ended: "without a value" (by no ``return``, or one without an

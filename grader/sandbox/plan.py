@@ -16,46 +16,48 @@ class TimeLimits:
 
 
 @dataclass(frozen=True)
-class PlannedProbe:
-    """One probe as it is sent.
+class Request:
+    """A contract or a picture as it is sent: code that the worker runs beside a student's functions.
 
-    Where ``moved`` is not 0, all results are moved by random numbers of this seed (``worker/moved.py``).
-    A ``picture`` is asked when all probes have answered; if it fails, nothing but the picture is missing.
+    If ``moved`` is not 0, all results are perturbed by random numbers of this seed (``worker/moved.py``).
+    A ``picture`` is requested when all contracts were observed; if it fails, only the picture is missing.
     """
 
     name: str
     source: str
     seed: int
     seconds: float
-    alone: bool = False
     picture: bool = False
     moved: int = 0
 
 
 @dataclass(frozen=True)
-class ProbePlan:
-    """What to ask of a notebook: the stubs of its functions by name, and the probes of each function.
+class ObservationPlan:
+    """What to observe of a notebook: the starter code of its functions by name, and the requests for each.
 
     Of the cells that were `handed_out` besides stubs, those that are unchanged take no name from a student's.
     """
 
     stubs: dict[str, str]
-    probes: dict[str, tuple[PlannedProbe, ...]]
+    requests: dict[str, tuple[Request, ...]]
     handed_out: tuple[str, ...] = ()
 
-    def moved(self, seed: int) -> ProbePlan:
+    def moved(self, seed: int) -> ObservationPlan:
         """The same with results that are moved, without pictures."""
         kept = {
-            name: tuple(replace(p, moved=seed) for p in probes)
-            for name, probes in self.without_pictures().probes.items()
+            name: tuple(replace(request, moved=seed) for request in requests)
+            for name, requests in self.without_pictures().requests.items()
         }
-        return replace(self, probes=kept)
+        return replace(self, requests=kept)
 
-    def of_functions(self, functions: Collection[str]) -> ProbePlan:
-        """The same with the probes of some functions only."""
-        return replace(self, probes={name: p for name, p in self.probes.items() if name in functions})
+    def of_functions(self, functions: Collection[str]) -> ObservationPlan:
+        """The same with the requests for some functions only."""
+        return replace(self, requests={name: r for name, r in self.requests.items() if name in functions})
 
-    def without_pictures(self) -> ProbePlan:
+    def without_pictures(self) -> ObservationPlan:
         """The same without pictures, which no check judges."""
-        kept = {name: tuple(p for p in probes if not p.picture) for name, probes in self.probes.items()}
-        return replace(self, probes=kept)
+        kept = {
+            name: tuple(request for request in requests if not request.picture)
+            for name, requests in self.requests.items()
+        }
+        return replace(self, requests=kept)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from test_check import TENSOR
 
-from grader import assert_close, how_it_differs
+from grader import assert_close
+from grader.contracts.difference import how_it_differs
 from grader.contracts.finding import FailedCheckError
 
 

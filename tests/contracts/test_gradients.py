@@ -4,9 +4,8 @@ import pytest
 from observing import look
 from test_check import tensor
 
-from grader import assert_gradients
 from grader.contracts.finding import FailedCheckError
-from grader.contracts.observation import ProbeObservation
+from grader.contracts.gradients import assert_gradients
 
 TOLD = """
 w1, w2 = torch.randn(3, 2, requires_grad=True), torch.randn(2, 4, requires_grad=True)
@@ -19,9 +18,9 @@ RIGHT = "return ((w1 @ w2) ** 2).mean()"
 def tell(zygote):
     """What `gradients` tells of a function whose statements are given."""
 
-    def of(statements, probe=TOLD):
+    def of(statements, request=TOLD):
         body = "\n    ".join(statements.split("; "))
-        return look(zygote, ["import torch", f"def f(w1, w2):\n    {body}"], f=probe)["f"]
+        return look(zygote, ["import torch", f"def f(w1, w2):\n    {body}"], f=request)["f"]
 
     return of
 
@@ -84,19 +83,19 @@ def test_each_rung_has_its_sentence(tell, right, statements):
     ],
 )
 def test_what_is_right_passes(tell, right, statements):
-    """An answer that computes the same has the same gradients; a probe can be given in the place of both."""
-    assert_gradients(ProbeObservation("f", tell(statements), right), of="the loss")
+    """An answer that computes the same has the same gradients."""
+    assert_gradients(tell(statements), right, of="the loss")
 
 
 def test_by_backward_the_gradients_are_the_same(tell, right):
     """By backward, a reentrant checkpoint is answered too, and every .grad is what it was."""
-    probe = TOLD.replace("w2=w2)", "w2=w2, by='backward')").replace(
+    request = TOLD.replace("w2=w2)", "w2=w2, by='backward')").replace(
         "return ", "w1.grad = torch.ones(3, 2)\ntold = "
     )
     seen, *grads = tell(
         "from torch.utils.checkpoint import checkpoint; "
         "return checkpoint(lambda a, b: ((a @ b) ** 2).mean(), w1, w2, use_reentrant=True)",
-        probe + "return [told, w1.grad, w2.grad]",
+        request + "return [told, w1.grad, w2.grad]",
     )
     assert_gradients(seen, right, of="the loss")
     assert grads[0].value == (1.0,) * 6
@@ -173,11 +172,11 @@ def test_none_is_as_good_as_zeros(tell):
 
 def test_all_digits_of_a_double(tell):
     """A gradient that went through float32 is told where all digits are asked for."""
-    probe = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
-    rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", probe)
-    assert_gradients(rounded, tell(RIGHT, probe), of="it")
+    request = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
+    rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", request)
+    assert_gradients(rounded, tell(RIGHT, request), of="it")
     with pytest.raises(FailedCheckError, match="it is right to the digits of a float32"):
-        assert_gradients(rounded, tell(RIGHT, probe), of="it", all_digits=True)
+        assert_gradients(rounded, tell(RIGHT, request), of="it", all_digits=True)
 
 
 def test_gradients_that_an_answer_returned(right):

@@ -1,13 +1,15 @@
-"""What was seen beside what was expected: a value of another form is a diagnosis, not a crash."""
+"""A contract that was not observed, and a result of another form: each is a diagnosis, not a crash."""
 
 from dataclasses import replace
 
 import pytest
 from test_check import TENSOR
 
-from grader.contracts.observation import ProbeObservation, other_form, sentence
+from grader.contracts.cases import ContractObservation, DeclaredCase, Terms
+from grader.contracts.finding import FailedCheckError
+from grader.contracts.observation import other_form, sentence
 from grader.errors import CourseError
-from grader.sandbox.evidence import NoFacts, ProbeRaised
+from grader.sandbox.evidence import NoFacts, RequestRaised
 from grader.sandbox.facts import CUT_OFF, Other, Raised
 
 ERROR = Raised(
@@ -16,10 +18,18 @@ ERROR = Raised(
 BOX = Other("Box")
 
 
-def complaint(seen, expected):
-    """What a check that looks at what was seen is told."""
-    with pytest.raises(AssertionError) as caught:
-        _ = ProbeObservation("probe", seen, expected).seen
+ONE_CASE = Terms((DeclaredCase({}, {}),))
+
+
+def observation(seen, expected):
+    """What was observed in a contract of one case."""
+    return ContractObservation("f", ONE_CASE, "carried", seen, expected)
+
+
+def complaint(seen):
+    """What a check is told if a contract was not observed of a submission."""
+    with pytest.raises(FailedCheckError) as caught:
+        _ = observation(seen, [{}]).cases
     return str(caught.value)
 
 
@@ -29,29 +39,21 @@ ALIKE = [
     (1.5, False),
     ([1], (1,)),
     ((), []),
-    ([1, 2, 3], [1]),
-    ([], [1]),
     ({"a": 1, "b": 2}, {"a": 3}),
     ({"a": [1]}, {"a": (2,)}),
     ("x", "y"),
     (TENSOR, replace(TENSOR, shape=(5,), dtype="torch.int64", value=None)),
     (BOX, Other("Box")),
-    (None, TENSOR),
-    (TENSOR, None),
     (None, None),
-    (ERROR, TENSOR),
-    (TENSOR, ERROR),
-    ([None, ERROR], [TENSOR, {}]),
-    ({"a": None}, {"a": [1]}),
+    (ERROR, ERROR),
 ]
 
 
 @pytest.mark.parametrize(("seen", "expected"), ALIKE)
 def test_the_same_form(seen, expected):
-    """Kinds of number and of sequence are alike, None and errors stand for anything, lengths are free."""
+    """Two kinds of number are alike, and so are two kinds of sequence."""
     assert other_form(seen, expected) is None
     assert other_form([seen], [expected]) is None
-    assert ProbeObservation("probe", seen, expected).seen is seen
 
 
 OTHER = [
@@ -79,6 +81,11 @@ OTHER = [
     ([[1]], [[TENSOR]], "in what came back, entry [0][0] is an int, not a tensor"),
     ([{"a": 1}], [{"a": "x"}], "in what came back, entry [0]['a'] is an int, not a str"),
     ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "in what came back, b is an int, not a tensor"),
+    (None, TENSOR, "what came back is None, not a tensor"),
+    (TENSOR, None, "what came back is a tensor, not None"),
+    ({"w": [1, ERROR]}, {"w": [1, 1]}, "in what came back, w[1] is an error (RuntimeError), not an int"),
+    ([1, 2, 3], [1], "what came back has 3 entries instead of 1"),
+    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in what came back, w[0]['g'] has 0 entries instead of 1"),
     ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in what came back, w has 2 entries instead of 3"),
     ([[1, []]], [[1, TENSOR, []], 2], "what came back has 1 entry instead of 2"),
     (
@@ -91,15 +98,16 @@ OTHER = [
 
 @pytest.mark.parametrize(("seen", "expected", "message"), OTHER)
 def test_another_form_is_named(seen, expected, message):
-    """Where a value is of another kind than the reference's, its place and both kinds are told."""
-    assert other_form(seen, expected).group == message
-    assert complaint(seen, expected) == sentence(message)
+    """If a value is of another kind than the reference's, its place and both kinds are named."""
+    found = other_form(seen, expected)
+    assert (found.group, found.sentence) == (message, sentence(message))
+    assert found.is_none == (" is None" in message)
 
 
 def test_a_value_is_never_told():
     """A diagnosis of the form contains neither what was seen nor what was expected."""
     seen, expected = {"w": "77.25"}, {"w": replace(TENSOR, value=(77.25, 77.25), shape=(77,))}
-    assert "77" not in complaint(seen, expected)
+    assert "77" not in other_form(seen, expected).message
 
 
 @pytest.mark.parametrize(
@@ -113,68 +121,39 @@ def test_a_value_is_never_told():
 )
 def test_a_fault_is_told(reason, message):
     """Where there are no facts, the reason is told as a sentence."""
-    assert complaint(NoFacts(reason), 1) == message
+    assert complaint(NoFacts(reason)) == message
 
 
 def test_an_error_of_the_student_is_diagnosed():
     """Where the student's code raised, place, class and meaning are told."""
-    told = complaint(ProbeRaised(ERROR), TENSOR)
+    told = complaint(RequestRaised(ERROR))
     assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
     assert "needs an output of one element" in told
 
 
-def test_an_error_that_was_returned_is_a_fact():
-    """An error that is what came back, or within it, is handed to the check as a fact like others."""
-    assert ProbeObservation("probe", {"step": ERROR}, {"step": None}).seen == {"step": ERROR}
-    assert ProbeObservation("probe", ERROR, None).seen is ERROR
-    assert ProbeObservation("probe", None, ERROR).expected is ERROR
-
-
-def test_what_is_expected():
-    """The facts of the reference are handed to the check as they are, None included."""
-    assert ProbeObservation("probe", 1, {"a": [TENSOR]}).expected == {"a": [TENSOR]}
-    assert ProbeObservation("probe", 1, None).expected is None
+@pytest.mark.parametrize("seen", [1, None, [], [{}, {}], {"result": 1}])
+def test_records_of_another_number_have_no_form_that_can_be_judged(seen):
+    """An answer that does not hold a record for each case fails every check."""
+    assert complaint(seen) == "What came back of your function has no form that can be judged."
 
 
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
         (NoFacts("it was too slow"), "got no facts of the reference: it was too slow"),
-        (ProbeRaised(ERROR), "fails on the reference: "),
+        (RequestRaised(ERROR), "fails on the reference: "),
     ],
 )
-def test_a_probe_that_fails_on_the_reference_is_the_authors_mistake(expected, words):
+def test_a_contract_that_fails_on_the_reference_is_the_authors_mistake(expected, words):
     """Without facts of the reference nothing is judged, neither what was expected nor what was seen."""
-    observation = ProbeObservation("carried", 1, expected)
-    for look in (lambda: observation.expected, lambda: observation.seen):
-        with pytest.raises(CourseError, match="probe carried ") as caught:
+    observed = observation([{}], expected)
+    for look in (lambda: observed.expected, lambda: observed.seen, lambda: observed.cases):
+        with pytest.raises(CourseError, match="contract carried ") as caught:
             look()
         assert words in str(caught.value)
 
 
-STRICT = [
-    (None, TENSOR, "what came back is None, not a tensor"),
-    (TENSOR, None, "what came back is a tensor, not None"),
-    ({"w": None}, {"w": 1}, "in what came back, w is None, not an int"),
-    ({"w": [1, ERROR]}, {"w": [1, 1]}, "in what came back, w[1] is an error (RuntimeError), not an int"),
-    ([1, 2, 3], [1], "what came back has 3 entries instead of 1"),
-    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in what came back, w[0]['g'] has 0 entries instead of 1"),
-    (1, TENSOR, "what came back is an int, not a tensor"),
-]
-
-
-@pytest.mark.parametrize(("seen", "expected", "message"), STRICT)
-def test_why_a_check_may_have_stumbled(seen, expected, message):
-    """Looked at strictly, None, an error and another length are differences too, and are told."""
-    mismatch = ProbeObservation("probe", seen, expected).mismatch
-    assert mismatch.sentence == sentence(message)
-    assert mismatch.is_none == (" is None" in message)
-
-
-@pytest.mark.parametrize(
-    ("seen", "expected"),
-    [(1, 2.5), (None, None), ([1], (2,)), (ERROR, ERROR), ({"a": 1, "b": 2}, {"a": True}), (TENSOR, TENSOR)],
-)
-def test_the_same_form_gives_no_reason(seen, expected):
-    """Where nothing differs in form, even strictly, there is nothing to tell."""
-    assert ProbeObservation("probe", seen, expected).mismatch is None
+def test_another_number_of_cases_of_the_reference_asks_for_another_run():
+    """A contract whose cases changed since cannot be judged by what was observed then."""
+    with pytest.raises(CourseError, match="has 1 cases, and others were observed"):
+        _ = observation([{}], [{}, {}]).cases

@@ -1,14 +1,14 @@
-"""The words of a probe return true facts, whatever a class, a hook or a closure claims."""
+"""The words of a request return true facts, whatever a class, a hook or a closure claims."""
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
 IMPORTS = "import torch, weakref\nfrom torch import nn\n"
 
 
 def told(zygote, defined, body):
-    """What a probe returns; `defined` stands in the notebook."""
-    seen = look(zygote, IMPORTS + defined, f=probe("f", body))
+    """What a request returns; `defined` stands in the notebook."""
+    seen = look(zygote, IMPORTS + defined, f=request("f", body))
     assert seen.evidence.patched == []
     return seen["f"]
 
@@ -173,7 +173,7 @@ def leads_to_us(*starts):
         if id(thing) in seen or len(seen) > 2_000:
             continue
         seen.add(id(thing))
-        if type(thing) is dict and ({"entered", "left"} <= thing.keys() or "begin_probe" in thing):
+        if type(thing) is dict and ({"entered", "left"} <= thing.keys() or "begin_request" in thing):
             return True
         found = [getattr(thing, name, None) for name in NAMES] + weakref.getweakrefs(thing)
         found += thing if type(thing) in (list, tuple) else ()

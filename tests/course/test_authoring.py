@@ -11,7 +11,6 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
-from grader import assert_runs, raised
 from grader.course.assignment import MAY_COME_IN
 from grader.course.build import build
 from grader.course.course import Course
@@ -19,7 +18,6 @@ from grader.doctor.known_answers import equals_of
 from grader.doctor.mutants import mutants
 from grader.doctor.mutation_testing import stale_equals
 from grader.grading.run import Options, grade
-from grader.sandbox.facts import Raised
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "authoring.md"
@@ -104,18 +102,6 @@ def test_the_builders_are_told_with_what_they_take(page):
         if isinstance(node, ast.FunctionDef):
             assert f"* `{node.name}({ast.unparse(node.args)})`: " in page
             assert node.name in page.partition("`from inside import ")[2].partition("`")[0].split(", ")
-
-
-def test_the_sentence_that_the_page_quotes_is_that_of_assert_runs(page):
-    """The example of what `assert_runs` tells is what it tells."""
-    text = "a leaf Variable that requires grad is being used in an in-place operation."
-    types = ("RuntimeError", "Exception", "BaseException")
-    error = Raised(types, text, "cell 2, line 3", function="safe_root", line="x.sqrt_()")
-    with pytest.raises(AssertionError) as caught:
-        assert_runs(error, "The second call is not answered")
-    assert f'"{caught.value}"' in " ".join(page.split())
-    assert raised(error, Exception)
-    assert raised(error, RuntimeError, "in-place operation")
 
 
 def test_the_page_shows_python(page):

@@ -3,7 +3,8 @@
 import pytest
 from tiny_course import RIGHT
 
-SEEN = "made.seen.is_leaf"
+SEEN = "    assert made.seen.tensor().is_leaf"
+W = "    w = made.seen.tensor()\n    assert "
 
 
 @pytest.fixture
@@ -30,20 +31,20 @@ def line_of(klass, text):
     ("broken", "told"),
     [
         (
-            "made.seen.isleaf",
-            "'Tensor' object has no attribute 'isleaf'; made.seen is a tensor, did you mean is_leaf?",
+            "w.isleaf",
+            "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?",
         ),
         (
-            "made.seen[0]",
-            "object is not subscriptable; made.seen is a tensor, whose numbers stand in made.seen.value",
+            "w[0]",
+            "object is not subscriptable; w is a tensor, whose numbers stand in w.value",
         ),
         ("undefined", "NameError: name 'undefined' is not defined"),
-        ("not made.seen.is_leaf", "This is not a leaf."),
+        ("not w.is_leaf", "This is not a leaf."),
     ],
 )
 def test_nobody_is_judged_by_a_check_that_the_reference_fails(klass, broken, told):
     """`grade` names file, line and the error's own text, exits 2 and writes no result."""
-    klass.edit_checks((SEEN, broken))
+    klass.edit_checks((SEEN, W + broken))
     said = refused(klass)
     (line,) = [
         line for line in said.splitlines() if f"test_01_tiny.py, line {line_of(klass, broken)}: " in line
@@ -55,14 +56,14 @@ def test_a_class_that_was_graded_keeps_its_results(klass):
     """A check that is broken later changes nothing of what is there, though it is only judged again."""
     klass.grade()
     before = klass.files("submissions", "feedback")
-    klass.edit_checks((SEEN, "made.seen.isleaf"))
+    klass.edit_checks((SEEN, f"{W}w.isleaf"))
     assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code == 2
     assert klass.files("submissions", "feedback") == before
 
 
 def test_a_check_that_breaks_on_a_student_is_told_to_the_instructor(klass):
     """Where a check breaks on one student's facts only, `grade` and `explain` say where and why, once."""
-    klass.edit_checks((SEEN, "made.seen.is_leaf and {4.0: 1}[made.seen.value[0] + 4]"))
+    klass.edit_checks((SEEN, f"{W}w.is_leaf and {{4.0: 1}}[w.value[0] + 4]"))
     klass.hand_in("ben", [*RIGHT[:2], "def leaf(n):\n    return torch.ones(n).requires_grad_()"])
     said = klass.run("grade", klass.submissions, "--out", klass.out).stderr
     told = f"test_01_tiny.py, line {line_of(klass, '{4.0: 1}')}: KeyError: 5.0"

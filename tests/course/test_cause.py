@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from grader.contracts.observation import ProbeObservation
+from grader.contracts.cases import Case, DeclaredCase, Terms
 from grader.course.cause import cause_of
 from grader.sandbox.facts import Other, Raised, Tensor
 
@@ -17,27 +17,26 @@ FACTS = {"penalty": W, "gradients": None, "steps": [W, W], "raised": ERROR, "mad
 MANY = {f"layer {number}": W for number in range(20)}
 
 CHECKS = {
-    'both.seen["gradient"]': "KeyError: 'gradient'; both.seen has penalty, gradients, steps, raised",
-    'both["gradient"]': "KeyError: 'gradient'; both has penalty, gradients, steps, raised, made, loss",
-    "both.seen.penalty": "has no attribute 'penalty'; both.seen is a dict: write both.seen['penalty']",
-    "both.seen.gradient": "has no attribute 'gradient'; both.seen has penalty, gradients, steps,",
-    'many.seen["layer 99"]': "KeyError: 'layer 99'; many.seen has 20 entries, did you mean layer 9, ",
-    'both.seen["penalty"].isleaf': "both.seen['penalty'] is a tensor, did you mean is_leaf?",
-    'both.seen["penalty"][0]': "both.seen['penalty'] is a tensor, whose numbers stand in both.seen",
-    'both.seen["penalty"] < 2': "both.seen['penalty'] is a tensor, whose numbers stand in both.seen",
-    'len(both.seen["penalty"])': "both.seen['penalty'] is a tensor, whose numbers stand in both.seen",
-    'both.seen["gradients"].value': "both.seen['gradients'] is None here: assert first that it is not",
-    'both.seen["gradients"]["w"]': "both.seen['gradients'] is None here",
-    '2 * both.seen["gradients"]': "both.seen['gradients'] is None here",
-    'list(both.seen["gradients"])': "both.seen['gradients'] is None here",
-    '[t for t in both.seen["gradients"]]': "both.seen['gradients'] is None here",
-    'both.seen["steps"][2]': "IndexError: list index out of range; both.seen['steps'] is a list of 2",
-    'both.seen["steps"]["w"]': "both.seen['steps'] is a list of 2",
-    'both.seen["raised"].value': "both.seen['raised'] is an error that attempt caught, a RuntimeError",
-    'both.seen["made"].weight': "both.seen['made'] is an object of the class Net, of which no facts are",
-    'first, second, third = both.seen["steps"]': "(expected 3, got 2); both.seen['steps'] is a list of 2",
-    "penalty = both.sean": "has no attribute 'sean'; both has seen and expected",
-    "bothe.seen": "NameError: name 'bothe' is not defined; did you mean both",
+    'facts["gradient"]': "KeyError: 'gradient'; facts has penalty, gradients, steps, raised",
+    "facts.penalty": "has no attribute 'penalty'; facts is a dict: write facts['penalty']",
+    "facts.gradient": "has no attribute 'gradient'; facts has penalty, gradients, steps,",
+    'many["layer 99"]': "KeyError: 'layer 99'; many has 20 entries, did you mean layer 9, ",
+    'facts["penalty"].isleaf': "facts['penalty'] is a tensor, did you mean is_leaf?",
+    'facts["penalty"][0]': "facts['penalty'] is a tensor, whose numbers stand in facts",
+    'facts["penalty"] < 2': "facts['penalty'] is a tensor, whose numbers stand in facts",
+    'len(facts["penalty"])': "facts['penalty'] is a tensor, whose numbers stand in facts",
+    'facts["gradients"].value': "facts['gradients'] is None here: assert first that it is not",
+    'facts["gradients"]["w"]': "facts['gradients'] is None here",
+    '2 * facts["gradients"]': "facts['gradients'] is None here",
+    'list(facts["gradients"])': "facts['gradients'] is None here",
+    '[t for t in facts["gradients"]]': "facts['gradients'] is None here",
+    'facts["steps"][2]': "IndexError: list index out of range; facts['steps'] is a list of 2",
+    'facts["steps"]["w"]': "facts['steps'] is a list of 2",
+    'facts["raised"].value': "facts['raised'] is an error that attempt caught, a RuntimeError",
+    'facts["made"].weight': "facts['made'] is an object of the class Net, of which no facts are",
+    'first, second, third = facts["steps"]': "(expected 3, got 2); facts['steps'] is a list of 2",
+    "penalty = case.sean": "has no attribute 'sean'; case has seen and expected",
+    "cases.seen": "NameError: name 'cases' is not defined; did you mean case",
     "from grader import asert_close": "did you mean assert_close",
 }
 
@@ -50,13 +49,13 @@ def told(tmp_path, monkeypatch):
     def cause(line):
         name = f"check_{next(numbers)}"
         path = tmp_path / f"{name}.py"
-        path.write_text(f"def check(both, many):\n    {line}\n", encoding="utf-8")
+        path.write_text(f"def check(case, facts, many):\n    {line}\n", encoding="utf-8")
         specification = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(specification)
         monkeypatch.setitem(sys.modules, name, module)
         specification.loader.exec_module(module)
         with pytest.raises(Exception) as caught:
-            module.check(ProbeObservation("both", FACTS, FACTS), ProbeObservation("many", MANY, MANY))
+            module.check(Case("f", DeclaredCase({}, {}), Terms(()), {}, {}), FACTS, MANY)
         said = str(cause_of(caught.value, tmp_path))
         assert said.startswith(f"{path}, line 2: ")
         return said
@@ -76,8 +75,8 @@ def test_what_is_there_is_told(told, line):
         '{}["a"]',
         "1 / 0",
         "undefined",
-        'next(iter([both.seen]))["x"]',
-        'both.seen["loss"] + "text"',
+        'next(iter([facts]))["x"]',
+        'facts["loss"] + "text"',
         'int("one")',
     ],
 )

@@ -42,19 +42,17 @@ def test_treble(treble):
 '''
 END_CHECKS = '''
 
-@probe
-def trebled(student):
-    return student.treble(torch.ones(3))
+trebled = contract("treble", {"x": data("3")}, name="trebled", result="This is not right.", **ONE)
 
 
 def test_treble(trebled):
     """It is three times as much."""
-    assert_close(trebled.seen, trebled.expected, "This is not three times as much.")
+    assert_same_values(trebled)
 
 
 def test_size(trebled):
     """The result has the size of x."""
-    assert trebled.seen.shape == (3,), "The result has another size."
+    assert trebled.seen.tensor().shape == (3,), "The result has another size."
 '''
 TREBLE = "def treble(x):\n    return 3 * x"
 DOUBLE = "def treble(x):\n    return 2 * x"

@@ -58,8 +58,8 @@ def failed(zygote, seed, reference, answers):
 
 def without_movement(reference: Evidence) -> Evidence:
     """The reference as if it had been observed once."""
-    came = {name: answer for name, answer in reference.probes.items() if " (moved " not in name}
-    return Evidence.from_json(replace(reference, probes=came).to_json())
+    came = {name: answer for name, answer in reference.answers.items() if " (moved " not in name}
+    return Evidence.from_json(replace(reference, answers=came).to_json())
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"])
@@ -76,8 +76,8 @@ def test_without_movement_right_answers_would_fail(zygote):
         reference = observe_expected(zygote, seed)
         still = without_movement(reference)
         assert failed(zygote, seed, still, RIGHT)
-        probes = COURSE.rubric("06_views").with_only(["q5"]).probes
-        assert all(repr_of(reference.outcome(name)) == repr_of(still.outcome(name)) for name in probes)
+        contracts = COURSE.rubric("06_views").with_only(["q5"]).contracts
+        assert all(repr_of(reference.outcome(name)) == repr_of(still.outcome(name)) for name in contracts)
 
 
 def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zygote):

@@ -14,27 +14,23 @@ from grader.errors import CourseError
 HEADER = '''\
 """Hidden checks."""
 
-from grader import assert_close, points, probe, raised
-from grader.inside import inside, torch
+from grader import contract, data, number, own, picture, points, raised
+from grader.inside import graph, inside, torch
 
 '''
 
 GOOD = (
     HEADER
     + '''
-@probe(seconds=3)
-def doubled(student):
-    return student.double(torch.ones(2))
+doubled = contract("double", {"x": data("n")}, name="doubled", seconds=3)
+gradient = contract("double", {"x": data("1 n")}, name="gradient")
+made = contract("leaf", {"n": number(3)}, name="made")
 
 
-@probe
-def gradient(student):
-    return student.double(torch.ones(3)).grad
-
-
-@probe(question="q2", alone=True)
-def made(student):
-    return [student.leaf, student.double]
+@picture(question="q2")
+def shown(student):
+    """Both."""
+    return graph(x=student.leaf(student.double(1)))
 
 
 @points(2.5)
@@ -42,21 +38,21 @@ def test_double(doubled):
     """It is twice as much.
 
     Print it."""
-    assert_close(doubled.seen, doubled.expected, "No.")
+    assert doubled.seen.entry(), "No."
 
 
 def test_leaf(made):
     """It is a leaf."""
-    assert made.seen, "No."
+    assert made.seen.entry(), "No."
 
 
 test_data = [1, 2]
 
 
 @points(1)
-def test_both(gradient, doubled):
+def test_other(gradient):
     """Both agree."""
-    assert gradient.seen == doubled.seen, "No."
+    assert gradient.seen.entry() == 1, "No."
 '''
 )
 
@@ -100,66 +96,72 @@ def refused(course, tmp_path):
 
 
 def test_everything_is_read(course, tmp_path):
-    """Checks in the order of the file with title, hint and points, probes, and the question of each."""
+    """Checks in the order of the file with title, hint and points, contracts, and the question of each."""
     rubric = course(GOOD)
     assert rubric.stem == "01_tiny"
     assert rubric.path == tmp_path / "hidden" / "test_01_tiny.py"
     assert rubric.questions == QUESTIONS
     assert rubric.checks == (
-        Check("test_double", "It is twice as much", "Print it.", 2.5, "q1", ("doubled",)),
-        Check("test_leaf", "It is a leaf", None, 1.0, "q2", ("made",)),
-        Check("test_both", "Both agree", None, 1.0, "q1", ("gradient", "doubled")),
+        Check("test_double", "It is twice as much", "Print it.", 2.5, "q1", "doubled"),
+        Check("test_leaf", "It is a leaf", None, 1.0, "q2", "made"),
+        Check("test_other", "Both agree", None, 1.0, "q1", "gradient"),
     )
-    assert list(rubric.probes) == ["doubled", "gradient", "made"]
+    assert list(rubric.contracts) == ["doubled", "gradient", "made"]
     assert rubric.asks == {"doubled": "q1", "gradient": "q1", "made": "q2"}
-    assert [check.id for check in rubric.checks_of("q1")] == ["test_double", "test_both"]
+    assert rubric.shows == {"shown": "q2"}
+    assert [check.id for check in rubric.checks_of("q1")] == ["test_double", "test_other"]
     assert rubric.max_score("q1") == 3.5
     assert rubric.max_score("q2") == 1.0
 
 
-def test_a_questionnaire_asks_all_probes_of_all_questions(course):
-    """A notebook is asked for every function and every probe of it, with the run's seed."""
+def test_a_plan_has_all_contracts_and_pictures_of_all_questions(course):
+    """A notebook is observed in every contract of every function, with the run's seed, then in pictures."""
     rubric = course(GOOD)
     asked = rubric.plan(5)
     assert asked.stubs == {"double": QUESTIONS[0].stub, "leaf": QUESTIONS[1].stub}
-    assert [probe.name for probe in asked.probes["double"]] == ["doubled", "gradient"]
-    assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
-    first, second = asked.probes["double"]
-    assert (first.seconds, first.alone) == (3, False)
-    assert (second.seconds, second.alone) == (10, False)
-    assert asked.probes["leaf"][0].alone is True
+    assert [request.name for request in asked.requests["double"]] == ["doubled", "gradient"]
+    assert [(request.name, request.picture) for request in asked.requests["leaf"]] == [
+        ("made", False),
+        ("shown", True),
+    ]
+    first, second = asked.requests["double"]
+    assert (first.seconds, second.seconds) == (3, 10)
     assert "def doubled(student):" in first.source
-    assert first.seed == rubric.probes["doubled"].seed(5, "01_tiny")
+    assert first.seed == rubric.contracts["doubled"].seed(5, "01_tiny")
     assert first.seed != second.seed
-    assert first.seed != rubric.plan(6).probes["double"][0].seed
+    assert first.seed != rubric.plan(6).requests["double"][0].seed
 
 
 def test_one_question_can_be_asked_alone(course):
     """Asked about one question only, a notebook is asked for nothing of the others."""
     asked = course(GOOD).plan(5, only="q2")
-    assert list(asked.stubs) == list(asked.probes) == ["leaf"]
-    assert [probe.name for probe in asked.probes["leaf"]] == ["made"]
+    assert list(asked.stubs) == list(asked.requests) == ["leaf"]
+    assert [request.name for request in asked.requests["leaf"]] == ["made", "shown"]
 
 
 # --- what is refused; more in tests/doctor/test_author_mistakes.py
 
 BROKEN = {
     "a docstring of nothing": (('"""It is a leaf."""', '"""   """'), "has no docstring"),
-    "a check of two questions": (
+    "a check of two contracts": (
         ("def test_leaf(made):", "def test_leaf(made, doubled):"),
-        "test_leaf judges probes of several questions; split it",
+        "test_leaf takes made and doubled: a check takes one contract of this file",
     ),
-    "a probe of two questions": (
-        ('@probe(question="q2", alone=True)', "@probe(alone=True)"),
-        'probe made names q1 and q2; say which it belongs to: @probe(question="q1")',
+    "a picture of two questions": (
+        ('@picture(question="q2")', "@picture"),
+        'picture shown names q1 and q2; say which it belongs to: @picture(question="q1")',
     ),
-    "a probe of an unknown question": (
-        ('@probe(question="q2", alone=True)', '@probe(question="q3", alone=True)'),
-        "probe made belongs to q3, which the assignment has not",
+    "a picture of an unknown question": (
+        ('@picture(question="q2")', '@picture(question="q3")'),
+        "picture shown belongs to q3, which the assignment has not",
     ),
-    "a check of no points": (("@points(1)", "@points(0)"), "line 38: @points(0): a check is worth a number"),
+    "a contract of no question": (
+        ('contract("leaf"', 'contract("leave"'),
+        "contract made names no question; say which it belongs to: contract(..., question=",
+    ),
+    "a check of no points": (("@points(1)", "@points(0)"), "line 34: @points(0): a check is worth a number"),
     "a question without a check": (
-        ('@probe(question="q2", alone=True)', '@probe(question="q1", alone=True)'),
+        ('name="made")', 'name="made", question="q1")'),
         "question q2 (leaf) has no check",
     ),
     "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
@@ -171,7 +173,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("change", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_rule_is_named(refused, change, words):
-    """Each rule of checks and probes is refused with the file, the place and what to do."""
+    """Each rule of checks and contracts is refused with the file, the place and what to do."""
     old, new = change
     assert GOOD.count(old) == 1
     assert words in refused(GOOD.replace(old, new))
@@ -194,19 +196,16 @@ def test_a_broken_file_can_be_mended(course):
 
 def helping(number):
     """A check file that uses the neighbour's helper, and the number it must return."""
-    return HEADER.replace("import inside, torch", "import torch") + textwrap.dedent(
+    return HEADER + textwrap.dedent(
         f'''
-        from inside import number
+        from inside import size
 
-
-        @probe
-        def only_{number}(student):
-            return [number(), student.double]
+        only_{number} = contract("double", {{"x": own(size)}}, name="only_{number}")
 
 
         def test_only_{number}(only_{number}):
             """It is {number}."""
-            assert only_{number}.seen, "No."
+            assert only_{number}.seen.entry(), "No."
         '''
     )
 
@@ -215,13 +214,13 @@ def test_two_courses_do_not_mix(course, tmp_path):
     """Check files and helpers of the same name in two folders are kept apart, read in any order."""
     for number in (1, 2):
         (tmp_path / str(number)).mkdir()
-        text = f"from grader.inside import inside\n@inside\ndef number():\n    return {number}\n"
+        text = f"from grader.inside import inside\n@inside\ndef size(world, kind):\n    return {number}\n"
         (tmp_path / str(number) / "inside.py").write_text(text)
     order = [(1, "01"), (2, "01"), (1, "01"), (1, "02"), (2, "02"), (2, "01")]
     places = [*sys.path]
     for number, stem in order:
         rubric = course(helping(number), str(number), f"test_{stem}_tiny.py", QUESTIONS[:1])
         assert sys.path[0] == str(tmp_path / str(number))
-        assert list(rubric.probes) == [f"only_{number}"]
-        assert f"return {number}\n" in rubric.probes[f"only_{number}"].bundle()
+        assert list(rubric.contracts) == [f"only_{number}"]
+        assert f"return {number}\n" in rubric.contracts[f"only_{number}"].bundle()
     assert sys.path[2:] == places

@@ -51,7 +51,7 @@ def ids(course):
         ("# %% [markdown]\n# ## q1 · TODO", True),
         ("# STUB\n    # return TODO\n# END SOLUTION", True),
         ("x = 1  # TODO: a better name", False),
-        ("# TODO: another probe", False),
+        ("# TODO: another contract", False),
         ("# STUB\n    # return x  # TODO\n# END SOLUTION", False),
         ("todo = TODOS", False),
     ],
@@ -134,25 +134,26 @@ def test_what_is_written_is_judged(root, zygote):
         (MASTER, "# ## q1 · Double", "# ## q1 · TODO"),
         (MASTER, "    # return x", "    # return TODO"),
         (MASTER, "assert double(2) == 4", "assert double(TODO) == 4"),
-        (CHECKS, "torch.randn(3)", "TODO"),
+        (CHECKS, 'says="(n,)"', 'says="TODO: its shape"'),
         (CHECKS, '"This is not twice as much."', '"TODO: what is wrong"'),
+        (CHECKS, '"""It is twice as much."""', '"""TODO: a title"""'),
     ],
 )
 def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, before, after):
-    """In a cell of the master, in a probe or in a check; the other question stays."""
+    """In a cell of the master, in a contract or in a check; the other question stays."""
     edit(root, place, (before, after))
     assert ids(Course.find(root)) == ["q1", "q2"]
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
 def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
-    """A probe waits for its @inside helper."""
+    """A contract waits for its @inside function."""
     edit(
         root,
         CHECKS,
-        ("from grader.inside import torch", "from grader.inside import inside, torch"),
-        ("@probe\ndef doubled", "@inside\ndef inputs():\n    return TODO\n\n\n@probe\ndef doubled"),
-        ("torch.randn(3)", "inputs()"),
+        ("import assert_same_values", "import own, assert_same_values"),
+        ("doubled =", "@inside\ndef inputs(world, kind):\n    return TODO\n\n\ndoubled ="),
+        ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
     )
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 

@@ -28,7 +28,13 @@ IN_A_CLASS = (
     "class TestLeaf:\n  def test_leaf(self, made):",
 )
 EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
-TORCH = "from grader.inside import torch"
+TORCH = "from grader.inside import inside, torch"
+DRAWN = "    return torch.randint(3, 9, ()).item()"
+MADE = 'made = contract("leaf", {"n": own(length, says="the length")}, name="made", **ONE)\n'
+
+LEAF = 'made.seen.tensor().is_leaf, "This is not a leaf."'
+PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n'
+DRAWS = f"{TORCH}, graph\nfrom grader import picture"
 
 # --- told when a file is read
 
@@ -52,7 +58,7 @@ READ = {
     ),
     "a syntax error in the checks": (
         ("checks", "def test_leaf(made):", "def test_leaf(made)"),
-        "checks, line 25: this is not valid Python (expected ':'): `def test_leaf(made)`",
+        "checks, line 27: this is not valid Python (expected ':'): `def test_leaf(made)`",
     ),
     "a syntax error in the answers": (
         ("answers", "def computed(n):", "def computed(n)"),
@@ -64,7 +70,7 @@ READ = {
     ),
     "a tab among spaces": (
         ("checks", '    """It is a leaf."""\n', '\t"""It is a leaf."""\n'),
-        "checks, line 27: this is not valid Python (unindent does not match",
+        "checks, line 29: this is not valid Python (unindent does not match",
     ),
     "another encoding in the master": (
         ("master", "Twice x", b"Twice x\xff"),
@@ -72,7 +78,7 @@ READ = {
     ),
     "another encoding in the checks": (
         ("checks", "twice as", b"twic\xe9 as"),
-        "checks is not UTF-8 (line 20): save it as UTF-8",
+        "checks is not UTF-8 (line 16): save it as UTF-8",
     ),
     "another encoding in the answers": (
         ("answers", "Twice is once", b"Twice is onc\xe9"),
@@ -108,63 +114,56 @@ READ = {
         "checks, line 4: `import torch`: checks run where there is no torch; write `from grader.inside imp",
     ),
     "an unknown word": (
-        ("checks", TORCH, "from grader.inside import snp, torch"),
+        ("checks", TORCH, "from grader.inside import inside, snp, torch"),
         "checks, line 4: ImportError: cannot import name 'snp' from 'grader.inside'",
     ),
-    "numpy in a probe": (
-        (
-            "checks",
-            "    return student.leaf(3)",
-            "    import numpy as np\n    return student.leaf(np.int64(3))",
-        ),
-        "checks, line 15: made says `import numpy as np`: a probe names only what",
+    "numpy in an inside function": (
+        ("checks", DRAWN, "    import numpy as np\n    return np.int64(3)"),
+        "checks, line 13: length says `import numpy as np`: inside there is only what",
     ),
-    "numpy above a probe": (
-        ("checks", "    return student.leaf(3)", "    return student.leaf(np.int64(3))"),
+    "numpy above an inside function": (
+        ("checks", DRAWN, "    return np.int64(3)"),
         ("checks", TORCH, f"import numpy as np\n{TORCH}"),
-        "checks, line 16: made uses np, which does not travel to the worker: a probe names only what grade",
+        "checks, line 14: length uses np, which does not travel to the worker: inside there is only what",
     ),
     "a function the student does not have": (
-        ("checks", "student.double(", "student.duoble("),
-        "checks, line 10: doubled asks for student.duoble, which no question and no other cell of the mast",
+        ("checks", MADE, MADE.replace('"leaf"', '"laef"')),
+        "checks, line 17: contract made names no question; say which it belongs to",
     ),
-    "the same in a helper": (
-        ("checks", "    return student.leaf(3)", "    return asked(3, student)"),
-        (
-            "checks",
-            TORCH,
-            f"{TORCH}, inside\n\n\n@inside\ndef asked(n, someone):\n    return someone.laef(n)",
-        ),
-        "checks, line 19: probe made names no question; say which it belongs to",
+    "a name of a picture that the student does not have": (
+        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('student.laef(3)')}"),
+        ("checks", TORCH, DRAWS),
+        "checks, line 24: shown asks for student.laef, which no question and no other cell of the mast",
     ),
     "a name that is misspelt inside": (
-        ("checks", "student.double(torch.randn(3))", "student.double(torhc.randn(3))"),
-        "checks, line 10: doubled uses torhc, which does not travel to the worker: it is defined nowhere,",
+        ("checks", "torch.randint", "torhc.randint"),
+        "checks, line 13: length uses torhc, which does not travel to the worker: it is defined nowhere,",
     ),
     "a helper without @inside": (
-        ("checks", "student.leaf(3)", "student.leaf(three())"),
+        ("checks", DRAWN, "    return three()"),
         ("checks", TORCH, f"{TORCH}\n\n\ndef three():\n    return 3"),
-        "checks, line 19: made uses three, which does not travel to the worker: make it a local, or mark i",
+        "checks, line 17: length uses three, which does not travel to the worker: make it a local, or mark i",
     ),
-    "a decorator on a probe": (
-        ("checks", "@probe(fixed=True)", "@points(2)\n@probe(fixed=True)"),
-        "checks, line 13: made has the decorator @points(2), which stays outside: remove",
+    "a decorator on an inside function": (
+        ("checks", "@inside\n", "@points(2)\n@inside\n"),
+        "checks, line 10: length has the decorator @points(2), which stays outside: remove",
     ),
-    "a probe with two arguments": (
-        ("checks", "def made(student):", "def made(student, n):"),
-        "checks, line 13: probe made must take exactly one argument, the student's names",
+    "a picture with two arguments": (
+        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('{}').replace('(student)', '(student, n)')}"),
+        ("checks", TORCH, DRAWS),
+        "checks, line 21: picture shown must take exactly one argument, the student's names",
     ),
-    "a probe that asserts": (
-        ("checks", "    return student.leaf(3)", '    assert student.leaf(3), "no"'),
-        "checks, line 15: made asserts something: inside there are facts only; assert in",
+    "an inside function that asserts": (
+        ("checks", DRAWN, '    assert world, "no"'),
+        "checks, line 13: length asserts something: inside there are facts only; assert in",
     ),
-    "two probes of one name": (
-        ("checks", "@points(2)", "@probe\ndef made(student):\n    return student.leaf(4)\n\n\n@points(2)"),
-        "checks, line 19: made is defined in line 14 already, and would replace it; give",
+    "two inside functions of one name": (
+        ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)"),
+        "checks, line 21: length is defined in line 11 already, and would replace it; give",
     ),
     "two checks of one name": (
         ("checks", "def test_requires_grad", "def test_leaf"),
-        "checks, line 31: test_leaf is defined in line 25 already, and would replace it;",
+        "checks, line 33: test_leaf is defined in line 27 already, and would replace it;",
     ),
     "two answers of one name": (
         ("answers", "def computed", "def plain"),
@@ -178,73 +177,73 @@ READ = {
         ("answers", '@wrong("q2")', EDITS + '@wrong("q2")'),
         "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give",
     ),
-    "a probe nobody judges": (
-        ("checks", "@points(2)", "@probe\ndef idle(student):\n    return student.leaf(4)\n\n\n@points(2)"),
-        "checks, line 19: no check judges the probe idle; remove it or use it",
+    "a contract that no check takes": (
+        ("checks", MADE, f"{MADE}{MADE.replace('made', 'idle')}"),
+        "checks, line 18: no check takes the contract idle; remove it or use it",
     ),
-    "a check without a probe": (
+    "a check without a contract": (
         ("checks", "def test_leaf(made):", "def test_leaf():"),
-        "checks, line 24: test_leaf takes no probe; take probes of this file",
+        "checks, line 26: test_leaf takes no contract: a check takes one contract of this file",
     ),
-    "a check of a misspelt probe": (
+    "a check of a misspelt contract": (
         ("checks", "def test_leaf(made):", "def test_leaf(maed):"),
-        "checks, line 24: test_leaf takes maed; did you mean made?; take probes of this",
+        "checks, line 26: test_leaf takes maed; did you mean made?; take a contract of this",
     ),
     "a check by another name": (
         ("checks", "def test_leaf(", "def leaf_test("),
-        "checks, line 25: leaf_test takes probes, and nobody calls it: a check's name begins with test_",
+        "checks, line 27: leaf_test takes a contract, and nobody calls it: a check's name begins with test_",
     ),
     "a check in a class": (
         ("checks", *IN_A_CLASS),
-        "checks, line 25: test_leaf stands in the class TestLeaf: checks stand in none",
+        "checks, line 27: test_leaf stands in the class TestLeaf: checks stand in none",
     ),
     "a check that pytest skips": (
         ("checks", "@points(3)", '@pytest.mark.skip(reason="later")\n@points(3)'),
-        "checks, line 24: test_leaf has the decorator @pytest.mark.skip: a check has only",
+        "checks, line 26: test_leaf has the decorator @pytest.mark.skip: a check has only",
     ),
     "a fixture": (
         ("checks", "@points(3)", "@pytest.fixture\ndef idle():\n    return 1\n\n\n@points(3)"),
-        "checks, line 24: idle is a fixture: a check takes probes and nothing else",
+        "checks, line 26: idle is a fixture: a check takes a contract and nothing else",
     ),
     "a fixture of pytest's": (
         ("checks", "def test_leaf(made):", "def test_leaf(made, tmp_path):"),
-        "checks, line 24: test_leaf takes tmp_path; there is doubled, made; take probes",
+        "checks, line 26: test_leaf takes tmp_path; there is doubled, made; take a contract",
     ),
     "an assert without a message": (
         ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
-        "checks, line 27: this assert has no message; a student reads it",
+        "checks, line 29: this assert has no message; a student reads it",
     ),
     "an assert of a pair": (
-        ("checks", 'made.seen.is_leaf, "This is not a leaf."', '(made.seen.is_leaf, "This is not a leaf.")'),
-        "checks, line 27: this assert has no message; a student reads it. In parentheses with its message",
+        ("checks", LEAF, f"({LEAF})"),
+        "checks, line 29: this assert has no message; a student reads it. In parentheses with its message",
     ),
     "a comparison without assert": (
-        ("checks", 'assert made.seen.is_leaf, "This is not a leaf."', "made.seen.is_leaf == True"),
-        "checks, line 27: `made.seen.is_leaf == True` decides nothing: write assert, and a",
+        ("checks", f"assert {LEAF}", "made.seen.tensor().is_leaf == True"),
+        "checks, line 29: `made.seen.tensor().is_leaf == True` decides nothing: write assert, and a",
     ),
-    "an attribute that no probe has": (
-        ("checks", "made.seen.is_leaf", "made.sen.is_leaf"),
-        "checks, line 27: made.sen: a probe has seen and expected; did you mean seen?",
+    "an attribute that no case has": (
+        ("checks", "made.seen.tensor().is_leaf", "made.sen.tensor().is_leaf"),
+        "checks, line 29: made.sen: a case has seen and expected; did you mean seen?",
     ),
     "no title": (
         ("checks", '    """It is a leaf."""\n', ""),
-        "checks, line 24: test_leaf has no docstring: its first line is the title",
+        "checks, line 26: test_leaf has no docstring: its first line is the title",
     ),
     "a hint that is too long": (
         ("checks", '"""It is a leaf."""', f'"""It is a leaf.\n\n    {"why " * 300}"""'),
-        "checks, line 24: test_leaf has a hint of 1199 characters; students read 1000",
+        "checks, line 26: test_leaf has a hint of 1199 characters; students read 1000",
     ),
     "negative points": (
         ("checks", "@points(3)", "@points(-3)"),
-        "checks, line 24: @points(-3): a check is worth a number of points, more than",
+        "checks, line 26: @points(-3): a check is worth a number of points, more than",
     ),
     "points in words": (
         ("checks", "@points(3)", '@points("three")'),
-        "checks, line 24: @points('three'): a check is worth a number of points, more",
+        "checks, line 26: @points('three'): a check is worth a number of points, more",
     ),
     "points without a number": (
         ("checks", "@points(3)", "@points"),
-        "checks, line 24: write @points(2): a check is worth a number of points",
+        "checks, line 26: write @points(2): a check is worth a number of points",
     ),
     "an answer to no question": (
         ("answers", '@accepted("q1")', '@accepted("q3")'),
@@ -255,51 +254,62 @@ READ = {
 
 # --- told when it is tried
 
-PROBE = "@probe(fixed=True)\ndef made(student):\n    return student.leaf(3)\n"
-DOUBLED = "return student.double(torch.randn(3))"
-OTHER_SIZE = "    x = torch.randn(5)\n    y = student.leaf(6)\n    return x + y\n"
-ADDING = "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n"
-PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n\n\n'
+SAME = "    assert_same_values(doubled)"
 
 #: The same for what is found out only by running the reference, the stub and the answers.
 TRIED = {
     "a fact that is not there": (
-        ("checks", DOUBLED, 'return {"penalty": student.double(torch.randn(3)), "gradients": 1}'),
-        ("checks", "doubled.seen, doubled.expected", 'doubled.seen["gradient"], 1'),
-        "test_double broke: checks, line 21: KeyError: 'gradient'; doubled.seen has penalty, gradients",
+        ("checks", SAME, '    kept = doubled.seen.observed.kept\n    assert kept["gradient"], "No."'),
+        "test_double broke: checks, line 24: KeyError: 'gradient'; kept has before, after",
     ),
     "an attribute that no fact has": (
-        ("checks", "made.seen.is_leaf", "made.seen.isleaf"),
-        "test_leaf broke: checks, line 27: AttributeError: 'Tensor' object has no attribute 'isleaf'; made",
+        (
+            "checks",
+            "    assert made.seen.tensor().is_leaf",
+            "    w = made.seen.tensor()\n    assert w.isleaf",
+        ),
+        "test_leaf broke: checks, line 30: AttributeError: 'Tensor' object has no attribute 'isleaf'; w",
     ),
     "a value of None": (
-        ("checks", "made.seen.is_leaf", "made.seen.grad.value"),
-        "test_leaf broke: checks, line 27: AttributeError: 'NoneType' object has no attribute 'value'; mad",
+        (
+            "checks",
+            "    assert made.seen.tensor().is_leaf",
+            "    w = made.seen.tensor()\n    assert w.grad.value",
+        ),
+        "test_leaf broke: checks, line 30: AttributeError: 'NoneType' object has no attribute 'value'; w.",
     ),
     "another number of values": (
-        ("checks", "    assert made.seen.is_leaf,", "    rows, columns = made.seen.shape\n    assert rows,"),
-        "test_leaf broke: checks, line 27: ValueError: not enough values to unpack (expected 2, got 1); ma",
+        (
+            "checks",
+            "    assert made.seen.tensor().is_leaf,",
+            "    shape = made.seen.tensor().shape\n    rows, columns = shape\n    assert rows,",
+        ),
+        "test_leaf broke: checks, line 30: ValueError: not enough values to unpack (expected 2, got 1); sh",
     ),
-    "an error in a probe": (
-        ("checks", "    return student.leaf(3)\n", OTHER_SIZE),
-        "checks, line 17: probe made fails on the reference with RuntimeError: The size of tensor a (5) mu",
+    "an error in an inside function": (
+        ("checks", DRAWN, "    x = torch.randn(5)\n    return x + torch.randn(6)"),
+        "checks, line 14: length, called by contract made, fails on the reference with RuntimeError: The",
     ),
     "an error in a helper": (
-        ("checks", PROBE, ADDING + PROBE.replace("student.leaf(3)", "added(student.leaf(6))")),
-        ("checks", TORCH, f"{TORCH}, inside"),
-        "checks, line 16: added, called by probe made, fails on the reference with RuntimeError: The size",
+        ("checks", DRAWN, "    return added(torch.randn(6))"),
+        (
+            "checks",
+            "@inside\n",
+            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n@inside\n",
+        ),
+        "checks, line 13: added, called by contract made, fails on the reference with RuntimeError: The",
     ),
     "an answer that does not run": (
         ("master", "    return 2 * x", "    return 2 * y"),
-        "checks, line 10: probe doubled fails on the reference with NameError: name 'y' is not defined (by",
+        "checks: test_double: the reference raises an error. Typical: In double (code cell 2):",
     ),
     "a cell of the reference that stops": (
         ("master", "def double(x):", "def double(x, factor=two):"),
         "master, line 11: a cell of the reference stopped with NameError: name 'two' is not defined",
     ),
-    "a probe of nothing random": (
-        ("checks", "torch.randn(3)", "torch.ones(3)"),
-        "checks, line 9: probe doubled draws nothing at random, so an answer can foresee its facts: draw i",
+    "a contract of nothing random": (
+        ("checks", DRAWN, "    return 3"),
+        "checks, line 17: contract made draws nothing at random, so an answer can foresee its facts: draw a",
     ),
     "a stub that is an answer": (
         ("master", "    # return x\n", "    # return x + x\n"),
@@ -314,14 +324,14 @@ TRIED = {
         "master, line 11, q1: the stub passes its public check",
     ),
     "a picture that fails": (
-        ("checks", PROBE, PROBE + "\n\n" + PICTURE.replace("{}", "graph(y=student.leaf(3) + torch.ones(4))")),
-        ("checks", TORCH, f"{TORCH}, graph\nfrom grader import picture"),
-        "checks, line 22: picture shown fails on the reference with RuntimeError: The size of tensor a (3)",
+        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('graph(y=student.leaf(3) + torch.ones(4))')}"),
+        ("checks", TORCH, DRAWS),
+        "checks, line 24: picture shown fails on the reference with RuntimeError: The size of tensor a (3)",
     ),
     "a picture of no graph": (
-        ("checks", PROBE, PROBE + "\n\n" + PICTURE.replace("{}", "student.leaf(3)")),
-        ("checks", TORCH, f"{TORCH}, graph\nfrom grader import picture"),
-        "checks, line 20: picture shown shows no graph of the reference: return graph(name=tensor, ...)",
+        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('student.leaf(3)')}"),
+        ("checks", TORCH, DRAWS),
+        "checks, line 22: picture shown shows no graph of the reference: return graph(name=tensor, ...)",
     ),
 }
 
@@ -387,19 +397,19 @@ def test_all_mistakes_of_a_check_file_are_told_at_once(course):
     """Who made three mends three, and need not start again for each; they are in the order of the file."""
     made = course(
         ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
-        ("checks", "doubled.expected", "doubled.wanted"),
+        ("checks", SAME, "    assert doubled.wanted, 'No.'"),
         ("checks", "@points(1)", "@pytest.mark.xfail"),
     )
     with pytest.raises(CourseError) as refused:
         read_all(made)
     lines = [line.partition(", line ")[2].partition(":")[0] for line in str(refused.value).splitlines()]
-    assert lines == ["21", "27", "30"]
+    assert lines == ["23", "29", "32"]
 
 
 def with_paths(root, said):
     """A sentence of the tables, with the path of the file it names."""
     for file, (path, _) in FILES.items():
-        said = re.sub(rf"(^|: ){file}(?=, line | is | begins )", rf"\1{root}/{path}", said, count=1)
+        said = re.sub(rf"(^|: ){file}(?=, line | is | begins |: test_)", rf"\1{root}/{path}", said, count=1)
     return said
 
 
@@ -418,13 +428,13 @@ def test_a_mistake_is_told_once_when_it_is_tried(course, shared_zygote, mistake)
 
 
 def test_what_was_left_in_is_told(course):
-    """A print of a check or a probe helped its author, and helps nobody else."""
+    """A print of a check or an @inside function helped its author, and helps nobody else."""
     made = course(
-        ("checks", "    assert made.seen.is_leaf", "    print(made.seen)\n    assert made.seen.is_leaf"),
-        ("checks", "    return student.leaf(3)", "    print(3)\n    return student.leaf(3)"),
+        ("checks", f"    assert {LEAF}", f"    print(made.seen)\n    assert {LEAF}"),
+        ("checks", DRAWN, f"    print(3)\n{DRAWN}"),
     )
     path = made.check_file("01_tiny")
-    lines = [f"{path}, line {line}: print is left in, and nobody reads it: remove it" for line in (15, 28)]
+    lines = [f"{path}, line {line}: print is left in, and nobody reads it: remove it" for line in (13, 30)]
     assert left_in(path) == lines
     assert left_in(made.answers_file("01_tiny")) == []
 
@@ -454,25 +464,23 @@ def by_hand(course):
 
 @pytest.mark.long
 def test_pytest_by_hand_tells_the_same(course):
-    """A probe that fails and a check that breaks are told as the doctor does, without a traceback of ours."""
-    adding = ("checks", "    return student.leaf(3)", "    return student.leaf(3) + torch.ones(5)")
-    made = course(adding, ("checks", "doubled.seen, doubled.expected", 'doubled.seen["y"], 1'))
+    """A contract that fails and a check that breaks are told as by the doctor, without our traceback."""
+    adding = ("checks", DRAWN, "    return torch.ones(3) + torch.ones(5)")
+    broken = '    found = doubled.seen.entry()\n    assert found["y"], "No."'
+    made = course(adding, ("checks", SAME, broken))
     told = by_hand(made)
     path = made.check_file("01_tiny")
-    assert "doubled.seen is a tensor, whose numbers stand in doubled.seen.value" in told
-    assert (
-        told.count(f"\n{path}, line 15: probe made fails on the reference with RuntimeError: The size of")
-        == 2
-    )
+    assert "found is a tensor, whose numbers stand in found.value" in told
+    said = "length, called by contract made, fails on the reference with RuntimeError: The size of"
+    assert told.count(f"\n{path}, line 13: {said}") == 2
     assert "Traceback" not in told
     assert "handling of the above" not in told
 
 
 def test_pytest_by_hand_tells_once_what_is_refused(course):
     """What breaks a rule is told once, and not for each check."""
-    made = course(("checks", "made.seen.is_leaf", "made.sen.is_leaf"))
+    made = course(("checks", "made.seen.tensor()", "made.sen.tensor()"))
     told = by_hand(made)
-    assert (
-        told.count(f"\n{made.check_file('01_tiny')}, line 27: made.sen: a probe has seen and expected;") == 1
-    )
+    path = made.check_file("01_tiny")
+    assert told.count(f"\n{path}, line 29: made.sen: a case has seen and expected;") == 1
     assert "rubric.py" not in told

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tiny_course import ANSWERS, MASTER, OUTCOMES, write_course
+from tiny_course import ANSWERS, MASTER, OUTCOMES, drawing, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -83,15 +83,13 @@ def test_a_contradiction_is_told(complaints, mistake):
 
 
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
-def test_a_probe_of_the_same_inputs_in_every_run_is_told(complaints, seeds):
+def test_a_contract_of_the_same_inputs_in_every_run_is_told(complaints, seeds):
     """However few seeds are tried, the reference shows which inputs none of them changes."""
-    told = complaints(
-        ("checks", "student.double(torch.randn(3))", "student.double(torch.ones(3))"), seeds=seeds
-    )
+    told = complaints(("checks", *drawing("torch.ones(3)")), seeds=seeds)
     assert any("draws nothing at random" in c for c in told)
 
 
-def test_a_probe_that_draws_after_a_call_is_told(complaints):
+def test_a_contract_that_draws_after_a_call_is_told(complaints):
     """Where a right class that draws random numbers would be given other inputs, its check is named."""
     before, after = re.split(r"def double\(x\).*?# END SOLUTION", MASTER, maxsplit=1, flags=re.DOTALL)
     as_class = """class double:
@@ -103,11 +101,16 @@ def test_a_probe_that_draws_after_a_call_is_told(complaints):
     # def __init__(self, x):
     #     self.value = x
     # END SOLUTION"""
-    twice = """    first = student.double(torch.randn(3))
-    return first.value + student.double(torch.randn(3)).value"""
+    twice = """@inside
+def twice(make, world):
+    first = make(torch.randn(3))
+    return first.value + make(torch.randn(3)).value
+
+
+doubled = contract("double", X, call=twice,"""
     told = complaints(
         ("master", MASTER, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
-        ("checks", "    return student.double(torch.randn(3))", twice),
+        ("checks", 'doubled = contract("double", X,', twice),
         ("answers", "    return x + x", "    raise ValueError"),
         built=False,
     )

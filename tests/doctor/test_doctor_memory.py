@@ -79,7 +79,7 @@ def test_an_edited_answer_is_tried_alone(course, examine):
 def test_an_edited_check_concerns_its_question(course, examine):
     """What answers another question is not tried again, and the edit's effect is told."""
     examine()
-    edit(course / "tests" / "hidden" / "test_01_tiny.py", "assert made.seen.is_leaf", "assert made.seen.grad")
+    edit(course / "tests" / "hidden" / "test_01_tiny.py", "tensor().is_leaf", "tensor().grad")
     told, observed = examine()
     assert any("test_leaf fails the reference" in complaint for complaint in told)
     assert not any("x * x" in cells or "x + x" in cells for cells in observed)
@@ -106,7 +106,7 @@ def test_a_complaint_is_told_again(course, examine):
 
 def test_a_check_that_broke_is_judged_again(course, examine):
     """A mistake outside the verdicts' reach may be mended, so its verdict is not remembered."""
-    edit(course / "tests" / "hidden" / "test_01_tiny.py", "made.seen.is_leaf", "made.expected.leaf")
+    edit(course / "tests" / "hidden" / "test_01_tiny.py", "made.seen.tensor().is_leaf", "made.expected.leaf")
     told, _ = examine()
     assert any("test_leaf" in complaint for complaint in told)
     again, observed = examine()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import ANSWERS, CHECKS, write_course
+from tiny_course import ANSWERS, CHECKS, drawing, write_course
 
 from grader.cli import main
 from grader.course.course import Course
@@ -78,12 +78,9 @@ def test_survivors_of_a_line_stand_below_it():
 def test_a_check_kills_what_survived(course, shared_zygote):
     """With a check that looks at the gradient, the cut is found."""
     path = course / "tests" / "hidden" / "test_01_tiny.py"
-    text = CHECKS.replace("torch.randn(3)", "torch.randn(3, requires_grad=True)")
-    path.write_text(
-        text.replace(
-            "    assert_close(d", '    assert doubled.seen.requires_grad, "Cut."\n    assert_close(d'
-        )
-    )
+    text = CHECKS.replace(*drawing("torch.randn(3, requires_grad=True)"))
+    asserts = '    assert doubled.seen.tensor().requires_grad, "Cut."\n    assert_same_values(d'
+    path.write_text(text.replace("    assert_same_values(d", asserts))
     assert AROUND not in edits(report(course))
 
 
@@ -117,7 +114,7 @@ def test_luck_does_not_count(course, shared_zygote, monkeypatch):
     """A mutant that only some seeds find wrong survives, equal or not; the seeds are told."""
     monkeypatch.setattr(mutation_testing, "SEEDS", (1, 2, 3, 4, 5))
     path = course / "tests" / "hidden" / "test_01_tiny.py"
-    path.write_text(CHECKS.replace("torch.randn(3)", "torch.randn(1).clamp(max=0)"))
+    path.write_text(CHECKS.replace(*drawing("torch.randn(1).clamp(max=0)")))
     add(course, '\n\nequal("q1", "2 -> 3", why="zero")\n')
     one = next(one for one in report(course).survivors if one.mutant.edit == "2 -> 3")
     assert one.killed_by

@@ -4,14 +4,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from observing import QUICK, probe
+from observing import QUICK, request
 
 from grader.doctor import reused_worker
 from grader.doctor.reused_worker import ObserverPool, ReusedWorker
 from grader.notebooks.reader import cells_of
 from grader.sandbox import wire
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 
 # What it drew, what modes it found and what names it sees; and a backward, which others may have replaced.
 INNOCENT = """
@@ -24,9 +24,9 @@ def work(x):
     modes = torch.is_grad_enabled(), torch.get_default_dtype(), threading.active_count()
     return drawn, torch.randn(2), x.grad, str(modes), sorted(n for n in globals() if not n.startswith("_"))
 """
-ASKED = ProbePlan(
+ASKED = ObservationPlan(
     {"work": "def work():\n    ..."},
-    {"work": (probe("seen", "student.work(torch.randn(3, requires_grad=True))", seconds=0.5),)},
+    {"work": (request("seen", "student.work(torch.randn(3, requires_grad=True))", seconds=0.5),)},
 )
 HARM = {
     "names": "leftover = 1",
@@ -82,7 +82,7 @@ def test_a_worker_that_has_answered_much_is_exchanged(zygote, monkeypatch):
     worker, counted = ReusedWorker(zygote), forks(zygote, monkeypatch)
     evidence = [worker.observe(cells_of([INNOCENT]), ASKED, QUICK) for _ in range(12)]
     worker.close()
-    assert all(one.probes["seen"].failure is None for one in evidence)
+    assert all(one.requests["seen"].failure is None for one in evidence)
     assert 3 <= len(counted) <= 6
 
 

@@ -1,11 +1,11 @@
-"""Which text of a check file belongs to a question, and which probes look at the same in every run."""
+"""Which text of a check file belongs to a question, and which contracts draw the same inputs in every run."""
 
 import pytest
 from factories import answer
 
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
-from grader.doctor.trials import fixed_probes, needed_text
+from grader.doctor.trials import fixed_contracts, needed_text
 from grader.sandbox.evidence import Answer, Evidence, NoFacts
 
 FILE = '''\
@@ -26,9 +26,7 @@ def unused(x):
     return LIMIT
 
 
-@probe
-def made(student):
-    return drawn(student)
+made = contract("make", {"x": own(drawn)})
 
 
 def test_first(made):
@@ -65,14 +63,14 @@ def text_of(tmp_path):
     [
         ("One.", "First.", "test_05.py"),
         ("math.floor", "math.ceil", "test_05.py"),
-        ("drawn(student)", "drawn(1)", "test_05.py"),
-        ("@probe\n", "@probe(seconds=1)\n", "test_05.py"),
+        ("own(drawn)", "own(other)", "test_05.py"),
+        ("own(drawn)})", "own(drawn)}, seconds=1)", "test_05.py"),
         ("import math", "import cmath as math", "test_05.py"),
         ("return 7", "return 6", "helpers.py"),
     ],
 )
 def test_an_edit_of_what_a_check_needs_changes_its_text(text_of, old, new, file):
-    """The check, its helpers, its probe, imports, and what the probe takes from the file beside it."""
+    """The check, its helpers, its contract, imports, and what the contract takes from the file beside it."""
     assert text_of(old, new, file) != text_of()
 
 
@@ -90,13 +88,18 @@ def test_an_edit_of_anything_else_does_not(text_of, old, new, file):
     assert text_of(old, new, file) == text_of()
 
 
-# --- probes that draw nothing
+# --- contracts that draw nothing
 
-PROBES = '''\
+CONTRACTS = '''\
 """Checks."""
 
-from grader import probe
-from grader.inside import inside, nn, torch, vjp
+from grader import contract, data, number, own
+from grader.inside import inside, nn, torch
+
+
+@inside
+def ones(world, kind):
+    return torch.ones(3)
 
 
 @inside
@@ -105,66 +108,57 @@ def drawn():
 
 
 @inside
-def layer():
+def signs(world, kind):
+    return drawn() > 0
+
+
+@inside
+def layer(world, kind):
     return nn.Linear(2, 3)
 
 
-@probe
-def constant(student):
-    return student.double(torch.ones(3))
-
-
-@probe(fixed=True)
-def meant(student):
-    return student.double(torch.ones(3))
-
-
-@probe
-def by_a_helper(student):
-    return student.double(drawn()).is_leaf
-
-
-@probe
-def by_a_layer(student):
-    return student.double(layer()(torch.ones(2))).is_leaf
-
-
-@probe
-def by_a_cotangent(student):
-    x = torch.ones(3, requires_grad=True)
-    return vjp(student.double(x), x)[0] is None
-
-
-def test_all(constant, meant, by_a_helper, by_a_layer, by_a_cotangent):
-    """All."""
-    assert constant.seen, "No."
+constant = contract("double", {"x": own(ones)}, name="constant")
+of_numbers = contract("double", {"x": number(1.0, 2.0)}, name="of_numbers")
+between = contract("double", {"x": number((1.0, 2.0))}, name="between")
+of_data = contract("double", {"x": data("n")}, name="of_data")
+by_a_helper = contract("double", {"x": own(signs)}, name="by_a_helper")
+by_a_layer = contract("double", {"x": own(layer)}, name="by_a_layer")
 '''
+CHECK = '''
+
+def test_{name}({name}):
+    """It is."""
+    assert {name}.seen.entry(), "No."
+'''
+NAMES = ("constant", "of_numbers", "between", "of_data", "by_a_helper", "by_a_layer")
 DOUBLE = Question("q1", "Double", "double", "", "", None)
 
 
 @pytest.fixture(scope="module")
 def rubric(tmp_path_factory):
     path = tmp_path_factory.mktemp("review") / "test_01_reviewed.py"
-    path.write_text(PROBES, encoding="utf-8")
+    path.write_text(CONTRACTS + "".join(CHECK.format(name=name) for name in NAMES), encoding="utf-8")
     return read_rubric(path, (DOUBLE,))
 
 
 def evidence(**values):
-    """Evidence of probes that returned whole numbers."""
+    """Evidence of contracts, with a whole number each."""
     facts = {name: {"value": ["int", value], "tensors": []} for name, value in values.items()}
-    return Evidence(probes={name: answer(facts=seen) for name, seen in facts.items()})
+    return Evidence(answers={name: answer(facts=seen) for name, seen in facts.items()})
 
 
-def test_only_a_probe_that_cannot_draw_is_told(rubric):
-    """What counts has equal facts of random inputs; only what draws nothing, and does not say so, is told."""
-    same = evidence(**dict.fromkeys(rubric.probes, 1))
-    (told,) = fixed_probes(rubric.probes, same, same)
-    line = PROBES[: PROBES.index("def constant")].count("\n") + 1
-    assert told.startswith(f"{rubric.path}, line {line}: probe constant draws nothing at random")
-    assert list(fixed_probes(rubric.probes, same, evidence(**dict.fromkeys(rubric.probes, 2)))) == []
+def test_only_a_contract_that_cannot_draw_is_told(rubric):
+    """What counts has equal facts of random inputs; only what draws nothing is reported."""
+    same = evidence(**dict.fromkeys(rubric.contracts, 1))
+    told = list(fixed_contracts(rubric.contracts, same, same))
+    line = CONTRACTS[: CONTRACTS.index("constant =")].count("\n") + 1
+    assert told[0].startswith(f"{rubric.path}, line {line}: contract constant draws nothing at random")
+    assert told[1].startswith(f"{rubric.path}, line {line + 1}: contract of_numbers draws nothing at random")
+    assert len(told) == 2
+    assert list(fixed_contracts(rubric.contracts, same, evidence(**dict.fromkeys(rubric.contracts, 2)))) == []
 
 
 def test_what_stopped_in_both_runs_is_no_equal_fact(rubric):
     """Another complaint tells of it."""
-    stopped = Evidence(probes=dict.fromkeys(rubric.probes, Answer.without_facts(NoFacts("no time"))))
-    assert list(fixed_probes(rubric.probes, stopped, stopped)) == []
+    stopped = Evidence(answers=dict.fromkeys(rubric.contracts, Answer.without_facts(NoFacts("no time"))))
+    assert list(fixed_contracts(rubric.contracts, stopped, stopped)) == []

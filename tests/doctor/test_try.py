@@ -66,88 +66,90 @@ def refused(*arguments):
 
 def test_an_answer_stands_beside_the_reference(root):
     """What differs is marked, and says how; what is the same stands once."""
-    edit(root, CHECKS, "    return student.double(torch.randn(3))", TWO_FACTS)
-    lines = tried("doubled", "--answer", "squared", "--answer", "added").splitlines()
-    assert lines[0] == "doubled    x   <float32 (3,) 1 2 3>   equal"
+    edit(root, CHECKS, *NUMBERS)
+    lines = tried("doubled", "--case", "0", "--answer", "squared", "--answer", "added").splitlines()
+    assert lines[0] == "doubled    case 0: typical"
     assert [" ".join(line.split()) for line in lines[1:]] == [
-        "doubled y reference, added <float32 (3,) 2 4 6> squared <float32 (3,) 1 4 9> differs"
+        "doubled result reference, added <float32 (3,) 2 4 6> squared <float32 (3,) 1 4 9> differs"
     ]
 
 
-TWO_FACTS = "    x = torch.arange(1.0, 4.0)\n    return {'x': x, 'y': student.double(x)}"
+#: The input of the contract is 1, 2 and 3.
+NUMBERS = (
+    'X = {"x": data("n", says="(n,)")}\n',
+    """@inside
+def numbers(world, kind):
+    return torch.arange(1.0, 4.0)
+
+
+X = {"x": own(numbers, says="(n,)")}
+""",
+)
 
 
 def test_the_stub_is_an_answer(root):
     """What is handed out is looked at as if a student had written it."""
-    edit(root, CHECKS, "torch.randn(3)", "torch.ones(3)")
-    assert words(tried("doubled", "--answer", "stub")) == (
-        "doubled result reference <float32 (3,) 2 2 2> stub <float32 (3,) 1 1 1> differs: it is 1/2 of what"
-        " it should be"
-    )
+    edit(root, CHECKS, *NUMBERS)
+    said = "reference <float32 (3,) 2 4 6> stub <float32 (3,) 1 2 3> differs: it is 1/2 of what it should be"
+    assert said in words(tried("doubled", "--answer", "stub", "--case", "0"))
 
 
 def test_the_rest_may_be_unwritten(root):
     """Neither another question nor checks nor answers that are not written stand in the way."""
     write_new(root, STEM, ["third"])
-    edit(root, CHECKS, '    assert made.seen.is_leaf, "This is not a leaf."', "    TODO")
+    edit(root, CHECKS, '    assert made.seen.tensor().is_leaf, "This is not a leaf."', "    TODO")
     edit(root, ANSWERS, "return x * x", "return TODO")
-    assert tried("made", "--answer", "plain").startswith("made    result   reference <float32 (3,) 0 0 0, ")
+    assert "requires_grad True>" in tried("made", "--answer", "plain", "--case", "0")
     told = "raised NameError (code cell 4, line 7): name 'TODO' is not defined"
     assert told in tried("third", "--case", "0")
     assert "has no answer squared to q1 that says TODO nowhere" in refused("doubled", "--answer", "squared")
 
 
-def test_what_a_probe_prints_is_shown(root):
-    """Its lines stand above the facts, once where they are the same for all."""
-    edit(
-        root,
-        CHECKS,
-        "return student.double(torch.randn(3))",
-        "print('now', torch.ones(1))\n    print(*[1, 2], sep='+')\n    return student.double(2.5)",
+def test_what_an_inside_function_prints_is_shown(root):
+    """Its lines stand above the facts, once if they are the same for all."""
+    printing = (
+        "    print('now', torch.ones(1))\n    print(*[1, 2], sep='+')\n    return torch.arange(1.0, 4.0)"
     )
-    assert tried("doubled", "--answer", "added").splitlines() == [
+    edit(root, CHECKS, NUMBERS[0], NUMBERS[1].replace("    return torch.arange(1.0, 4.0)", printing))
+    assert tried("doubled", "--answer", "added", "--case", "0").splitlines() == [
         "doubled    prints  now tensor([1.])",
         "doubled    prints  1+2",
-        "doubled    result   5   equal",
+        "doubled    case 0: typical",
+        "doubled    result   <float32 (3,) 2 4 6>   equal",
     ]
 
 
-def test_an_error_has_the_line_of_the_probe(root):
-    """Where a probe stops, its file, its line and torch's text are told; the others' facts are shown."""
-    before = "return student.double(torch.randn(3))"
-    line = edit(
-        root,
-        CHECKS,
-        before,
-        "# a remark\n    y = student.double(torch.randn(3))\n    return y @ torch.zeros(4)",
-    )
-    told = tried("doubled")
-    assert told.startswith(
-        f"doubled    reference stops: {root / CHECKS}, line {line + 2}: probe doubled raised RuntimeError: "
-    )
+def test_an_error_has_the_line_of_the_inside_function(root):
+    """If an @inside function stops, its file, its line and torch's text are told."""
+    stops = "# a remark\n    y = torch.randn(3)\n    return y @ torch.zeros(4)"
+    line = edit(root, CHECKS, "return torch.randint(3, 9, ()).item()", stops)
+    told = tried("made")
+    place = f"{root / CHECKS}, line {line + 2}: length, called by contract made,"
+    assert told.startswith(f"made    reference stops: {place} raised RuntimeError: ")
+    assert told.count("\n") == 1
 
 
-def test_an_answer_that_raises_is_told_with_the_line_of_the_probe(root):
-    """An answer's error names the line of the probe that called it, and the answer's own."""
-    own = edit(root, ANSWERS, "return x * x", "return x @ torch.zeros(7)")
-    line = edit(root, CHECKS, "return student.double", "return student.double")
+def test_an_answer_that_raises_is_told_with_its_own_line(root):
+    """The cases that it fails are listed, each with the error and the answer's line."""
+    own = edit(root, ANSWERS, "return x * x", "return x @ torch.zeros(70)")
     told = tried("doubled", "--answer", "squared")
-    assert f"squared stops: {root / CHECKS}, line {line}: probe doubled raised RuntimeError" in told
-    assert f"`return x @ torch.zeros(7)` in 01_tiny.py, line {own}" in told
-    assert "doubled    result   <float32 (3,) " in told
+    assert "doubled    squared fails 2 of 2 cases, first of all case 0" in told
+    assert "`return x @ torch.zeros(70)` stopped with RuntimeError" in told
+    one = tried("doubled", "--answer", "squared", "--case", "0")
+    assert "RuntimeError" in one
+    assert own
 
 
 def test_a_seed_decides_the_inputs(root):
     """The same seed shows the same facts, another one others."""
-    assert (
-        tried("doubled", "--seed", "1") == tried("doubled", "--seed", "1") != tried("doubled", "--seed", "2")
-    )
+    one, same, other = (tried("doubled", "--case", "0", "--seed", seed) for seed in ("1", "1", "2"))
+    assert one == same != other
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["doubld"], "has no probe or picture doubld; did you mean doubled?"),
+        (["doubld"], "has no contract or picture doubld; did you mean doubled?"),
         (["doubled", "--answer", "squard"], "has no answer squard to q1; did you mean squared?"),
         (["doubled", "--answer", "plain"], "has no answer plain to q1; there is added, squared, stub"),
     ],
@@ -264,8 +266,9 @@ def test_where_nothing_is_compared_every_fact_is_shown():
 
 def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     """What was watched is told by its changes, under the names that `free` and `may` take."""
-    edit(root, CHECKS, "import assert_close", "import assert_close, contract, data")
-    edit(root, CHECKS, "@probe", 'watched = contract("double", {"x": data("n")}, name="watched")\n\n\n@probe')
+    edit(
+        root, CHECKS, "doubled =", 'watched = contract("double", {"x": data("n")}, name="watched")\ndoubled ='
+    )
     edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
     assert "watched kept reference 'nothing changed'" in lines
@@ -278,14 +281,17 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     assert "'after'" not in told, "the sentence says all: no values were written"
 
 
-def test_a_probe_may_call_its_facts_before_and_after(root):
-    """Where these are no records of changes, they are shown as they are."""
-    both = "{'before': torch.ones(2), 'after': {'y': student.double(torch.ones(2))}}"
-    edit(root, CHECKS, "student.double(torch.randn(3))", both)
-    assert [words(line) for line in tried("doubled").splitlines()] == [
-        "doubled before <float32 (2,) 1 1>",
-        "doubled after['y'] <float32 (2,) 2 2>",
-    ]
+def test_a_function_may_call_its_results_before_and_after(root):
+    """If these are no records of changes, they are shown as they are."""
+    edit(
+        root,
+        "solutions/01_tiny.py",
+        "return 2 * x",
+        "return {'before': x * 0 + 1, 'after': {'y': x * 0 + 2}}",
+    )
+    shown = [words(line) for line in tried("doubled", "--case", "0").splitlines()]
+    assert any(line.startswith("doubled result['before'] <float32 ") for line in shown)
+    assert any(line.startswith("doubled result['after']['y'] <float32 ") for line in shown)
 
 
 PICTURE = """
@@ -297,10 +303,10 @@ def drawn(student):
 """
 
 
-def test_a_picture_is_tried_like_a_probe(root):
+def test_a_picture_is_tried_like_a_contract(root):
     """Its sentence and its tensors are shown of each, and whether the same is drawn."""
-    edit(root, CHECKS, "points, probe\n", "picture, points, probe\n")
-    edit(root, CHECKS, "import torch\n", f"import graph, torch\n\n{PICTURE}")
+    edit(root, CHECKS, "own, points\n", "own, picture, points\n")
+    edit(root, CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
     lines = [words(line) for line in tried("drawn", "--answer", "added", "--answer", "stub").splitlines()]
     reached = "none freed or overwritten that autograd knows of: backward would work and reach x."
     assert lines[0] == f"drawn reference: 2 nodes behind y, {reached}"
@@ -315,8 +321,8 @@ def test_a_picture_is_tried_like_a_probe(root):
 
 def test_a_picture_that_shows_nothing_is_told(root):
     """Where a picture returns something else than a graph, its author reads so."""
-    edit(root, CHECKS, "points, probe\n", "picture, points, probe\n")
-    edit(root, CHECKS, "import torch\n", f"import graph, torch\n\n{PICTURE}")
+    edit(root, CHECKS, "own, points\n", "own, picture, points\n")
+    edit(root, CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
     edit(root, CHECKS, "return graph(y=student.double(x), x=x)", "return student.double(x)")
     assert tried("drawn") == (
         "drawn    reference has no picture: what came back is not graph(...), or of another form\n"
@@ -331,15 +337,15 @@ def test_nobody_reads_hundreds_of_entries():
     assert len(entries_of(same)) == 70
 
 
-def test_a_probe_is_tried_before_a_check_judges_it(root):
+def test_a_contract_is_tried_before_a_check_judges_it(root):
     """A missing check does not stand in the way."""
     edit(root, CHECKS, "@points(2)\ndef test_double", "def unfinished")
-    assert tried("doubled").startswith("doubled    result   <float32 (3,) ")
+    assert tried("doubled").startswith("doubled    2 cases\n")
 
 
 def test_a_look_is_not_paid_for_with_what_others_need():
     """Half of the time of a look is spent before it: nothing heavy is imported that it does not use."""
-    code = "import sys, grader.cli, grader.doctor.try_probes; print(*sys.modules)"
+    code = "import sys, grader.cli, grader.doctor.try_answers; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"IPython", "jinja2", "jupytext", "nbformat", "numpy", "pygraphviz", "rich", "torch"}
     assert heavy & set(run.stdout.split()) == set()

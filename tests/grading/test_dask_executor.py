@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from dask_cluster import DaskCluster, children_of
 from distributed.utils import LoopRunner
-from observing import QUICK, probe
+from observing import QUICK, request
 from patience import time_limit
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
@@ -30,7 +30,7 @@ from grader.grading.dask_executor import DaskExecutor, ZygotePlugin
 from grader.grading.run import Options, grade
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence, NoFacts
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 from grader.sandbox.zygote import Protection, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
@@ -141,7 +141,9 @@ def results(out):
 
 def observed(executor, source="def first():\n    return 1", **options):
     """What an executor sees of one cell that defines `first`."""
-    asked = ProbePlan({"first": "def first():\n    ..."}, {"first": (probe("first", "student.first()"),)})
+    asked = ObservationPlan(
+        {"first": "def first():\n    ..."}, {"first": (request("first", "student.first()"),)}
+    )
     return executor.observe([Cell(1, source)], asked, replace(QUICK, **options)).outcome("first")
 
 
@@ -467,7 +469,7 @@ def received(sent, monkeypatch):
     executor._plugin = executor._client = Mock()
     answer = {"worker": "one", "protection": ["none", "0"], "evidence": sent}
     monkeypatch.setattr(DaskExecutor, "_result", lambda *_: json.dumps(answer).encode())
-    return executor.observe([], ProbePlan({}, {}), QUICK)
+    return executor.observe([], ObservationPlan({}, {}), QUICK)
 
 
 def test_who_grades_alone_needs_no_dask():

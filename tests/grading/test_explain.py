@@ -38,7 +38,7 @@ def refused(klass, *arguments):
 
 
 def test_everything_an_appeal_needs(graded):
-    """Who, what, when, the code, the verdicts, the facts on both sides, the checks and the probes."""
+    """Who, what, when, the code, the verdicts, the facts on both sides, the checks and the contracts."""
     out = said(graded, "ben", "01_tiny", "--all")
     result = graded.result("ben")
     for text in (
@@ -55,9 +55,9 @@ def test_everything_an_appeal_needs(graded):
         "1 def double(x): 2 return x * x",
         "failed: It is twice as much (test_double, 0 of 2) This is not twice as much.",
         "1 of 2 checks passed: 1.5 points.",
-        "result expected <float32 (3,) 0 0 0, requires_grad True>",
-        "seen <float32 (3,) 1 1 1, requires_grad False> differs",
-        "@probe(fixed=True) 13 def made(student): 14 return student.leaf(3)",
+        "requires_grad True>",
+        "requires_grad False> differs",
+        'made = contract("leaf", {"n": own(length, says="the length")}, name="made", **ONE)',
         "def test_requires_grad(made):",
         "Observations of made: above.",
     ):
@@ -88,7 +88,7 @@ def test_what_failed_stands_on_the_first_screen(klass):
         "--all",
     ):
         assert text in out
-    for more in ("passed: It", "Observations of", "seed 1", "@probe", "sha256", "q2 ·"):
+    for more in ("passed: It", "Observations of", "seed 1", "contract(", "sha256", "q2 ·"):
         assert more not in out
     assert "q1 · Double" in (whole := "\n".join(screen_of(klass, "ben", "01_tiny")))
     assert "q2 · A leaf" in whole
@@ -98,7 +98,7 @@ def test_of_many_failures_the_first_are_shown(klass):
     """Of very many diagnoses, or very long ones, the first are shown, and how many more there are."""
     checks = "".join(
         f'\n\n@points(1)\ndef test_more_{number}(made):\n    """More."""\n'
-        f'    assert made.seen.requires_grad, "{number} " * 900\n'
+        f'    assert made.seen.tensor().requires_grad, "{number} " * 900\n'
         for number in range(10, 40)
     )
     path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
@@ -145,12 +145,12 @@ def test_nothing_is_written(graded):
 
 def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
     """What was observed then is judged by the checks of now, and both are said."""
-    graded.edit_checks(("assert made.seen.is_leaf", "assert not made.seen.is_leaf"))
+    graded.edit_checks(("assert made.seen.tensor().is_leaf", "assert not made.seen.tensor().is_leaf"))
     out = said(graded, "ben", "01_tiny", "--all")
     assert "judged now not the same as what is stored" in out
     assert "q2, test_leaf: passed, now failed" in out
     assert "score: 1.5 of 6, now 0 of 6" in out
-    assert "other probes" not in out
+    assert "other cases" not in out
 
 
 def test_other_points_are_a_difference(graded):
@@ -159,19 +159,24 @@ def test_other_points_are_a_difference(graded):
     assert "score: 1.5 of 6, now 3 of 10" in said(graded, "ben", "01_tiny", "--all")
 
 
-def test_a_changed_probe_is_said(graded):
+def test_a_changed_contract_is_said(graded):
     """What was seen then is judged by the reference on the same inputs; that the checks changed is said."""
-    graded.edit_checks(("student.leaf(3)", "student.leaf(4)"))
+    graded.edit_checks(("randint(3, 9", "randint(4, 9"))
     out = said(graded, "ben", "01_tiny", "--all")
     assert "The checks, the course or the grader's code have changed since this was graded." in out
     assert "inputs seed" in out
     assert "judged now the same, check by check" in out
 
 
-def test_a_new_probe_cannot_be_replayed(graded):
+def test_a_new_contract_cannot_be_replayed(graded):
     """Where the checks of now ask for other facts, nothing is judged, and what was seen is shown."""
     graded.edit_checks(
-        ("def made(student)", "def created(student)"), ("(made)", "(created)"), ("made.seen", "created.seen")
+        (
+            'made = contract("leaf", {"n": own(length, says="the length")}, name="made"',
+            'created = contract("leaf", {"n": own(length, says="the length")}, name="created"',
+        ),
+        ("(made)", "(created)"),
+        ("made.seen", "created.seen"),
     )
     out = said(graded, "ben", "01_tiny", "--all")
     assert "The checks of now ask for facts that were not observed then" in out

@@ -79,7 +79,7 @@ def test_a_run_that_observes_nothing_starts_no_worker(klass, monkeypatch):
     assert "This run: 0 new\n" in second
     assert f"Sandbox: {klass.result('ada')['provenance']['protection']}\n" in second
     assert klass.files() == before
-    klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
+    klass.edit_checks(("made.seen.tensor().requires_grad", "made.seen.tensor().is_leaf"))
     assert "This run: 2 judged again\n" in klass.grade()
     before = klass.files()
     klass.hand_in("cem", RIGHT)
@@ -118,7 +118,7 @@ def test_a_changed_assertion_is_judged_without_running_code(klass):
     """The stored evidence is judged anew, and stays as it is."""
     klass.grade()
     evidence = evidence_times(klass)
-    klass.edit_checks(("made.seen.requires_grad", "made.seen.is_leaf"))
+    klass.edit_checks(("made.seen.tensor().requires_grad", "made.seen.tensor().is_leaf"))
     assert "This run: 2 judged again\n" in klass.grade()
     assert klass.scores() == {"ada": "6", "ben": "4"}
     assert evidence_times(klass) == evidence
@@ -156,11 +156,11 @@ def test_a_roster_of_another_class_is_refused(klass):
     assert "ada is not on it: did you mean Adda?" in ended.stderr
 
 
-def test_a_changed_probe_observes_again(klass):
+def test_a_changed_contract_observes_again(klass):
     """Evidence of other questions asked is not used."""
     klass.grade()
     evidence = evidence_times(klass)
-    klass.edit_checks(("student.leaf(3)", "student.leaf(4)"))
+    klass.edit_checks(("torch.randint(3, 9", "torch.randint(4, 9"))
     klass.grade()
     after = evidence_times(klass)
     assert all(after[path] > time for path, time in evidence.items())
@@ -321,11 +321,11 @@ def test_an_unreadable_notebook_is_in_error(klass):
 
 
 def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
-    """A probe that raises on the reference is the author's error: exit status 2, no result."""
-    klass.edit_checks(("student.leaf(3)", "student.leaf('three')"))
+    """A contract that fails on the reference is the author's error: exit status 2, no result."""
+    klass.edit_checks(("torch.randint(3, 9, ())", "torch.randint(3, 9)"))
     ended = grade(klass)
     assert ended.exit_code == 2
-    assert "probe made fails on the reference" in ended.stderr
+    assert "called by contract made, fails on the reference" in ended.stderr
     assert not (klass.out / "submissions").exists()
 
 

@@ -19,39 +19,37 @@ from grader.sandbox.facts import Raised, ReturnedNone
 CHECKS = '''\
 """Hidden checks."""
 
-from grader import assert_close, probe, raised
+from grader import assert_close, contract, raised
 
-
-@probe
-def trained(student):
-    return student.train()
-
-
-@probe
-def plain(student):
-    return student.train()
+ONCE = {"turns": ["first"], "modes": ["on"], "gradients": "none"}
+trained = contract("train", {}, name="trained", dtypes=["float32"], sizes=["differ"], **ONCE)
+plain = contract("train", {}, name="plain", dtypes=["float32"], sizes=["differ"], **ONCE)
 
 
 def test_weight(trained):
     """The weight is right."""
-    assert_close(trained.seen["w"], trained.expected["w"], "The weight is wrong.")
+    assert_close(trained.seen.entry("w"), trained.expected.entry("w"), "The weight is wrong.")
 
 
 def test_steps(trained):
     """Every step loses something."""
-    before, after = trained.seen["losses"]
+    before, after = trained.seen.entry("losses")
     assert after < before, f"Step 1 lost nothing: {after} of {before}."
 
 
-def test_again(trained, plain):
+def test_again(trained):
     """A second backward raises."""
-    assert raised(trained.seen["again"], RuntimeError), "The second backward did not raise."
-    assert plain.seen == plain.expected, "x" * 2000
+    assert raised(trained.seen.entry("again"), RuntimeError), "The second backward did not raise."
+
+
+def test_plain(plain):
+    """It is a number."""
+    assert plain.seen.entry() == plain.expected.entry(), "x" * 2000
 
 
 def test_careless(trained):
     """A check that breaks where its author did not think of something."""
-    assert 1 / trained.seen["losses"][0] < 10, "The loss is small."
+    assert 1 / trained.seen.entry("losses", 0) < 10, "The loss is small."
 '''
 
 TENSOR = {
@@ -72,11 +70,16 @@ ERROR = {"types": ["RuntimeError", "Exception"], "text": "backward a second time
 LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
 
 
+def observed(value, **said):
+    """A worker's answer about a contract of one case, in which the function returned this value."""
+    record = ["list", [["dict", [["result", list(value)]]]]]
+    return answer(facts={"value": record, "tensors": [TENSOR]}, **said)
+
+
 def saw(trained, plain=("int", 1)):
-    """Evidence of what the two probes returned."""
-    facts = {"trained": trained, "plain": list(plain)}
-    probes = {name: answer(facts={"value": value, "tensors": [TENSOR]}) for name, value in facts.items()}
-    return Evidence(names={"train": "answered"}, probes=probes)
+    """Evidence of what the function returned in both contracts."""
+    answers = {"trained": observed(trained), "plain": observed(plain)}
+    return Evidence(names={"train": "answered"}, answers=answers)
 
 
 def returned(weight=("tensor", 0), losses=LOSSES, again=("raised", ERROR)):
@@ -98,12 +101,10 @@ def rubric(tmp_path, monkeypatch):
 HINTS = '''\
 """Hidden checks."""
 
-from grader import assert_close, assert_returned, assert_runs, probe
+from grader import assert_close, contract
 
-
-@probe
-def trained(student):
-    return student.train()
+ONCE = {"turns": ["first"], "modes": ["on"], "gradients": "none"}
+trained = contract("train", {}, name="trained", dtypes=["float32"], sizes=["differ"], **ONCE)
 
 
 def is_small(loss):
@@ -115,35 +116,31 @@ def test_it(trained):
 
     What is the loss?
     """
-    is_small(trained.seen["losses"][0])
-    assert trained.seen["losses"][1] < 10, "The second is large.\\n\\nWhat is the second?"
+    is_small(trained.seen.entry("losses", 0))
+    assert trained.seen.entry("losses", 1) < 10, "The second is large.\\n\\nWhat is the second?"
     assert_close(
-        trained.seen["w"],
-        trained.expected["w"],
+        trained.seen.entry("w"),
+        trained.expected.entry("w"),
         "The weight is wrong.",
     )
-
-
-def test_given(trained):
-    """It is given.
-
-    What is the loss?
-    """
-    assert_returned(trained.seen["w"], "You returned None.\\n\\nWhich tensor is a leaf?")
-
-
-def test_stopped(trained):
-    """A step stops.
-
-    What is the loss?
-    """
-    assert_runs(trained.seen["again"], "The step fails.")
 '''
 
 
 def judge_all(rubric, submissions):
     """The verdicts on each submission, by name."""
     return {name: judge(rubric, evidence, RIGHT) for name, evidence in submissions.items()}
+
+
+def with_tensor(tensor):
+    """The answer about a contract whose function returned a dict with this tensor."""
+    record = ["list", [["dict", [["result", returned()]]]]]
+    return answer(facts={"value": record, "tensors": [tensor]})
+
+
+def with_error(error, **said):
+    """The answer about a contract whose function raised this error."""
+    record = ["list", [["dict", [["raised", ["raised", error]]]]]]
+    return answer(facts={"value": record, "tensors": []}, **said)
 
 
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
@@ -166,14 +163,15 @@ def told_of(verdict):
 def test_a_hint_belongs_to_a_failure(hinted):
     """The docstring's is for wrong facts; another failure has its own or none, an error and a form none."""
     other = {**TENSOR, "value": in_base64([2.5])}
-    wrong = Evidence(probes={"trained": answer(facts={"value": returned(), "tensors": [other]})})
+    wrong = Evidence(answers={"trained": with_tensor(other)})
     found = judge_all(
         hinted,
         {
             "last": wrong,
             "helper": saw(returned(losses=LARGE[0])),
             "own": saw(returned(losses=LARGE[1])),
-            "stopped": Evidence(probes={"trained": answer(raised=ERROR)}),
+            "stopped": Evidence(answers={"trained": answer(raised=ERROR)}),
+            "raised": Evidence(answers={"trained": with_error(ERROR)}),
             "form": saw(["int", 1]),
             "part": saw(returned(weight=["none"])),
         },
@@ -182,12 +180,10 @@ def test_a_hint_belongs_to_a_failure(hinted):
     assert told["last"] == ("The weight is wrong.", "What is the loss?")
     assert told["helper"] == ("The loss is large.", "What is the loss?")
     assert told["own"] == ("The second is large.", "What is the second?")
-    assert [told[name][1] for name in ("stopped", "form")] == [None, None]
+    assert [told[name][1] for name in ("stopped", "raised")] == [None, None]
+    assert told["form"][0] == "There is no entry 'losses' in what train returned: it is an int."
     assert told["part"][0].startswith("The weight is wrong (it is None, not ")
     assert told["part"][1] == "What is the loss?"
-    stopped = told_of(found["helper"]["test_stopped"])
-    assert stopped[0].startswith("The step fails: what your code returned could not be used")
-    assert stopped[1] is None
 
 
 def test_the_same_mistake_has_the_same_group(hinted):
@@ -200,7 +196,7 @@ def test_the_same_mistake_has_the_same_group(hinted):
             "ben": saw(returned(losses=losses[1])),
             "chen": saw(returned(losses=LARGE[1])),
             "dara": saw(returned(weight=["none"])),
-            "emil": saw(returned(weight=["int", 1])),
+            "emil": Evidence(answers={"trained": with_tensor({**TENSOR, "shape": [1, 1]})}),
         },
     )
     groups = {name: verdicts["test_it"].finding.group for name, verdicts in found.items()}
@@ -219,7 +215,7 @@ def test_the_same_mistake_has_the_same_group(hinted):
 def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
     """Where the shape or dtype is wrong, or a value is nan, the sentence says all, and no hint misleads."""
     tensor = {**TENSOR, **other}
-    seen = Evidence(probes={"trained": answer(facts={"value": returned(), "tensors": [tensor]})})
+    seen = Evidence(answers={"trained": with_tensor(tensor)})
     verdict = judge(hinted, seen, RIGHT)["test_it"]
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
 
@@ -230,41 +226,33 @@ OF_NONE = {**ERROR, "types": ["AttributeError"], "text": "'NoneType' object has 
 OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero_()"}
 
 
+def without_weight(none):
+    """The answer about a function that returned None as its weight, or None as a whole."""
+    return observed(returned(weight=["none"]), none=none)
+
+
 @pytest.mark.parametrize(
-    ("probe", "none", "reference_none", "told"),
+    ("answered", "none", "reference_none", "told"),
     [
-        ({"raised": OF_NONE}, ["train"], [], NOTHING),
-        ({"raised": OF_NONE}, ["other"], [], "What your code returned could not be used"),
-        ({"raised": OF_NONE}, ["train"], ["train"], "What your code returned could not be used"),
-        ({"raised": ERROR}, ["train"], [], "What your code returned could not be used"),
+        (without_weight, ["train"], [], NOTHING),
+        (without_weight, ["other"], [], "The weight is wrong (it is None"),
+        (without_weight, ["train"], ["train"], "The weight is wrong (it is None"),
         (
-            {"raised": {**OF_NONE, **OWN_LINE}},
+            lambda none: with_error({**OF_NONE, **OWN_LINE}, none=none),
             ["train"],
             [],
             "In train (code cell 2): `w.grad.zero_()` stopped",
         ),
-        ({"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}}, ["train"], [], NOTHING),
+        (lambda none: observed(["none"], none=none), ["train"], [], NOTHING),
     ],
 )
-def test_a_missing_return_is_told(hinted, probe, none, reference_none, told):
+def test_a_missing_return_is_told(hinted, answered, none, reference_none, told):
     """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
-    trained = replace(RIGHT.probes["trained"], none=tuple(map(ReturnedNone, reference_none)))
-    reference = replace(RIGHT, probes={**RIGHT.probes, "trained": trained})
-    found = judge(
-        hinted,
-        Evidence(
-            probes={"trained": answer(**probe, none=[{**NO_RETURN, "function": name} for name in none])}
-        ),
-        reference,
-    )
+    trained = replace(RIGHT.answers["trained"], none=tuple(map(ReturnedNone, reference_none)))
+    reference = replace(RIGHT, answers={**RIGHT.answers, "trained": trained})
+    records = [{**NO_RETURN, "function": name} for name in none]
+    found = judge(hinted, Evidence(answers={"trained": answered(records)}), reference)
     assert found["test_it"].message.startswith(told)
-
-
-def test_an_authors_hint_about_a_none_is_kept(hinted):
-    """The grader's sentence takes the place of the author's, and of nothing else."""
-    probe = {"facts": {"value": returned(weight=["none"]), "tensors": [TENSOR]}, "none": [NO_RETURN]}
-    found = judge(hinted, Evidence(probes={"trained": answer(**probe)}), RIGHT)
-    assert told_of(found["test_given"]) == (NOTHING, "Which tensor is a leaf?")
 
 
 def test_verdicts(rubric):
@@ -278,7 +266,7 @@ def test_verdicts(rubric):
     }
     found = judge_all(rubric, submissions)
     assert found["right"] == dict.fromkeys(
-        ["test_weight", "test_steps", "test_again", "test_careless"], PASSED
+        ["test_weight", "test_steps", "test_again", "test_plain", "test_careless"], PASSED
     )
     assert found["wrong"]["test_weight"] == PASSED
     assert told_of(found["wrong"]["test_again"]) == ("The second backward did not raise.", None)
@@ -290,28 +278,30 @@ def test_verdicts(rubric):
     )
     assert ", line " in careless.cause.line
     assert careless.cause.message == "ZeroDivisionError: float division by zero"
-    assert found["other"]["test_again"].message == "x" * MAX_TEXT
+    assert found["other"]["test_plain"].message == "x" * MAX_TEXT
     for verdict in found["nothing"].values():
         assert (verdict.message, verdict.ending) == ("This part was not reached.", "fault")
         assert verdict.finding.failure is Failure.NOT_REACHED
 
 
 def test_what_stopped_before_a_check_could_judge_is_told(rubric):
-    """The error of a probe or of a cell, or a process's end; none where a check judged an error."""
+    """The error of a call, a contract or a cell, or a process's end; none if a check judged an error."""
     cell = CellFailure(2, Raised(("NameError",), "backward a second time", ""), None)
     submissions = {
         "judged": saw(returned(again=["none"])),
-        "probe": Evidence(probes={"trained": answer(raised=ERROR)}),
+        "contract": Evidence(answers={"trained": answer(raised=ERROR)}),
+        "call": Evidence(answers={"trained": with_error(ERROR)}),
         "cell": Evidence(cells=[cell]),
-        "slow": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.TIMEOUT, seconds=10))}),
-        "late": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.TOO_LATE))}),
-        "ended": Evidence(probes={"trained": Answer.without_facts(no_facts(Failure.CLOSED))}),
+        "slow": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.TIMEOUT, seconds=10))}),
+        "late": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.TOO_LATE))}),
+        "ended": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.CLOSED))}),
         "form": saw(["int", 1]),
     }
     found = judge_all(rubric, submissions)
     assert {name: verdicts["test_again"].ending for name, verdicts in found.items()} == {
         "judged": "",
-        "probe": "RuntimeError",
+        "contract": "RuntimeError",
+        "call": "RuntimeError",
         "cell": "NameError",
         "slow": "timeout",
         "late": "timeout",
@@ -364,34 +354,33 @@ def test_whatever_is_reported_is_judged(rubric):
 
 
 def test_what_raised_or_never_came_is_judged(rubric):
-    """A probe that raised or gave no facts fails every check of it, with the reason."""
+    """A contract that raised or gave no facts fails every check of it, with the reason."""
     raising = answer(raised={**ERROR, "where": "cell 2, line 3"})
     trained = {"raising": raising, "lost": Answer.without_facts(NoFacts("it was too slow"))}
-    submissions = {
-        name: replace(RIGHT, probes={**RIGHT.probes, "trained": came}) for name, came in trained.items()
-    }
-    found = judge_all(rubric, submissions)
-    assert {verdict.outcome for verdicts in found.values() for verdict in verdicts.values()} == {"failed"}
-    assert all(v.message.startswith("Your code stopped in code cell 2") for v in found["raising"].values())
-    assert {verdict.message for verdict in found["lost"].values()} == {"It was too slow."}
+    for name, came in trained.items():
+        found = judge(rubric, replace(RIGHT, answers={**RIGHT.answers, "trained": came}), RIGHT)
+        assert found.pop("test_plain") == PASSED
+        assert {verdict.outcome for verdict in found.values()} == {"failed"}
+        told = {verdict.message for verdict in found.values()}
+        assert told == {"It was too slow."} if name == "lost" else all("code cell 2" in text for text in told)
 
 
 @pytest.mark.parametrize(
-    ("probe", "words"),
+    ("answered", "words"),
     [
         (
             Answer.without_facts(NoFacts("it was too slow")),
-            "probe trained got no facts of the reference: it was too slow",
+            "contract trained got no facts of the reference: it was too slow",
         ),
         (
             answer(raised=ERROR),
-            "probe trained fails on the reference with RuntimeError: backward a second time",
+            "contract trained fails on the reference with RuntimeError: backward a second time",
         ),
     ],
 )
-def test_a_reference_without_facts_judges_nobody(rubric, probe, words):
-    """Where the reference has no facts, judging stops and names the file, the check and the probe."""
-    reference = replace(RIGHT, probes={**RIGHT.probes, "trained": probe})
+def test_a_reference_without_facts_judges_nobody(rubric, answered, words):
+    """Where the reference has no facts, judging stops and names the file, the check and the contract."""
+    reference = replace(RIGHT, answers={**RIGHT.answers, "trained": answered})
     with pytest.raises(CourseError) as caught:
         judge(rubric, RIGHT, reference)
     assert str(rubric.path) in str(caught.value)

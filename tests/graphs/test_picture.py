@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from factories import answer
-from observing import QUICK, look, probe
+from observing import QUICK, look, request
 from pygraphviz import AGraph
 from tiny_course import CHECKS, RIGHT, write_course
 
@@ -346,8 +346,8 @@ def test_drawing_is_silent(capfd):
 
 
 def test_the_names_of_the_package_are_what_authors_use():
-    """`probe` and `xray` are functions."""
-    assert callable(grader.probe) and callable(grader.xray)
+    """`picture` and `xray` are functions."""
+    assert callable(grader.picture) and callable(grader.xray)
 
 
 def test_a_notebook_is_drawn(zygote, course):
@@ -382,7 +382,7 @@ def test_untouched_and_missing_functions_are_not_drawn(zygote, course):
     """Where there is no answer there is no picture."""
     evidence = seen_in(zygote, course, ["import torch", "def double(x):\n    return x"])
     assert evidence.names == {"double": "untouched", "leaf": "missing"}
-    assert evidence.probes == {}
+    assert evidence.answers == {}
 
 
 def test_evidence_of_another_form_gives_no_picture(course):
@@ -390,16 +390,16 @@ def test_evidence_of_another_form_gives_no_picture(course):
     rubric = course.rubric("01_tiny")
     number, late = answer(facts={"value": ["int", 1], "tensors": []}), Answer.without_facts(NoFacts("late"))
     for strange in (number, late):
-        assert pictures_of(rubric, Evidence(probes={"doubling": strange}), Evidence()) == {}
+        assert pictures_of(rubric, Evidence(answers={"doubling": strange}), Evidence()) == {}
 
 
-def test_pictures_are_no_probes(course):
-    """A picture is asked after the probes, counts as no unused probe, and has a seed like them."""
+def test_pictures_are_no_contracts(course):
+    """A picture is requested after the contracts, needs no check, and has a seed like them."""
     rubric = course.rubric("01_tiny")
-    assert (set(rubric.probes), rubric.shows) == ({"doubled", "made"}, {"doubling": "q1", "a_leaf": "q2"})
+    assert (set(rubric.contracts), rubric.shows) == ({"doubled", "made"}, {"doubling": "q1", "a_leaf": "q2"})
     asked = rubric.plan(1)
-    assert [(p.name, p.picture) for p in asked.probes["double"]] == [("doubled", False), ("doubling", True)]
-    assert len({p.seed for probes in asked.probes.values() for p in probes}) == 4
+    assert [(p.name, p.picture) for p in asked.requests["double"]] == [("doubled", False), ("doubling", True)]
+    assert len({p.seed for requests in asked.requests.values() for p in requests}) == 4
 
 
 @pytest.mark.parametrize(
@@ -409,8 +409,8 @@ def test_pictures_are_no_probes(course):
         ('@picture\ndef p():\n    """P."""', "picture p must take exactly one argument"),
         ('@picture\ndef p(student):\n    """P."""\n    return graph()', "say which it belongs to: @picture"),
         (
-            '@picture\ndef made(student):\n    """P."""\n    return student.leaf(1)',
-            "made is defined in line 13 already",
+            '@picture\ndef length(student):\n    """P."""\n    return student.leaf(1)',
+            "length is defined in line 10 already",
         ),
         ('@picture\ndef p(student):\n    """P."""\n    return open(student.leaf)', "open"),
         ('def test_p(doubling):\n    """P."""\n    assert doubling, "no"', "takes doubling"),
@@ -441,25 +441,25 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_picture_that_fails_changes_no_verdict(zygote, course, fault):
-    """Whatever a function does when it is drawn, the facts of all probes and all verdicts are the same."""
+    """Whatever a function does when it is drawn, the facts of all contracts and all verdicts are the same."""
     rubric = course.rubric("01_tiny")
     reference = observe_reference(zygote, course, "01_tiny", 1)
     body = f"def double(x):\n    if x.requires_grad:\n        {FAULTS[fault]}\n    return x + x"
     evidence = seen_in(zygote, course, [RIGHT[0], body, RIGHT[2]])
     calm = seen_in(zygote, course, RIGHT)
     for name in ("doubled", "made"):
-        assert evidence.probes[name] == calm.probes[name]
+        assert evidence.answers[name] == calm.answers[name]
     assert "q1" not in pictures_of(rubric, evidence, reference) or fault == "leaves"
     assert judge(rubric, evidence, reference) == judge(rubric, calm, reference)
     assert not evidence.starved
 
 
-def test_a_fault_of_a_probe_leaves_the_pictures_of_other_questions(zygote, course):
+def test_a_fault_in_a_contract_leaves_the_pictures_of_other_questions(zygote, course):
     """Where a fault brings a worker for each question, each is drawn there."""
     killer = "def double(x):\n    import os\n    os._exit(0)"
     evidence = seen_in(zygote, course, [RIGHT[0], killer, RIGHT[2]])
-    assert set(evidence.probes) == {"doubled", "made", "a_leaf"}
-    assert evidence.probes["doubled"].failure is Failure.CLOSED
+    assert set(evidence.answers) == {"doubled", "made", "a_leaf"}
+    assert evidence.answers["doubled"].failure is Failure.CLOSED
 
 
 def test_a_picture_costs_no_second_worker(zygote, monkeypatch):
@@ -467,8 +467,8 @@ def test_a_picture_costs_no_second_worker(zygote, monkeypatch):
     begun = []
     worker = zygote.worker
     monkeypatch.setattr(zygote, "worker", lambda: begun.append(1) or worker())
-    shown = probe("shown", "torch.set_grad_enabled(False)\nreturn graph(x=torch.ones(1))", picture=True)
-    seen = look(zygote, "def f():\n    return 1", f=[probe("asked", "student.f()"), shown])
+    shown = request("shown", "torch.set_grad_enabled(False)\nreturn graph(x=torch.ones(1))", picture=True)
+    seen = look(zygote, "def f():\n    return 1", f=[request("asked", "student.f()"), shown])
     assert (seen["asked"], len(begun)) == (1, 1)
     assert read_graph(seen["shown"]) is not None
 

@@ -332,7 +332,7 @@ def debris(draft):
 
 @case()
 def settings_of_torch(draft):
-    """Default dtype, grad mode, anomaly, seeds, device, determinism, set by cells: no probe meets them."""
+    """Default dtype, grad mode, anomaly, seeds, device, determinism, set by cells: no request meets them."""
     draft.end(
         "torch.set_default_dtype(torch.float64)\ntorch.manual_seed(0)",
         "torch.set_grad_enabled(False)",
@@ -354,7 +354,7 @@ def threads_of_torch(draft):
 
 @case("03_truncated_bptt", cells=("UserWarning: own",))
 def warnings_as_errors(draft):
-    """Warnings became errors: in the cell that caused one, not in the probes."""
+    """Warnings became errors: in the cell that caused one, not in the requests."""
     draft.end("import warnings\nwarnings.filterwarnings('error')", "warnings.warn('own')")
 
 

@@ -11,7 +11,7 @@ import stat
 import tempfile
 
 import pytest
-from observing import SECRET, look, probe
+from observing import SECRET, look, request
 
 from grader.course.course import Course, observe_reference
 from grader.sandbox.plan import TimeLimits
@@ -19,7 +19,7 @@ from grader.sandbox.worker import syscalls
 from grader.sandbox.zygote import Zygote
 
 PATIENT = TimeLimits(cell=30, question=90, notebook=300)
-ALONE = probe("f", "student.f()", seconds=80, alone=True)  # takes its time
+PATIENTLY = request("f", "student.f()", seconds=80)  # takes its time, in a worker of its own
 COURSE = Course.find(pathlib.Path(__file__).parent)
 STEM = "01_leaves"
 OTHER, NEIGHBOUR = "what-the-other-student-" + "has-thought-of", "what-the-neighbour-is-" + "thinking-of-now"
@@ -120,7 +120,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
     reference = observe_reference(zygote, COURSE, STEM, seed=7, expected=False)
     look(zygote, f"def f():\n    return {OTHER!r}", f="student.f()")
     expected = [
-        str(table["value"])[1:40] for answer in reference.probes.values() for table in _tensors(answer)
+        str(table["value"])[1:40] for answer in reference.answers.values() for table in _tensors(answer)
     ]
     secrets = [SECRET, outside["results"], OTHER, NEIGHBOUR, *expected[:4], *secrets_of_the_course()]
     halves = [("my-own-", "cell-says-this"), *((text[:12], text[12:]) for text in secrets)]
@@ -131,7 +131,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
     ]
     with zygote.worker() as neighbour:
         neighbour.wire.ask("cell", {"number": 1, "source": f"x = {NEIGHBOUR!r}", "seconds": 5}, 10)
-        seen = look(zygote, cells, f=ALONE, limits=PATIENT)
+        seen = look(zygote, cells, f=PATIENTLY, limits=PATIENT)
     own, *others = seen["f"]
     assert own
     assert [text for text, hit in zip(secrets, others, strict=True) if hit] == []
@@ -167,7 +167,7 @@ def frames():
     return names
 
 def f():
-    return [environment(), modules(), frames(), linecache.getlines("<probe>")]
+    return [environment(), modules(), frames(), linecache.getlines("<inside>")]
 """
 
 
@@ -178,7 +178,7 @@ def test_python_shows_nothing_of_the_outside(zygote):
     assert "SECRET_OF_THE_OUTSIDE" in os.environ.keys() - environment[0]
     assert modules == ["grader"]  # the stand-in
     ours = {"student_namespace.py", "service.py", "zygote.py"}
-    assert set(frames) == {"<cell 1>", "<probe>", "<string>", *ours}
+    assert set(frames) == {"<cell 1>", "<inside>", "<string>", *ours}
     assert lines == []
 
 
@@ -305,7 +305,7 @@ def f():
 def gains(zygote, outside):
     """What each attack got, None for nothing."""
     cells = [ATTACKER, f"T = {outside!r}\nATTACKS = {ATTACKS!r}"]
-    seen = look(zygote, cells, f=ALONE, limits=PATIENT)
+    seen = look(zygote, cells, f=PATIENTLY, limits=PATIENT)
     assert seen.raised == {}
     return {name: got for name, got in seen["f"].items() if got not in (None, "None")}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from observing import QUICK, look, probe
+from observing import QUICK, look, request
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
@@ -38,7 +38,7 @@ def slow_cpu_times(waited, computed):
 def test_who_had_no_processor_is_known(zygote, monkeypatch, waited, computed, starved):
     """Time that ran out is told from time that others used up, whatever was before it."""
     monkeypatch.setattr(WorkerProcess, "cpu_times", slow_cpu_times(waited, computed))
-    quick = probe("first", "student.first()", seconds=0.2)
+    quick = request("first", "student.first()", seconds=0.2)
     assert look(zygote, ENDLESS, first=quick).evidence.starved is starved
     assert look(zygote, "while True:\n    pass", limits=QUICK, first="1").evidence.starved is starved
     assert not look(zygote, "def first():\n    return 1", first="student.first()").evidence.starved
@@ -106,7 +106,7 @@ def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch,
         if [cell.source for cell in cells] == RIGHT:  # not the reference
             seen.append(cells)
             if len(seen) <= 3:
-                return replace(evidence, probes={}, starved=True)
+                return replace(evidence, answers={}, starved=True)
         return evidence
 
     monkeypatch.setattr(executor, "observe", busy)

@@ -6,7 +6,7 @@ from observing import COMPILED, QUICK, look
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import FailedCell
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import ProbePlan, TimeLimits
+from grader.sandbox.plan import ObservationPlan, TimeLimits
 
 PATIENT = TimeLimits(cell=30, question=10, notebook=60)
 
@@ -181,7 +181,7 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
 def test_a_failed_cell_quotes_its_line(zygote, cells, told):
     """A student cannot see the numbers of cells in Jupyter, so the line itself is told."""
     numbered = [Cell(number, source) for number, source in enumerate(cells, start=1)]
-    evidence = observe(zygote, numbered, ProbePlan({}, {}), QUICK)
+    evidence = observe(zygote, numbered, ObservationPlan({}, {}), QUICK)
     assert [FailedCell.of(cell).sentence for cell in evidence.cells] == [told]
 
 
@@ -310,7 +310,7 @@ def test_a_statement_below_an_error_may_replace_starter_code(zygote, cells):
 def failed(zygote, *cells):
     """The failed cells, as they are reported."""
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
-    return [FailedCell.of(cell) for cell in observe(zygote, numbered, ProbePlan({}, {}), QUICK).cells]
+    return [FailedCell.of(cell) for cell in observe(zygote, numbered, ObservationPlan({}, {}), QUICK).cells]
 
 
 def test_the_skipped_statements_of_a_cell_are_reported(zygote):
@@ -424,7 +424,7 @@ def test_the_name_at_the_end_counts(zygote, cells):
 def test_a_name_that_was_deleted_is_missing(zygote):
     """A function that is deleted again was not handed in, and nothing is asked of it."""
     seen = look(zygote, ["def f():\n    return 1", "del f"], f="student.f()")
-    assert (seen.status, seen.evidence.probes) == ({"f": "missing"}, {})
+    assert (seen.status, seen.evidence.answers) == ({"f": "missing"}, {})
 
 
 # Imports

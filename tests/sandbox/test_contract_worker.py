@@ -118,17 +118,6 @@ def test_cases_are_the_same_with_every_seed(zygote):
     assert len(first) == len(other) == len(made.rows)
 
 
-def test_a_chosen_case_is_made_of_the_numbers_of_its_seed(zygote):
-    """A case that is asked for alone, by its number, is what it was among the others."""
-    made = declared("f", {"x": tensor("n k", "1 k")}, **{**ONCE, "returns": "result"})
-    answer = "def f(x): return x + 0"
-    number = 3
-    (alone,) = facts(zygote, made.with_cases({number: [made.rows[number]]}), answer)
-    assert alone["result"].value == facts(zygote, made, answer)[number]["result"].value
-    (of_another,) = facts(zygote, made.with_cases({number + 1: [made.rows[number]]}), answer)
-    assert alone["result"].value != of_another["result"].value
-
-
 @inside
 def about_the_network(world, _):
     """The modes of a network and its parts, its parameters, and what it gives."""

@@ -14,13 +14,13 @@ from grader.sandbox.decoding import (
     MAX_TENSORS,
     Facts,
     MalformedError,
-    ProbeAnswer,
+    WorkerAnswer,
     of_form,
     parse,
     parse_cell,
     parse_survey,
 )
-from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, ProbeRaised, no_facts
+from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, RequestRaised, no_facts
 from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor, with_noise
 
 MAX_DIMENSIONS = 1000
@@ -50,7 +50,7 @@ def tensor(**changes):
 
 
 def decode(facts):
-    """What a probe returned, decoded."""
+    """What a request returned, decoded."""
     return of_form(Facts, facts).decoded()
 
 
@@ -331,7 +331,7 @@ WRONG_ERRORS = {
     "types": [None, "ValueError", [], [1], [None], ["E"] * 51, ["x" * (MAX_TEXT + 1)], {"E": 1}],
     "text": [None, 1, ["no"], "x" * (MAX_TEXT + 1)],
     "where": [None, 3, ["cell"], "x" * (MAX_TEXT + 1)],
-    "probe": [-1, 3.0, True, 1 << 64, "3", [3], {}],
+    "inside": [-1, 3.0, True, 1 << 64, "3", [3], {}],
     "rebound": [
         3,
         {},
@@ -351,7 +351,7 @@ def test_an_error_keeps_its_fields():
     assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
     assert error.type == "ValueError"
     assert decode_raised({**ERROR, "rebound": REBOUND}).rebound == Rebound(**REBOUND)
-    assert decode_raised({**ERROR, "probe": 12}).probe == 12
+    assert decode_raised({**ERROR, "inside": 12}).inside == 12
     assert decode_raised({**ERROR, "types": ["E"]}).types == ("E",)
     assert decode_raised({**ERROR, "types": ["E"] * 50, "text": "x" * MAX_TEXT}).type == "E"
 
@@ -396,7 +396,9 @@ def test_an_answer_is_what_came_and_what_that_says():
     seen = Answer.parse(text)
     assert (seen.text, seen.outcome, seen.none) == (text, decoded(TENSOR), (ReturnedNone("f"),))
     assert (seen.changed, seen.patched, seen.failure) == (("grad mode",), ("torch.relu",), None)
-    assert Answer.parse(json.dumps({**ANSWER, "raised": ERROR})).outcome == ProbeRaised(decode_raised(ERROR))
+    assert Answer.parse(json.dumps({**ANSWER, "raised": ERROR})).outcome == RequestRaised(
+        decode_raised(ERROR)
+    )
     assert len(Answer.parse(json.dumps({**ANSWER, "patched": ["x" * 500] * 10_000})).patched) == 10_000
 
 
@@ -466,7 +468,7 @@ def test_an_answer_is_what_python_reads_in_it(value):
     text = f'{{"raised": null, "facts": {{"value": {value}, "tensors": []}}, "changed": [], "patched": []}}'
 
     def of_python():
-        return of_form(ProbeAnswer, parse(text)).facts.decoded()
+        return of_form(WorkerAnswer, parse(text)).facts.decoded()
 
     try:
         expected = repr(of_python())
@@ -536,7 +538,7 @@ def test_every_field_of_a_survey_is_checked(wrong):
     refuses_text(parse_survey, wrong, {"f", "g", "h"})
 
 
-def test_a_probe_that_was_not_reached_has_no_facts():
+def test_a_request_that_was_not_reached_has_no_facts():
     """What nobody asked has an outcome like any other."""
     assert Evidence().outcome("p") == NoFacts("this part was not reached")
     assert not Evidence().returned_none("p", "f")
@@ -544,7 +546,7 @@ def test_a_probe_that_was_not_reached_has_no_facts():
 
 EVIDENCE = Evidence(
     names={"f": "answered"},
-    probes={
+    answers={
         "one": answer(facts=FACTS, none=[{"function": "f"}]),
         "nan": answer(facts={"value": ["float", math.nan], "tensors": []}),
         "late": Answer.without_facts(no_facts(Failure.LATE, question=3)),
@@ -568,9 +570,9 @@ def number(value):
 
 
 def test_evidence_of_the_reference_says_how_far_it_moves():
-    """A fact's noise is the longest way it moves, also once it is stored; other probes are as they were."""
-    evidence = Evidence(probes={"one": number(2.0), "two": number(3.0), "late": EVIDENCE.probes["late"]})
-    others = [Evidence(probes={"one": number(2.0 + by), "late": number(1.0)}) for by in (1e-4, -2e-4)]
+    """A fact's noise is the longest way it moves, also once it is stored; other requests are as they were."""
+    evidence = Evidence(answers={"one": number(2.0), "two": number(3.0), "late": EVIDENCE.answers["late"]})
+    others = [Evidence(answers={"one": number(2.0 + by), "late": number(1.0)}) for by in (1e-4, -2e-4)]
     moved = evidence.with_moved([*others, Evidence(fault="it ended")])
     for came in (moved, Evidence.from_json(moved.to_json())):
         assert (came.outcome("one"), came.outcome("one").noise) == (2.0, pytest.approx(2e-4))
@@ -621,11 +623,11 @@ def test_what_moves_into_another_form_says_nothing(other):
 def test_evidence_survives_storing(evidence):
     """What is stored is JSON with the answers as they came, and gives back the same evidence."""
     stored = evidence.to_json()
-    assert all(f'"{name}":{came.text}' in stored for name, came in evidence.probes.items())
+    assert all(f'"{name}":{came.text}' in stored for name, came in evidence.answers.items())
     assert json.loads(stored)["names"] == evidence.names
     back = Evidence.from_json(stored)
     assert back == evidence
-    assert all(repr(back.outcome(name)) == repr(evidence.outcome(name)) for name in evidence.probes)
+    assert all(repr(back.outcome(name)) == repr(evidence.outcome(name)) for name in evidence.answers)
     older = Evidence.from_json(re.sub(r',"defined_in":\{[^}]*\}', "", stored, count=1))
     assert older == replace(evidence, defined_in={})
 

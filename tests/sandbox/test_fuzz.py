@@ -18,7 +18,7 @@ from test_wire import ANY, Case, check, closing, ok
 from grader.contracts.check import describe, raised
 from grader.contracts.comparison import assert_close
 from grader.contracts.gradients import assert_gradients
-from grader.contracts.observation import ProbeObservation, is_gradients
+from grader.contracts.observation import is_gradients, other_form
 from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.executor import modules_to_preload
@@ -152,21 +152,21 @@ def test_spoiled_facts(number, heard):
     """An answer with a few values wrong is malformed, or facts that can be stored and judged."""
     answers, _, _ = heard(number)
     readers = {
-        "probe": Answer.parse,
+        "observe": Answer.parse,
         "cell": parse_cell,
         "survey": lambda answer: parse_survey(answer, set(chosen["names"])),
     }
     chosen = {}
 
     def example(chance):
-        operation = chance.choice(["probe", "probe", "probe", "cell", "survey"])
+        operation = chance.choice(["observe", "observe", "observe", "cell", "survey"])
         real = chance.choice(answers[operation])
         chosen.update(names=real.get("names", ()))
         answer = mutated(real, chance)
         with suppress(MalformedError):
             read = readers[operation](json.dumps(answer))
-            if operation == "probe":
-                evidence = Evidence(probes={"p": read})
+            if operation == "observe":
+                evidence = Evidence(answers={"p": read})
                 assert Evidence.from_json(evidence.to_json()) == evidence
                 compare(read.outcome, Answer.parse(json.dumps(real)).outcome)
 
@@ -175,10 +175,10 @@ def test_spoiled_facts(number, heard):
 
 def compare(seen, expected):
     """What a check may do with facts: it gives a verdict, whatever they are."""
-    observation = ProbeObservation("p", seen, expected)
-    assert observation.mismatch is None or observation.mismatch.message.isprintable()
-    with suppress(AssertionError):
-        helpers(observation.seen, observation.expected)
+    form = other_form(seen, expected)
+    assert form is None or form.message.isprintable()
+    if form is None:
+        helpers(seen, expected)
 
 
 def helpers(seen, expected):
@@ -210,12 +210,12 @@ def test_spoiled_evidence_is_judged(number, heard):
 
     def example(chance):
         stem = chance.choice(STEMS)
-        probes = dict(references[stem].probes)
-        for probe in chance.sample(sorted(probes), 3):
+        answers = dict(references[stem].answers)
+        for name in chance.sample(sorted(answers), 3):
             with suppress(MalformedError):
-                spoilt = mutated(json.loads(probes[probe].text), chance)
-                probes[probe] = Answer.parse(json.dumps(spoilt))
-        waiting[stem].append(replace(references[stem], probes=probes))
+                spoilt = mutated(json.loads(answers[name].text), chance)
+                answers[name] = Answer.parse(json.dumps(spoilt))
+        waiting[stem].append(replace(references[stem], answers=answers))
 
     fuzz(number, example)
     for stem, spoiled_ones in waiting.items():

@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
 from grader.graphs.model import read_graph
 from grader.graphs.picture import draw, summary
@@ -12,15 +12,15 @@ ANSWERED = "def f():\n    pass"
 
 
 def seen(zygote, body, *cells):
-    """What a probe with this body saw, as a graph."""
-    found = look(zygote, [*(cells or [""]), ANSWERED], f=_probe(body))["f"]
+    """What a request with this body saw, as a graph."""
+    found = look(zygote, [*(cells or [""]), ANSWERED], f=_request(body))["f"]
     graph = read_graph(found)
     assert graph is not None, found
     return graph
 
 
-def _probe(body):
-    return probe("f", f"student.f\n{dedent(body)}")
+def _request(body):
+    return request("f", f"student.f\n{dedent(body)}")
 
 
 def of(graph, name):
@@ -260,7 +260,7 @@ a, b, c, d = (torch.ones(1, requires_grad=True) for _ in range(4))
 first = graph(y=a * 2, a=a, b=b, again=b, x=torch.ones(1))
 return [first, graph(y=a * 2, b=b, c=c, d=d)]
 """
-    first, second = map(read_graph, look(zygote, ["", ANSWERED], f=_probe(body))["f"])
+    first, second = map(read_graph, look(zygote, ["", ANSWERED], f=_request(body))["f"])
     assert summary(first).endswith(": backward would work and reach a, and would not reach b.")
     assert summary(second).endswith(": backward would work, and would not reach b, c or 1 more.")
 
@@ -399,7 +399,7 @@ after = w._version, v._version
 y.backward()
 return {"same": before == after, "said": said, "grad": w.grad, "leak": graph(y=y)["freed"]}
 """
-    found = look(zygote, ["", ANSWERED], f=_probe(body))["f"]
+    found = look(zygote, ["", ANSWERED], f=_request(body))["f"]
     assert (found["same"], found["said"], found["leak"]) == (True, [], 2)
     assert found["grad"].value == (3.0, 3.0)
 
@@ -414,4 +414,4 @@ before = alive()
 y = None
 return [before, alive()]
 """
-    assert look(zygote, ["", ANSWERED], f=_probe(body))["f"] == [1, 0]
+    assert look(zygote, ["", ANSWERED], f=_request(body))["f"] == [1, 0]

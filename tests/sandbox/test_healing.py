@@ -1,20 +1,20 @@
-"""Patches that heal before a probe ends, and ways around what was captured: noticed, or without effect."""
+"""Patches that heal before a request ends, and ways around what was captured: noticed, or without effect."""
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.facts import Raised
-from grader.sandbox.plan import PlannedProbe
+from grader.sandbox.plan import Request
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
 
 
 def of_first(zygote, body, facts, before=""):
-    """What a probe sees of a function, beside an honest one that must not suffer."""
+    """What a request sees of a function, beside an honest one that must not suffer."""
     cells = [FUNCTION.format(before=before, body=body), HONEST]
-    seen = look(zygote, cells, first=probe("first", facts), second="student.second()")
+    seen = look(zygote, cells, first=request("first", facts), second="student.second()")
     assert seen["second"].value == (1.0, 1.0)
     return seen["first"]
 
@@ -37,7 +37,7 @@ HEALING = {
 
 @pytest.mark.parametrize("what", HEALING)
 def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
-    """The probe calls backward() after the function; by then the patch is undone, and nothing is believed."""
+    """Before the request calls backward(), the patch is undone, and nothing is believed."""
     before, body = HEALING[what]
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\nw.sum().backward()\nreturn w"
     seen = of_first(zygote, body, facts, before)
@@ -59,7 +59,7 @@ LISTENING = {
 
 @pytest.mark.parametrize("what", LISTENING)
 def test_what_listens_is_ended_as_the_function_returns(zygote, what):
-    """The rest of the probe runs without it, so its facts are what they are."""
+    """The rest of the request runs without it, so its facts are what they are."""
     before, body = LISTENING[what]
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\n(w * w).sum().backward()\nreturn w.grad"
     assert of_first(zygote, body, facts, before).value == (2.0, 2.0)
@@ -92,7 +92,7 @@ def test_answers_do_not_pass_through_pythons_json(zygote):
 
 
 def test_seeds_are_not_told_to_a_patched_generator(zygote):
-    """random.seed may be anything; what sets the seed of a probe was kept before."""
+    """random.seed may be anything; what sets the seed of a request was kept before."""
     before = "import random\nseen = []\nrandom.seed = seen.append"
     assert of_first(zygote, "return list(seen)", "student.first()", before) == []
 
@@ -131,7 +131,7 @@ def test_an_error_in_a_function_is_still_its_own(zygote):
     assert (seen.type, seen.where) == ("ZeroDivisionError", "cell 1, line 4")
 
 
-def test_another_kernel_answers_for_no_probe(zygote):
+def test_another_kernel_answers_for_no_request(zygote):
     """An operation whose kernel a notebook exchanged proves nothing any more."""
     exchange = "import torch\nlibrary = torch.library.Library('aten', 'IMPL')\n"
     exchange += "library.impl('relu', lambda x: x + 1, 'CPU')\ndef f(x):\n    return torch.relu(x)"
@@ -168,13 +168,15 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
     facts = (
         "student.first()\nreturn [str(nn.Linear(1, 1)(torch.ones(1, 1))), repr(nn.Parameter(torch.ones(1)))]"
     )
-    seen = look(zygote, [EVIL + UNSEEN[how], HONEST.replace("second", "first")], first=probe("first", facts))
+    seen = look(
+        zygote, [EVIL + UNSEEN[how], HONEST.replace("second", "first")], first=request("first", facts)
+    )
     assert seen.evidence.patched or ("patched", None) in seen.evidence.traces
     found = seen["first"]
     assert isinstance(found, NoFacts) or not any("evil" in text for text in found)
 
 
-#: Ways to a probe's words that are flagged by themselves: frames, and the collector.
+#: Ways to a request's words that are flagged by themselves: frames, and the collector.
 FLAGGED_WAYS = """
 import gc, sys
 def words():
@@ -193,24 +195,24 @@ RELIED_ON = {
     "torch.Tensor.backward": "del torch.Tensor.backward",
     "Module.register_buffer.__defaults__": "nn.Module.register_buffer.__defaults__ = (False,)",
     "Module.zero_grad.__kwdefaults__": "nn.Module.zero_grad.__kwdefaults__ = {'set_to_none': False}",
-    "probe.attempt": "words()['attempt'] = evil",
-    "probe.helper": "words()['helper'] = evil",
+    "inside.attempt": "words()['attempt'] = evil",
+    "inside.helper": "words()['helper'] = evil",
     "helper.__code__": "opened(words()['helper']).__code__ = evil.__code__",
-    "probe.Model.forward": "words()['Model'].forward = evil",
-    "probe.Model.__call__": "words()['Model'].__call__ = evil",
+    "inside.Model.forward": "words()['Model'].forward = evil",
+    "inside.Model.__call__": "words()['Model'].__call__ = evil",
 }
 
 
 @pytest.mark.parametrize("what", RELIED_ON)
-def test_whatever_a_probe_relies_on_is_put_back_and_told(zygote, what):
-    """Tensors, modules, what the probe names of torch, and its own words: not believed, and told."""
+def test_whatever_a_request_relies_on_is_put_back_and_told(zygote, what):
+    """Tensors, modules, what the request names of torch, and its own words: not believed, and told."""
     source = (
         "class Model(nn.Module):\n    def forward(self, x):\n        return x\n"
         "def helper():\n    return nn.Linear(1, 1), torch.equal\n"
         "def first(student):\n    student.first(lambda: helper())\n    return attempt(helper) and 1"
     )
     cells = [EVIL + FLAGGED_WAYS + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
-    seen = look(zygote, cells, first=PlannedProbe("first", source, 1, 5.0), second="student.second()")
+    seen = look(zygote, cells, first=Request("first", source, 1, 5.0), second="student.second()")
     assert what in seen.evidence.patched
     assert isinstance(seen["first"], NoFacts)
     assert seen["second"].value == (1.0, 1.0)

@@ -6,7 +6,7 @@ import shutil
 import signal
 
 import pytest
-from observing import look, probe
+from observing import look
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
@@ -59,19 +59,13 @@ def system(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("operation", ["cell", "survey", "probe", "end"])
+@pytest.mark.parametrize("operation", ["cell", "survey", "observe", "end"])
 def test_one_that_was_killed_has_a_successor(zygote, system, operation):
-    """Killed once, in a cell, in a probe or between them: all is seen, and nobody is told anything."""
+    """Killed once, in a cell, in a request or between them: all is seen, and nobody is told anything."""
     system.operation, system.kills = operation, 1
     seen = look(zygote, CELLS, **ASKED)
     assert (seen["first"], seen["second"], seen.raised, system.kills) == (1, 2, {}, 0)
     assert not seen.evidence.starved
-
-
-def test_a_probe_in_a_worker_of_its_own_has_one_too(zygote, system):
-    """So has a probe that asked to be alone."""
-    system.operation, system.kills = "probe", 1
-    assert look(zygote, CELLS, first=probe("first", "student.first()", alone=True))["first"] == 1
 
 
 def test_a_cell_whose_workers_are_killed_is_left_out(zygote, system):
@@ -82,15 +76,15 @@ def test_a_cell_whose_workers_are_killed_is_left_out(zygote, system):
     assert seen.evidence.starved
 
 
-def test_a_probe_whose_workers_are_killed_has_no_facts(zygote, system):
-    """The same for a probe: killed in the shared worker and in its own."""
-    system.operation, system.kills = "probe", 2
+def test_a_request_whose_workers_are_killed_has_no_facts(zygote, system):
+    """The same for a request: killed in the shared worker and in its own."""
+    system.operation, system.kills = "observe", 2
     seen = look(zygote, CELLS, **ASKED)
     assert (seen["first"], seen["second"]) == (NoFacts(ENDED), 2)
     assert seen.evidence.starved
 
 
-@pytest.mark.parametrize("operation", ["cell", "survey", "probe"])
+@pytest.mark.parametrize("operation", ["cell", "survey", "observe"])
 def test_killing_has_an_end(zygote, system, operation):
     """However often a worker is killed, there is evidence after a few."""
     system.operation, system.kills = operation, 1000
@@ -143,7 +137,7 @@ def test_it_is_looked_at_again_alone(tmp_path, system, jobs, kills, score):
     (out / "run.json").write_text(json.dumps(run), encoding="utf-8")
     for of_the_notebook in ("submissions", "evidence"):  # the reference is known from now on
         shutil.rmtree(out / of_the_notebook)
-    system.operation, system.kills = "probe", kills
+    system.operation, system.kills = "observe", kills
     outcome = graded()
     assert [row.score for row in outcome.results] == [score]
     assert system.kills == 0

@@ -5,7 +5,7 @@ import sys
 from textwrap import dedent
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
@@ -195,7 +195,7 @@ def test_a_package_that_could_not_be_loaded_is_tried_again():
 def test_a_notebook_can_compile(zygote):
     """In a worker too, and nothing is flagged."""
     cell = 'import torch\nf = torch.compile(lambda x: x * 2, backend="eager")'
-    seen = look(zygote, cell, limits=PATIENT, f=probe("f", "student.f(torch.ones(2))", seconds=60))
+    seen = look(zygote, cell, limits=PATIENT, f=request("f", "student.f(torch.ones(2))", seconds=60))
     assert seen["f"].value == (2.0, 2.0)
     assert (seen.evidence.patched, seen.evidence.traces) == ([], [])
 

@@ -1,9 +1,9 @@
 """Where results are moved as by rounding, numbers change in their last places, and nothing else does."""
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
-from grader.sandbox.plan import PlannedProbe
+from grader.sandbox.plan import Request
 
 CELL = """
 import torch
@@ -13,8 +13,8 @@ def f(x):
 
 
 def seen(zygote, body, moved):
-    """What a probe sees of a function that returns its argument; `moved` is a seed, or 0."""
-    return look(zygote, CELL, f=probe("f", body, moved=moved))["f"]
+    """What a request sees of a function that returns its argument; `moved` is a seed, or 0."""
+    return look(zygote, CELL, f=request("f", body, moved=moved))["f"]
 
 
 EXACT = {
@@ -80,7 +80,7 @@ return {"x": snap(x), "y": snap(y), "part": snap(part), "versions": (version, x.
 
 
 def test_inputs_are_not_moved(zygote):
-    """What a probe computes before it first takes a function is what every submission gets."""
+    """What a request computes before it first takes a function is what every submission gets."""
     body = "x = torch.rand(9).exp()\nbefore = snap(x)\nreturn [before, student.f(x) * 1.1, torch.rand(9)]"
     (before, after, late), (same, other, drawn) = seen(zygote, body, moved=0), seen(zygote, body, moved=1)
     assert (before, late) == (same, drawn)
@@ -98,7 +98,7 @@ def test_movement_changes_numbers_only(zygote):
         assert still[name] == moved[name]
 
 
-def test_a_probe_is_not_moved_unless_it_is_asked_to_be(zygote):
-    """A submission's probes see what its functions compute."""
-    assert PlannedProbe("f", "", 1, 1.0).moved == 0
+def test_a_request_is_not_moved_unless_it_is_asked_to_be(zygote):
+    """A submission's requests see what its functions compute."""
+    assert Request("f", "", 1, 1.0).moved == 0
     assert seen(zygote, "torch.rand(5)", 0) == seen(zygote, "torch.rand(5)", 0)

@@ -4,14 +4,14 @@ import math
 import time
 
 import pytest
-from observing import QUICK, look, probe
+from observing import QUICK, look, request
 
 from grader.sandbox import cells as cells_module
 from grader.sandbox.cells import NothingToObserveError
 from grader.sandbox.decoding import NO_ANSWER
-from grader.sandbox.evidence import Evidence, Failure, NoFacts, ProbeRaised, no_facts
+from grader.sandbox.evidence import Evidence, Failure, NoFacts, RequestRaised, no_facts
 from grader.sandbox.facts import Other, Tensor, is_cut_off
-from grader.sandbox.observer import ProbeRun
+from grader.sandbox.observer import RequestRun
 from grader.sandbox.plan import TimeLimits
 
 SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
@@ -27,8 +27,8 @@ def little_grace(monkeypatch):
 def isolations(monkeypatch):
     """Counts how often a notebook was observed again with a worker per question."""
     counted = []
-    isolated = ProbeRun.ask_in_own_workers
-    monkeypatch.setattr(ProbeRun, "ask_in_own_workers", lambda *args: counted.append(1) or isolated(*args))
+    isolated = RequestRun.ask_in_own_workers
+    monkeypatch.setattr(RequestRun, "ask_in_own_workers", lambda *args: counted.append(1) or isolated(*args))
     return counted
 
 
@@ -67,13 +67,13 @@ def third(x):
     return work(x)
 """
 ASKED = {name: f"student.{name}(torch.randn(4, 3))" for name in ("first", "second", "third")}
-#: What a probe names of torch's modules and of Python's functions is compared.
+#: What a request names of torch's modules and of Python's functions is compared.
 ASKED["first"] = f"[{ASKED['first']}, torch.equal, nn.Linear, len, isinstance][0]"
 
 
 def spoiled(zygote, body, *, seconds=5.0, limits=QUICK):
-    """What is seen of the notebook when `first` does this besides; its probe has so many seconds."""
-    questions = {**ASKED, "first": probe("first", ASKED["first"], seconds=seconds)}
+    """What is seen of the notebook when `first` does this besides; its request has so many seconds."""
+    questions = {**ASKED, "first": request("first", ASKED["first"], seconds=seconds)}
     cells = [NOTEBOOK, f"def spoil():\n    {body}"]
     return look(zygote, cells, limits=limits, **questions)
 
@@ -106,7 +106,7 @@ FATAL = {
 
 @pytest.mark.parametrize("body", FATAL)
 def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
-    """A probe that hangs, dies or finds torch replaced has no facts and says why; the others have theirs."""
+    """A request that hangs, dies or finds torch replaced has no facts and says why; others have theirs."""
     seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
     assert isinstance(seen["first"], NoFacts)
     assert FATAL[body] in seen["first"].reason
@@ -192,7 +192,7 @@ LYING_MODE = (
 
 @pytest.mark.parametrize("left", [*LEFT, *HARMLESS[:3], LYING_MODE])
 def test_what_cells_leave_behind_is_put_back(zygote, clean, left):
-    """Modes, warning filters and generators are the same in every probe, whatever the cells did to them."""
+    """Modes, warning filters and generators are the same in every request, whatever the cells did to them."""
     seen = look(zygote, [NOTEBOOK, left], **ASKED)
     assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
     assert seen.evidence.patched == []
@@ -301,14 +301,14 @@ def test_a_process_that_ends_behind_its_cells_leaves_nothing(zygote):
     """What ends the process while no cell runs is nobody's cell's fault; the evidence says that it ended."""
     ends = "import os, sys\nsys.addaudithook(lambda event, _: event == 'object.__getattr__' and os._exit(0))"
     seen = look(zygote, [*DEFINES, ends], f="student.f()")
-    assert (seen.status, seen.evidence.probes) == ({}, {})
+    assert (seen.status, seen.evidence.answers) == ({}, {})
     assert seen.evidence.fault.startswith("the notebook ended or blocked its process")
 
 
 def test_what_a_slow_cell_defined_survives_a_fault(zygote):
     """A function above the loop that ran out of time counts, in a worker of its own as well."""
     slow = "def f():\n    return 1\nwhile True: pass"
-    quick = probe("g", "student.g()", seconds=0.5)
+    quick = request("g", "student.g()", seconds=0.5)
     seen = look(zygote, [slow, "def g():\n    while True: pass"], limits=SHORT, f="student.f()", g=quick)
     assert (seen["f"], set(seen.raised)) == (1, {1})
     assert "still ran after" in seen["g"].reason
@@ -321,21 +321,21 @@ def test_a_question_does_not_pay_for_the_cells(zygote):
     """Running the cells again for a worker of its own takes nothing from a question's time."""
     cells = ["import os, time\ntime.sleep(0.6)", "def f():\n    os._exit(0)", "def g():\n    return 2"]
     limits = TimeLimits(cell=5, question=0.5, notebook=30)
-    probes = [probe(name, "student.f()") for name in ("one", "two")]
-    seen = look(zygote, cells, limits=limits, f=probes, g="student.g()")
+    requests = [request(name, "student.f()") for name in ("one", "two")]
+    seen = look(zygote, cells, limits=limits, f=requests, g="student.g()")
     assert seen["g"] == 2
     assert all("ended the Python process" in seen[name].reason for name in ("one", "two"))
 
 
 def test_the_time_of_a_question_is_limited(zygote):
-    """What a question's first probes used up is missing for the last, and no other question waits for it."""
+    """The time that first requests of a question used is missing for the last, and for no other question."""
     limits = TimeLimits(cell=5, question=0.7, notebook=30)
-    probes = [probe(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
+    requests = [request(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
     seen = look(
         zygote,
         ["def f():\n    while True: pass", "def g():\n    return 2"],
         limits=limits,
-        f=probes,
+        f=requests,
         g="student.g()",
     )
     assert "still ran after" in seen["one"].reason
@@ -346,7 +346,7 @@ def test_the_time_of_a_question_is_limited(zygote):
 def test_the_time_of_a_notebook_is_limited(zygote):
     """A notebook that hangs everywhere is given up in time, and what was seen before counts."""
     limits = TimeLimits(cell=5, question=5, notebook=3)
-    hanging = [probe(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
+    hanging = [request(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
     begun = time.monotonic()
     seen = look(
         zygote,
@@ -395,7 +395,7 @@ def test_where_isolation_does_not_reach_the_shared_worker_counts(zygote, fatal):
     """Slow demonstrations and one fault cost that question only, however little time is left."""
     names = [f"good{number}" for number in range(6)]
     cells = [SLOW_CELL, *(f"def {name}():\n    return '{name}'" for name in names), f"def bad(): {fatal}"]
-    bad = probe("bad", "student.bad()", seconds=0.2)
+    bad = request("bad", "student.bad()", seconds=0.2)
     limits = TimeLimits(cell=5, question=5, notebook=2.4)
     seen = look(zygote, cells, limits=limits, **{name: f"student.{name}()" for name in names}, bad=bad)
     assert [seen[name] for name in names[:-1]] == names[:-1]
@@ -438,7 +438,7 @@ def steal():
     while True:
         (length,) = struct.unpack(">I", os.read(10, 4))
         stolen = json.loads(os.read(10, length))
-        said = WON if stolen["op"] == "probe" else "end"
+        said = WON if stolen["op"] == "observe" else "end"
         forge(json.dumps({"id": stolen["id"], "ok": said}, separators=(",", ":")))
 
 def good():
@@ -447,10 +447,10 @@ def good():
 
 
 def forged(zygote, body, *, seconds=5.0):
-    """What is seen when the first of two probes of `f` finds this code; `good` is another question."""
+    """What is seen when the first of two requests of `f` finds this code; `good` is another question."""
     cells = [FORGE, f"def f():\n    {body}\n    return 'honest'"]
-    probes = [probe("one", "student.f()", seconds=seconds), probe("two", "'second'")]
-    seen = look(zygote, cells, f=probes, good="student.good()")
+    requests = [request("one", "student.f()", seconds=seconds), request("two", "'second'")]
+    seen = look(zygote, cells, f=requests, good="student.good()")
     assert seen["good"] == "good"
     return seen
 
@@ -472,14 +472,14 @@ def test_a_forged_answer_is_not_believed(zygote, body):
     assert NO_ANSWER in seen.evidence.traces
 
 
-def test_a_forgery_by_the_last_probe_is_not_believed(zygote):
+def test_a_forgery_by_the_last_request_is_not_believed(zygote):
     """The very last answer is not followed by another question, and still has to be the only one."""
     seen = look(zygote, [FORGE, "def f():\n    reply(WON)\n    return 'honest'"], f="student.f()")
     assert isinstance(seen["f"], NoFacts)
     assert NO_ANSWER in seen.evidence.traces
 
 
-def test_frames_written_before_a_probe_are_not_believed(zygote):
+def test_frames_written_before_a_request_are_not_believed(zygote):
     """An answer that waits in the pipe before anything was asked is noticed."""
     seen = look(
         zygote, [FORGE, DEFINES[0], "reply({'raised': None, 'skipped': []}); reply(WON)"], f="student.f()"
@@ -494,7 +494,7 @@ def test_a_process_that_answers_for_itself_answers_for_no_other(zygote, body):
 
 
 def test_a_thread_that_steals_requests_answers_for_its_own_question_only(zygote):
-    """A thread left behind by a probe may read what is asked next, which is never another question's."""
+    """A thread left behind by a request may read what is asked next, which is never another question's."""
     forged(zygote, "threading.Thread(target=steal, daemon=True).start()")
 
 
@@ -517,7 +517,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("form", MALFORMED)
 def test_a_malformed_answer_is_a_fault(zygote, form):
-    """Whatever a worker answers with the right id, its own probe has no facts, and a flag tells of it."""
+    """Whatever a worker answers with the right id, its own request has no facts, and a flag tells of it."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
     assert isinstance(seen["one"], NoFacts)
     assert NO_ANSWER in seen.evidence.traces
@@ -550,7 +550,7 @@ def test_an_answer_that_is_too_long_is_not_read(zygote, length):
 
 
 def test_an_answer_that_never_ends_is_a_timeout(zygote):
-    """Half an answer and then nothing costs the time of its probe."""
+    """Half an answer and then nothing costs the time of its request."""
     seen = forged(zygote, "os.write(11, struct.pack('>I', 100) + b'half')\n    while True: pass", seconds=0.4)
     assert "still ran after" in seen["one"].reason
 
@@ -640,7 +640,7 @@ def test_nan_arrives_as_nan(zygote):
 )
 def test_large_values_are_cut_inside(zygote, isolations, body):
     """An honest answer is never refused for its size: it is cut off where it is made."""
-    assert not isinstance(value_of(zygote, body), NoFacts | ProbeRaised)
+    assert not isinstance(value_of(zygote, body), NoFacts | RequestRaised)
     assert isolations == []
 
 
@@ -693,9 +693,9 @@ def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
 
 
 def test_what_torch_itself_cannot_read_is_an_error(zygote):
-    """A tensor without readable facts is as if the probe had raised, and the worker lives on."""
+    """A tensor without readable facts is as if the request had raised, and the worker lives on."""
     nested = "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])"
-    assert isinstance(value_of(zygote, nested), ProbeRaised)
+    assert isinstance(value_of(zygote, nested), RequestRaised)
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
@@ -784,10 +784,10 @@ def own(text, **members):
 
 @pytest.mark.parametrize("body", ERRORS)
 def test_an_error_is_told_without_running_it(zygote, isolations, body):
-    """Class names and text of whatever is raised arrive, from a cell, from a probe and from attempt."""
+    """Class names and text of whatever is raised arrive, from a cell, from a request and from attempt."""
     cells = [OWN, LIARS.replace("torch.Tensor", "int"), body, f"def f():\n    {body}"]
-    attempted = probe("attempted", "[attempt(student.f)]" if "Exception" in ERRORS[body][0] else "[]")
-    seen = look(zygote, cells, f=[probe("f", "student.f()"), attempted])
+    attempted = request("attempted", "[attempt(student.f)]" if "Exception" in ERRORS[body][0] else "[]")
+    seen = look(zygote, cells, f=[request("f", "student.f()"), attempted])
     error = seen["f"].error
     assert (list(error.types), error.text, error.where) == (*ERRORS[body], "cell 4, line 2")
     assert [(list(error.types), error.text) for error in seen["attempted"]] in ([], [ERRORS[body]])
@@ -796,9 +796,9 @@ def test_an_error_is_told_without_running_it(zygote, isolations, body):
 
 
 def test_an_error_whose_text_hangs_costs_its_own_question(zygote):
-    """A text that can only be had by running what was raised may cost the time of its probe."""
+    """A text that can only be had by running what was raised may cost the time of its request."""
     cell = OWN + "def f():\n    raise ValueError(type('A', (), {'__str__': hang})())\ndef g():\n    return 2"
-    seen = look(zygote, cell, f=probe("f", "student.f()", seconds=0.4), g="student.g()")
+    seen = look(zygote, cell, f=request("f", "student.f()", seconds=0.4), g="student.g()")
     assert ("still ran after" in seen["f"].reason, seen["g"]) == (True, 2)
 
 
@@ -809,33 +809,11 @@ def test_a_file_name_cannot_break_the_place_of_an_error(zygote):
     assert (error.type, error.where[:7], len(error.where)) == ("ZeroDivisionError", "cell ?x", 80)
 
 
-# Probes
-
-COUNTING = "calls = []\ndef f():\n    calls.append(1)\n    return len(calls)\ndef g():\n    return len(calls)"
-
-
-def test_a_probe_alone_has_a_worker_of_its_own(zygote, isolations):
-    """What other probes did in the notebook is not there, and they need no further worker."""
-    probes = [
-        probe("one", "student.f()"),
-        probe("alone", "student.f()", alone=True),
-        probe("two", "student.f()"),
-    ]
-    seen = look(zygote, COUNTING, f=probes, g="student.g()")
-    assert [seen[name] for name in ("one", "alone", "two", "g")] == [1, 1, 2, 2]
-    assert isolations == []
-
-
-def test_a_fault_of_a_probe_alone_costs_only_that_probe(zygote, isolations):
-    """A worker of its own keeps a probe's fault from everybody else."""
-    cells = ["import os\ndef f(die):\n    return os._exit(0) if die else 1"]
-    probes = [probe("alone", "student.f(True)", alone=True), probe("one", "student.f(False)")]
-    seen = look(zygote, cells, f=probes)
-    assert ("ended the Python process" in seen["alone"].reason, seen["one"], isolations) == (True, 1, [])
+# Requests
 
 
 def test_a_name_that_is_missing_says_so(zygote):
-    """A probe that asks for something the notebook does not define gets Python's own error."""
+    """A request that asks for something the notebook does not define gets Python's own error."""
     seen = look(zygote, DEFINES[0], f="student.helper()")
     assert seen["f"].error.text == "helper is not defined in this notebook"
 
@@ -846,15 +824,15 @@ def test_the_seed_decides_the_inputs(zygote):
     drawing = (
         "x = torch.randn(3, requires_grad=True)\ny = student.f(torch.randn(3) * x)\nreturn [x, y, *vjp(y, x)]"
     )
-    one, same, other = (look(zygote, cells, f=probe("f", drawing, seed=seed))["f"] for seed in (5, 5, 6))
+    one, same, other = (look(zygote, cells, f=request("f", drawing, seed=seed))["f"] for seed in (5, 5, 6))
     assert one == same
     assert all(a.value != b.value for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("body", ["torch.manual_seed(3)", "torch.rand(2)", "1 / 0"])
 def test_nothing_a_function_draws_moves_later_inputs(zygote, body):
-    """What a function seeds or draws, or that it fails, changes nothing of what its probe draws later."""
-    drawing = probe("f", "first = attempt(student.f)\nreturn [first, torch.randn(3)]", seed=5)
+    """What a function seeds or draws, or that it fails, changes nothing of what its request draws later."""
+    drawing = request("f", "first = attempt(student.f)\nreturn [first, torch.randn(3)]", seed=5)
     texts = (f"import torch\ndef f():\n    {one}" for one in ("pass", body))
     plain, moved = (look(zygote, text, f=drawing)["f"] for text in texts)
     assert plain[1:] == moved[1:]
@@ -865,7 +843,7 @@ def test_only_answered_functions_are_asked(zygote):
     cells = ["def f():\n    ...", "def h():\n    return 3"]
     seen = look(zygote, cells, f="while True: pass", g="while True: pass", h="student.h()")
     assert seen.status == {"f": "untouched", "g": "missing", "h": "answered"}
-    assert set(seen.evidence.probes) == {"h"}
+    assert set(seen.evidence.answers) == {"h"}
 
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):
@@ -885,12 +863,12 @@ def test_a_watched_module_sees_every_way_of_calling(zygote, call):
         readout(student.f(cell, torch.randn(4, 2), torch.randn(4, 3)))
         return [(tensor["name"], tensor["shape"]) for tensor in drawn()["tensors"]]
     """
-    seen = look(zygote, f"def f(cell, x, h):\n    return {call}", f=[probe("f", body)])
+    seen = look(zygote, f"def f(cell, x, h):\n    return {call}", f=[request("f", body)])
     assert seen["f"] == [("h1", "4x3"), ("start", "4x3")]
 
 
 def test_forward_mode_is_imported_before_its_time_runs(zygote):
-    """What torch imports at the first derivative in forward mode costs no time of a probe's."""
+    """What torch imports at the first derivative in forward mode costs no time of a request's."""
     body = """before = set(sys.modules)
 torch.func.jvp(nn.RNNCell(2, 3), (torch.ones(4, 2),), (torch.ones(4, 2),))
 sorted(set(sys.modules) - before)"""
@@ -916,7 +894,7 @@ def test_a_watched_module_is_an_ordinary_one(zygote, isolations, body):
     graph_at(cell)
     return student.f(cell, torch.randn(4, 2), torch.randn(4, 3))
     """
-    seen = look(zygote, f"{imports}def f(cell, x, h):\n    {body}\n    return 1", f=probe("f", watched))
+    seen = look(zygote, f"{imports}def f(cell, x, h):\n    {body}\n    return 1", f=request("f", watched))
     assert (seen["f"], seen.evidence.patched, isolations) == (1, [], [])
 
 
@@ -938,15 +916,15 @@ def test_a_copy_of_a_watched_module_is_its_own(zygote):
     drawn = graph_at(cell)
     return student.f(cell, torch.randn(1, 2), torch.randn(1, 3)), drawn()
     """
-    value, drawn = look(zygote, TWIN, f=probe("f", watched))["f"]
+    value, drawn = look(zygote, TWIN, f=request("f", watched))["f"]
     assert (value.value, drawn) == ((0.0, 0.0, 0.0), None)
 
 
 def test_who_returned_nothing_is_known(zygote):
-    """A function that returned None whenever a probe called it is named; one that gave a value is not."""
+    """A function that returned None whenever a request called it is named; one that gave a value is not."""
     cells = "def f(x):\n    return None\ndef g(x):\n    return x"
-    asked = [probe("never", "student.f(1), student.f(2)"), probe("once", "student.g(None), student.g(1)")]
-    seen = look(zygote, cells, f=[*asked, probe("uncalled", "1"), probe("stopped", "student.f(1).grad")])
+    asked = [request("never", "student.f(1), student.f(2)"), request("once", "student.g(None), student.g(1)")]
+    seen = look(zygote, cells, f=[*asked, request("uncalled", "1"), request("stopped", "student.f(1).grad")])
     names = ("never", "once", "uncalled", "stopped")
     assert [n for n in names if seen.evidence.returned_none(n, "f")] == ["never", "stopped"]
     assert not seen.evidence.returned_none("once", "g")

@@ -2,7 +2,7 @@
 
 import pytest
 from declaring import declared, facts
-from observing import look, probe
+from observing import look, request
 
 from grader import network, own, tensor
 from grader.inside import inside, nn, torch
@@ -29,9 +29,9 @@ def is_ours(thing):
     kind = type(thing)
     code = thing.__code__ if kind is types.FunctionType else thing if kind is types.CodeType else None
     if code is not None:
-        return "/sandbox/worker/" in code.co_filename or code.co_filename == "<probe>"
+        return "/sandbox/worker/" in code.co_filename or code.co_filename == "<inside>"
     if issubclass(kind, types.ModuleType):
-        return str(vars(thing).get("__name__")).partition(".")[0] in ("worker", "probe")
+        return str(vars(thing).get("__name__")).partition(".")[0] in ("worker", "inside")
     return False
 
 def shown_by(thing):
@@ -226,11 +226,11 @@ module = types.ModuleType('x')
 module.__spec__ = importlib.util.spec_from_loader('x', loader)
 loader.exec_module(module)
 found = module.grab()""",
-    "a text named like a probe": """
+    "a text named like a request": """
 import code
 space = {}
 text = 'import sys\\ndef grab(): return sys._getframe()'
-code.InteractiveInterpreter(space).runsource(text, '<probe>', 'exec')
+code.InteractiveInterpreter(space).runsource(text, '<inside>', 'exec')
 found = space['grab']()""",
     "the end of the stack": """
 import sys
@@ -267,7 +267,7 @@ def first():
     return mark
 def second():
     return len(found)"""
-    asked = probe("first", "student.first()\nreturn student.second()")
+    asked = request("first", "student.first()\nreturn student.second()")
     seen = look(zygote, [answer], first=asked)
     assert seen["first"] == 1
     assert ("frames", None) in seen.evidence.traces

@@ -5,14 +5,14 @@ from textwrap import dedent, indent
 import pytest
 from declaring import declared
 from factories import answer
-from observing import look, probe
+from observing import look, request
 
 from grader import tensor
 from grader.contracts.returned_none import why_none
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.facts import ReturnedNone
-from grader.sandbox.plan import PlannedProbe, TimeLimits
+from grader.sandbox.plan import Request, TimeLimits
 
 LEAF = "w = torch.ones(2, requires_grad=True)\n"
 BACKWARD = f"{LEAF}y = w * 3\ny.sum().backward()\n"
@@ -24,7 +24,7 @@ def observed(zygote, cell, **options):
     """What was observed of the cell's `f(x)` in the cases of a contract."""
     small = {"modes": ["on"], "sequences": ["first"], "dtypes": ["float32"], "cover": []}
     made = declared("f", {"x": tensor("n", grads=["none"])}, **small, **options)
-    travelling = PlannedProbe("f", made.bundle(), 1, 20.0)
+    travelling = Request("f", made.bundle(), 1, 20.0)
     return look(zygote, ["import sys, torch", cell], f=travelling, limits=TimeLimits(20.0, 60.0, 300.0))
 
 
@@ -200,7 +200,7 @@ def test_a_function_that_has_to_return_none_is_not_called_again(zygote):
     made = observed(zygote, cell, returns="nothing")
     assert made.evidence.returned_none("f", "f") == ReturnedNone("f", "without a value")
     counted = look(
-        zygote, ["calls = []", cell], f=[probe("f", "student.f(1)"), probe("n", "len(student.calls)")]
+        zygote, ["calls = []", cell], f=[request("f", "student.f(1)"), request("n", "len(student.calls)")]
     )
     assert counted["n"] == 1
 
@@ -240,8 +240,8 @@ def test_the_tracer_shows_nothing_of_ours(zygote):
     """
     small = {"modes": ["on"], "sequences": ["first"], "dtypes": ["float32"], "cover": []}
     made = declared("f", {"x": tensor("n")}, **small)
-    probes = [PlannedProbe("f", made.bundle(), 1, 20.0), probe("asked", asked)]
-    assert look(zygote, ["import sys", dedent(cell)], f=probes)["asked"] == []
+    requests = [Request("f", made.bundle(), 1, 20.0), request("asked", asked)]
+    assert look(zygote, ["import sys", dedent(cell)], f=requests)["asked"] == []
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_the_tracer_shows_nothing_of_ours(zygote):
     ],
 )
 def test_without_a_contract_the_source_says_what_is_certain(zygote, body, ended, cause):
-    """A probe that calls the function itself has no other call to offer."""
-    seen = look(zygote, f"def f(x):\n    {body}", f=probe("f", "student.f(0)"))
+    """A request that calls the function itself has no other call to offer."""
+    seen = look(zygote, f"def f(x):\n    {body}", f=request("f", "student.f(0)"))
     found = seen.evidence.returned_none("f", "f")
     assert (found.ended, found.cause) == (ended, cause)
 
@@ -293,4 +293,4 @@ def test_every_field_is_checked(wrong):
     with pytest.raises(MalformedError):
         answer(facts=facts, none=[wrong])
     right = answer(facts=facts, none=[{"function": "f"}])
-    assert Evidence(probes={"p": right}).returned_none("p", "f") == ReturnedNone("f")
+    assert Evidence(answers={"p": right}).returned_none("p", "f") == ReturnedNone("f")

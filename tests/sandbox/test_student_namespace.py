@@ -1,7 +1,7 @@
-"""No tensor of a student's answers for itself when a probe works with it."""
+"""No tensor of a student's answers for itself when a request works with it."""
 
 import pytest
-from observing import look, probe
+from observing import look, request
 
 from grader.sandbox.evidence import NoFacts
 from grader.sandbox.facts import Other, Raised
@@ -28,9 +28,9 @@ class Own(nn.Parameter):
 
 
 def returned(zygote, made, body):
-    """What a probe finds of what `f(w)` returned; w is a leaf of ones."""
+    """What a request finds of what `f(w)` returned; w is a leaf of ones."""
     probed = f"w = torch.ones(2, requires_grad=True)\nt = student.f(w)\n{body}"
-    return look(zygote, f"{LYING}\ndef f(w):\n    {made}", f=probe("f", probed))["f"]
+    return look(zygote, f"{LYING}\ndef f(w):\n    {made}", f=request("f", probed))["f"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def f(layer):
 
 def test_a_class_that_was_exchanged_is_noticed(zygote):
     """A module or an optimizer that was given stays of its class; another one is put back and told."""
-    seen = look(zygote, CLASSES, f=probe("f", "layer = nn.Linear(1, 1)\nstudent.f(layer)\nreturn 1"))
+    seen = look(zygote, CLASSES, f=request("f", "layer = nn.Linear(1, 1)\nstudent.f(layer)\nreturn 1"))
     assert "replaced the class of a Linear" in seen["f"].reason
     assert seen.evidence.patched == ["the class of a Linear"]
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_made_plain_says_nothing(zygote, kind, found):
     """A tensor whose class cannot be exchanged is an error; one that answers by dispatch has no values."""
     made = "def f(w):\n    return w.as_subclass(Strange)"
     cell = f"import torch\nclass Strange(torch.Tensor):\n    {kind}\n{made}"
-    seen = look(zygote, cell, f=probe("f", "return attempt(student.f, torch.ones(2))"))["f"]
+    seen = look(zygote, cell, f=request("f", "return attempt(student.f, torch.ones(2))"))["f"]
     if found is None:
         assert isinstance(seen, Other) or seen.value is None
     else:

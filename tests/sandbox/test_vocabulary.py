@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader import inside
-from grader.course import probe_source
+from grader.course import inside_source
 
 ROOT = Path(__file__).parents[2]
 WORKER = sorted((ROOT / "grader" / "sandbox" / "worker").glob("*.py"))
@@ -22,9 +22,9 @@ elsewhere = [place for place in sys.path if place and pathlib.Path(place) != pac
 sys.path[:] = [str(package), *elsewhere]
 for path in sorted((package / "worker").glob("*.py")):
     importlib.import_module("worker" if path.stem == "__init__" else f"worker.{path.stem}")
-from worker import kinds, probe_api
+from worker import kinds, vocabulary
 import torch, math
-words = probe_api.WORDS
+words = vocabulary.WORDS
 # These are objects of C, which show nothing of what they call.
 called = {"note": kinds._note}
 print(json.dumps({
@@ -66,7 +66,8 @@ tensor = {"kind": "Tensor", "dtype": "torch.float32", "shape": [1], "value": Non
 
 def evidence(number):
     elements = base64.b64encode(struct.pack("f", number)).decode()
-    facts = {"value": ["tensor", 0], "tensors": [{**tensor, "value": elements}]}
+    record = ["list", [["dict", [["result", ["tensor", 0]]]]]]
+    facts = {"value": record, "tensors": [{**tensor, "value": elements}]}
     answer = json.dumps({"raised": None, "facts": facts, "changed": [], "patched": []})
     return Evidence({"double": "answered"}, {"doubled": Answer.parse(answer)})
 
@@ -83,7 +84,7 @@ print(json.dumps({
 CHECKS = '''
 """Hidden checks that use every kind of word."""
 
-from grader import assert_close, points, probe
+from grader import assert_same_values, contract, own, points
 from grader.inside import F, inside, math, nn, torch
 
 
@@ -93,15 +94,28 @@ class Plain(nn.Module):
         return F.relu(x) * math.pi
 
 
-@probe
-def doubled(student):
-    return student.double(Plain()(torch.ones(1)))
+@inside
+def pi(world, kind):
+    return Plain()(torch.ones(1))
+
+
+doubled = contract(
+    "double",
+    {"x": own(pi)},
+    name="doubled",
+    dtypes=["float32"],
+    sizes=["differ"],
+    modes=["on"],
+    turns=["first"],
+    gradients="none",
+    result="It is not twice as much.",
+)
 
 
 @points(2)
 def test_double(doubled):
     """It is twice as much."""
-    assert_close(doubled.seen, doubled.expected, "It is not twice as much.")
+    assert_same_values(doubled)
 '''
 
 
@@ -127,7 +141,7 @@ def worker():
 
 def test_the_worker_offers_exactly_the_vocabulary(worker):
     """The worker has each word of grader.inside, the real thing, no other word, and nothing of the grader."""
-    assert worker["words"] == sorted(probe_source.VOCABULARY)
+    assert worker["words"] == sorted(inside_source.VOCABULARY)
     assert worker["real"] == [True] * 4
     assert set(worker["words"]) - set(worker["callable"]) == {"torch", "nn", "F", "math"}
     assert worker["grader"] == []
@@ -152,11 +166,11 @@ def _parameters(arguments: ast.arguments) -> list[list[str]]:
 
 def test_every_word_has_a_placeholder():
     """Each word of the vocabulary can be imported outside, under its own name, and no other can."""
-    kind = probe_source.Placeholder
+    kind = inside_source.Placeholder
     placeholders = {name: word for name, word in vars(inside).items() if isinstance(word, kind)}
-    assert list(placeholders) == list(probe_source.VOCABULARY)
+    assert list(placeholders) == list(inside_source.VOCABULARY)
     assert {name: repr(word) for name, word in placeholders.items()} == {
-        name: f"<{name}, inside the worker>" for name in probe_source.VOCABULARY
+        name: f"<{name}, inside the worker>" for name in inside_source.VOCABULARY
     }
 
 

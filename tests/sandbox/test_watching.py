@@ -6,11 +6,11 @@ from observing import look
 
 @pytest.fixture(scope="module")
 def tell(zygote):
-    """What a probe tells of a function whose statements are given."""
+    """What a request tells of a function whose statements are given."""
 
-    def of(statements, probe, given):
+    def of(statements, request, given):
         body = "\n    ".join(statements.splitlines())
-        return look(zygote, ["import torch", f"def f({given}):\n    {body}"], f=probe)["f"]
+        return look(zygote, ["import torch", f"def f({given}):\n    {body}"], f=request)["f"]
 
     return of
 
@@ -92,9 +92,9 @@ def test_a_cut_is_seen_at_the_call(tell):
 
 def test_who_reads_steps_out_at_once_has_the_same_picture(tell):
     """Counted by steps, the call is found however often the module is called."""
-    probe = DRAWN.replace("readout, 2, steps=cell,", "readout, steps=cell, after=4,")
-    each = tell("for x in xs:\n    h = cell(x, h)\n    readout(h)", probe, "cell, readout, xs, h")
-    once = tell("for x in xs:\n    h = cell(x, h)\nreadout(h)", probe, "cell, readout, xs, h")
+    request = DRAWN.replace("readout, 2, steps=cell,", "readout, steps=cell, after=4,")
+    each = tell("for x in xs:\n    h = cell(x, h)\n    readout(h)", request, "cell, readout, xs, h")
+    once = tell("for x in xs:\n    h = cell(x, h)\nreadout(h)", request, "cell, readout, xs, h")
     assert each == once
     assert [tensor["name"] for tensor in once["tensors"]] == ["h2", "h1", "start", "weight"]
 

@@ -132,7 +132,7 @@ def _play(case: Case, peer: Peer) -> None:
 def _ask(wire: Wire, case: Case, seconds: float) -> Any:
     start = time.monotonic()
     try:
-        return Value(parse(wire.ask("probe", case.arguments, seconds)))
+        return Value(parse(wire.ask("observe", case.arguments, seconds)))
     except MalformedError:
         return "malformed"
     except WireError as error:
@@ -559,7 +559,7 @@ def test_a_request_is_what_was_asked():
 
     check(Case("asks", play, [ANY, ANY], arguments={"n": [1.5, "\ud800é"]}))
     assert all(set(request) == {"id", "op", "args"} for request in requests)
-    assert requests[0]["op"] == "probe"
+    assert requests[0]["op"] == "observe"
     assert requests[0]["args"] == {"n": [1.5, "\ud800é"]}
     assert requests[0]["id"] != requests[1]["id"]
     assert all(len(request["id"]) >= 16 for request in requests)

@@ -18,27 +18,27 @@ answered by ``{"id", "ok"}``:
             "cells": {name: number or null}, "patched": [...]}
             says which names the notebook defined, the cells that gave them their values, and what it patched
             in torch (now restored).
-``probe``   {"name", "code", "seed", "moved"} -> {"raised": null or an error, "facts": {"value", "tensors"},
+``observe`` {"name", "code", "seed", "moved"} -> {"raised": null or an error, "facts": {"value", "tensors"},
             "changed": [...], "patched": [...], "none": [...]}
-            runs a probe and answers with facts; ``code`` is the probe and its helpers, compiled outside and
-            in base64; ``none`` has a record for each function that returned None in all calls
-            (``ReturnedNone`` in ``sandbox/facts.py``); ``moved`` is 0 or the seed of the numbers by which
-            results are moved.
+            observes a function in all cases of a contract, or runs a picture, and answers with facts;
+            ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
+            each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``);
+            ``moved`` is 0 or the seed of the numbers by which results are moved.
 ``end``     null -> "end"
-            proves that nothing else waited in the pipe; only probes of pictures follow.
+            proves that nothing else waited in the pipe; only pictures follow.
 
 A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, written the moment something is
 noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move
 the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
 
 An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that a cell took from another cell
-is the cause, and ``"probe"``, [line, column] of a probe's code, where it came through a probe. How facts are
+is the cause, and ``"inside"``, the line of the code that was sent, if it came through that. How facts are
 encoded stands in ``facts.py``, and what they mean in ``sandbox/facts.py``.
 
 Decisions:
 
 * **A student's function is looked at as it returns** (``student_namespace.py``). What it did to torch is
-  compared and undone there, because a patch could put itself back before the probe ends. Whether
+  compared and undone there, because a patch could put itself back before the case ends. Whether
   saved tensors are gone is read from the graph: in a backward that is run to find out, a hook could raise.
 * **Student code holds nothing of ours that can be looked into** (``opaque.py``). A Python function shows its
   globals and its closure, so handlers, stand-ins, hooks, methods of networks and the functions of check files

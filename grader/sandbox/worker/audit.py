@@ -114,11 +114,11 @@ _write, _is_anomaly = os.write, torch.is_anomaly_enabled
 _set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _own: set[int] = set()  # the namespaces of our modules
-_words: list[dict[str, Any]] = []  # that of the present probe
+_words: list[dict[str, Any]] = []  # those of the present request
 _kept: dict[int, _Kept] = {}  # by the modules' namespaces
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 _classes: list[str] = []  # what networks are called whose class was exchanged
-_HANDING = {f"{__package__}.kinds", "probe"}  # modules that make what a student's function is given
+_HANDING = {f"{__package__}.kinds", "inside"}  # modules that make what a student's function is given
 
 
 class _Kept(NamedTuple):
@@ -139,8 +139,8 @@ def begin() -> None:
     sys.addaudithook(_listen)
 
 
-def begin_probe(words: dict[str, Any]) -> None:
-    """Count code with these globals as ours, until the next probe."""
+def begin_request(words: dict[str, Any]) -> None:
+    """Count code with these globals as ours, until the next request."""
     _words[:] = [words]
 
 
@@ -193,7 +193,7 @@ def _report_patch(frame: FrameType | None) -> None:
 
 
 def put_back_functions() -> list[str]:
-    """Give functions of libraries and of probes the parts again that a notebook exchanged.
+    """Give functions of libraries and of check files the parts again that a notebook exchanged.
 
     Returns:
         The names of these, and of the networks whose class was exchanged, though it may be put back.
@@ -207,7 +207,7 @@ def put_back_functions() -> list[str]:
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "builtins.id":  # torch asks for it some thousand times in a probe
+    if event == "builtins.id":  # torch asks for it some thousand times in a request
         return
     what, on_behalf = _kind(event, arguments)
     if what is None:
@@ -297,7 +297,7 @@ def _author(
 
 
 def _is_ours(names: dict[str, Any]) -> bool:
-    """Whether code with these globals is the worker's or the probe's; any code can claim a file's name."""
+    """Whether code with these globals is the worker's or the check file's; any code can claim a file name."""
     return identity(names) in _own or any(names is words for words in _words)
 
 

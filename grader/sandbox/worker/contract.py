@@ -38,7 +38,7 @@ from typing import Any
 
 import torch
 
-from . import gradients, identity, memory, moved, probe_api, torch_objects, torch_state
+from . import gradients, identity, memory, moved, torch_objects, torch_state, vocabulary
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .opaque import opaque
@@ -96,7 +96,7 @@ def observe_cases(
         case = _Case(watch, student, plan, functions, kinds, sizes if is_usual else {})
         gradients.begin_case(number, kinds["call.arriving"])
         try:
-            facts.append(case.observed(probe_api.seed_of_case(number)))
+            facts.append(case.observed(vocabulary.seed_of_case(number)))
             if first is None and not is_weighed(unusual):
                 first = partial(case.call_again, follower, number)
         except _LateError:
@@ -164,7 +164,7 @@ class _Case:
         self.leaves: list[_Leaf] = []
 
     def observed(self, seed: int) -> dict[str, Any]:
-        probe_api.reseed(seed)
+        vocabulary.reseed(seed)
         world = self._world({})
         if world.is_weighed:
             return {"weighed": self._weighed(world)}
@@ -217,7 +217,7 @@ class _Case:
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
             }
         if self._plan["use"] and facts["raised"] is None:
-            facts["used"] = probe_api.attempt(self._functions[self._plan["use"]], world, result)
+            facts["used"] = vocabulary.attempt(self._functions[self._plan["use"]], world, result)
         if turn in _OTHER and facts["raised"] is None and self._goes_back("all"):
             back = gradients.gradients(
                 _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
@@ -243,7 +243,7 @@ class _Case:
     def call_again(self, follower: Follower, number: int) -> None:
         """Have the follower trace a call of the function in a world of its own."""
         gradients.begin_case(number, self._case["call.arriving"])
-        probe_api.reseed(probe_api.seed_of_case(number))
+        vocabulary.reseed(vocabulary.seed_of_case(number))
         world = self._world({})
         function = getattr(self._student, self._plan["function"])
         self._switch()

@@ -29,12 +29,12 @@ _syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("f
 def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception as its class names, its text, and the line of the notebook it came from.
 
-    Where it came through a probe, its last line there is reported too, for the probe's author.
+    If it came through code of the check file, its last line there is reported too, for the author.
     """
     file, number, function = _location(error)
     types = [class_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
-    in_probe = innermost(error, "<probe>")
-    return ({"probe": in_probe.tb_lineno or 0} if in_probe else {}) | {
+    inside = innermost(error, "<inside>")
+    return ({"inside": inside.tb_lineno or 0} if inside else {}) | {
         "types": types[:50],
         "text": error_text(error),
         "where": printable(f"{file[1:-1]}, line {number}"[:80]) if file else "",

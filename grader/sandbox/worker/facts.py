@@ -4,7 +4,7 @@ An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``,
 table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item), ``raised`` (an error's
 types, text and location) and ``other`` (only the type's name). Only exact types count: a subclass of Tensor
 is an ``other``. The elements of a tensor are bytes in base64: decimals take longer to write and to read than
-most probes compute. What is too deep or too long is cut off here, so that outside refuses no honest answer.
+most requests compute. What is too deep or too long is cut off here, so that outside refuses no honest answer.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
 _sha256 = hashlib.sha256
 _callable = callable
-_drawn = [0, 0]  # the seed of this probe, and how many cotangents were drawn in it
+_drawn = [0, 0]  # the seed of this request, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
 #: What goes back, by its kind: of random numbers large ones, so that a gradient that is clipped shows.
@@ -41,7 +41,7 @@ class UnexplainedError(Exception):
         super().__init__(f"not torch, but a hook says: {text}")
 
 
-def begin_probe(seed: int) -> None:
+def begin_request(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
     _overwritten[:], _kind[:] = [False], ["ordinary"]

@@ -26,7 +26,7 @@ _DRAWS = torch.Tag.nondeterministic_seeded
 class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Moves the results of all operations, by random numbers of its own.
 
-    It begins when the probe first takes a function from the notebook: inputs stay what they are.
+    It begins when a contract first takes a function from the notebook: inputs stay what they are.
     What an operation draws, copies, selects or computes exactly was not rounded, and is not moved: ties stay
     ties, and 0 stays 0. Version counters, views and memory are what they would be without it.
     """
@@ -118,7 +118,7 @@ def _what_is_rounded(operation: Any) -> tuple[tuple[tuple[int, str], ...], tuple
 
 
 def is_in_force() -> bool:
-    """Whether results may be moved in this probe."""
+    """Whether results may be moved in this request."""
     return bool(_in_force)
 
 
@@ -129,7 +129,7 @@ def pause() -> None:
 
 
 class Beginning:
-    """The notebook's names as the probe sees them; each that it takes begins the movement."""
+    """The notebook's names as a contract sees them; each that it takes begins the movement."""
 
     def __init__(self, student: Any, movement: Moved) -> None:
         self.__student, self.__movement = student, movement

@@ -1,6 +1,6 @@
 """Finds out why a student's function returns None: which ``return`` gave it, and what its value came from.
 
-A function that returned None in every call of a probe is called once more, when everything else was observed,
+A function that returned None in every case of a contract is called once more when all else was observed,
 and its own frame is traced: each instruction of interest is looked up by its position in the source. What a
 ``.grad`` was read from is noted at that moment, because later the same name may stand for another tensor.
 
@@ -42,15 +42,15 @@ _type = type
 
 
 class Follower:
-    """What is known of the functions that returned None in a probe."""
+    """What is known of the functions that returned None in a request."""
 
     def __init__(
         self, has_value: dict[str, bool], names: Mapping[str, Any], sources: Mapping[str, str]
     ) -> None:
-        """Follow functions of a probe.
+        """Follow functions of a request.
 
         Args:
-            has_value: of the probe's `CallWatch`.
+            has_value: of the request's `CallWatch`.
             names: of the notebook.
             sources: of the notebook's cells, by the file names of their code.
         """

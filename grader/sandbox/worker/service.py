@@ -26,8 +26,8 @@ from . import (
     errors,
     facts,
     kinds,
-    probe_api,
     torch_state,
+    vocabulary,
 )
 from .confinement import Sandbox
 from .moved import Beginning, Moved
@@ -61,7 +61,7 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     cells.compile_course(handed_out)
     for stub in stubs:
         parse_stub(stub)
-    probe_api.begin_probe(0)
+    vocabulary.begin_request(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
     vars(sys.modules["__main__"]).clear()  # multiprocessing keeps the module under another name
@@ -70,7 +70,7 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     own = (value for value in vars(kinds).values() if isinstance(value, type))
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
-    hide_subclasses("worker", "probe")
+    hide_subclasses("worker", "inside")
 
 
 def _be_main(notebook: cells.Notebook) -> None:
@@ -143,14 +143,14 @@ class Service:
             "begin": self._notebook.begin,
             "cell": self._cell,
             "survey": self._survey,
-            "probe": self._probe,
+            "observe": self._observe,
         }
         return operations[operation](**arguments) if operation in operations else "end"
 
     def _anew(self) -> int:
         """Begin another notebook without the names of the last; returns how many threads the last left."""
         torch_state.restore_modes()
-        probe_api.begin_probe(0)
+        vocabulary.begin_request(0)
         self._notebook = cells.Notebook()
         _be_main(self._notebook)
         cells.install_fakes(self._notebook)
@@ -175,10 +175,10 @@ class Service:
         cells = {name: self._notebook.bindings.cell_of(name) for name in stubs}
         return {"names": names, "cells": cells, "patched": patched}
 
-    def _probe(self, name: str, code: str, seed: int, moved: int) -> Any:
-        """Run a probe in the modes and with the random numbers that every submission gets."""
+    def _observe(self, name: str, code: str, seed: int, moved: int) -> Any:
+        """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
         torch_state.restore_modes()
-        probe_api.begin_probe(seed)
+        vocabulary.begin_request(seed)
         threads, names = torch_state.threads(), dict(self._notebook.names)
         watch = CallWatch()
         follower = Follower(watch.has_value, self._notebook.names, self._notebook.sources)
@@ -201,19 +201,19 @@ class Service:
 
     @staticmethod
     def _words(code: str, watch: CallWatch, follower: Follower) -> dict[str, Any]:
-        """The probe and its helpers, defined anew: nothing of an earlier probe is left in them."""
-        module = _Module("probe")
+        """The code that was sent, defined again: nothing of an earlier request is left in it."""
+        module = _Module("inside")
         words = vars(module)
         words.update(
-            probe_api.WORDS,
+            vocabulary.WORDS,
             observe_cases=partial(contract.observe_cases, watch, follower),
-            __opaque__=opaque,  # around every function of a probe (``sandbox/probe_code.py``)
+            __opaque__=opaque,  # around every function that was sent (``sandbox/request_code.py``)
             __builtins__=dict(_builtins),
         )
         loaded = _load(_decode(code))
-        audit.begin_probe(words)
+        audit.begin_request(words)
         _exec(loaded, words)
-        torch_state.capture_probe(loaded, module)
+        torch_state.capture_request(loaded, module)
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:
@@ -227,8 +227,8 @@ class Service:
         return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
 
 
-def _call(probe: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException | None]:
+def _call(function: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException | None]:
     try:
-        return probe(student), None
+        return function(student), None
     except BaseException as error:
         return None, error

@@ -1,6 +1,6 @@
-"""What a probe sees of a notebook: names, functions that are watched, tensors that are plain.
+"""What code of a check file sees of a notebook: names, functions that are watched, tensors that are plain.
 
-``w.grad`` or ``loss.backward()`` in a probe call whatever the class of ``w`` and its own ``__dict__`` hold.
+``w.grad`` or ``loss.backward()`` there call whatever the class of ``w`` and its own ``__dict__`` hold.
 So what a student's function returned, and what it was given, is made a tensor of torch's own class, the same
 object with the same history.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from . import errors, identity, probe_api, torch_state
+from . import errors, identity, torch_state, vocabulary
 from .opaque import opaque
 from .torch_objects import is_module, is_optimizer, is_tensor
 
@@ -73,7 +73,7 @@ def _tensors(value: Any) -> Iterator[Any]:
             waiting += reversed(items)
 
 
-#: They answer in the place of torch or of the probe, so that nothing can be believed.
+#: They answer in the place of torch or of the check file, so that nothing can be believed.
 _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation")
 
 
@@ -103,7 +103,7 @@ class CallWatch:
             result = function()
         finally:
             left, patched = torch_state.interceptions(before)
-            probe_api.end_call()  # by then nothing of a student's answers for a generator
+            vocabulary.end_call()  # by then nothing of a student's answers for a generator
             self.patched += [kind for kind in left if kind in _ANSWERING] + patched
             self.patched += _restored_classes(kinds) + make_plain(given)
         self.patched += make_plain(result)

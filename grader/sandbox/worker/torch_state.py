@@ -1,6 +1,6 @@
 """Keeps a question's code from reaching another question through torch's own state and attributes.
 
-Before every probe the modes that a student's code may have changed are put back. What listens to torch or
+Before every request the modes that a student's code may have changed are put back. What listens to torch or
 answers in its place is ended as a student's function returns, and what it replaced is put back then.
 """
 
@@ -58,7 +58,7 @@ _set_trace, _set_profile = sys.settrace, sys.setprofile
 
 def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
-    _set_timer(_timer, 0)  # an alarm would go off in another question's probe
+    _set_timer(_timer, 0)  # an alarm would go off in another question's request
     _leave_intercepting_modes()
     _restore_lasting_modes()
     _set_grad(True)
@@ -120,7 +120,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
     """End what a student's function left in torch's way, as it returns and before it can be put back.
 
     Returns:
-        What listens besides the listeners of before, which may be the probe's; what had been replaced.
+        What listens besides the listeners of before, which may be the check file's; what had been replaced.
     """
     now = listeners()
     left = [kind for kind, number in now.items() if number > before[kind]]
@@ -157,7 +157,7 @@ def threads() -> int:
 
 # Modes that a cell or a function may enter and never leave.
 
-_KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a probe
+_KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a request
 _Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
 _get_autocast_dtype, _set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype
 _is_cached, _set_cached = torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled
@@ -211,14 +211,14 @@ def exchanged_kernels() -> list[str]:
     return [f"kernel {name}" for name in own if name.startswith("aten/")]
 
 
-# What a probe relies on is compared with what it was before any student's code, and put back: the classes of
-# tensors, modules, optimizers and of the networks that are handed over, what the probe names of torch's
+# What a request relies on is compared with what it was before any student's code, and put back: the classes
+# of tensors, modules, optimizers and of the networks that are handed over, what its code names of torch's
 # modules and of Python's own functions, and its own words. A function whose code is exchanged raises an event
 # (`audit.py`). What torch uses deeper inside is not compared: a cell that replaces it has to name it.
 
-#: Compared always. Of a class that a probe names, its own classes are compared as well.
+#: Compared always. Of a class that the code names, its own classes are compared as well.
 _CLASSES = (torch.Tensor, nn.Parameter, nn.Module, torch.autograd.Function, torch.optim.Optimizer)
-#: Compared as far as a probe names them: to look at all they hold copies the pages of thousands of objects.
+#: Compared as far as the code names them: to look at all they hold copies the pages of thousands of objects.
 _MODULES = (
     *(torch, torch.autograd, torch.autograd.graph, torch.func, torch.optim, torch.utils.checkpoint),
     *(nn, nn.functional, nn.init, nn.utils, builtins, math, warnings),
@@ -288,7 +288,7 @@ class _ManyAttributes:
 _get = dict.get
 _modules: list[_Attributes] = []
 _classes: dict[type, _Attributes] = {}  # all that torch's modules offer
-_relied_on = {"always": _ManyAttributes(), "of the probe": _ManyAttributes()}
+_relied_on = {"always": _ManyAttributes(), "of the request": _ManyAttributes()}
 
 
 def capture_attributes(handed_over: Iterable[type]) -> None:
@@ -316,8 +316,8 @@ def capture_attributes(handed_over: Iterable[type]) -> None:
 _HEAP_TYPE, _CAN_CHANGE = 1 << 9, 1 << 9 | 1 << 8
 
 
-def capture_probe(code: types.CodeType, words: types.ModuleType) -> None:
-    """What the next probe relies on besides: what its code names, its words, and the classes among these."""
+def capture_request(code: types.CodeType, words: types.ModuleType) -> None:
+    """What the next request relies on too: what its code names, its words, and the classes among these."""
     names = set(_names_in(code))
     named = []
     for module in _modules:
@@ -328,7 +328,7 @@ def capture_probe(code: types.CodeType, words: types.ModuleType) -> None:
     kinds = [base for base in bases if base in _classes and base not in _CLASSES]
     own = [v for v in vars(words).values() if isinstance(v, type) and v.__module__ == words.__name__]
     its_own = (_Attributes(words), *map(_Attributes, own))
-    _relied_on["of the probe"] = _ManyAttributes((*named, *(_classes[kind] for kind in kinds), *its_own))
+    _relied_on["of the request"] = _ManyAttributes((*named, *(_classes[kind] for kind in kinds), *its_own))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

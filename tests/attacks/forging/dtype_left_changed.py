@@ -1,4 +1,4 @@
-# Tries: to leave double precision and switched-off gradients behind for the probe and for all that follow.
+# Tries: to leave double precision and switched-off gradients behind for the request and for all that follow.
 # Stopped by: restoring
 # Question: 01_leaves q4
 # %%

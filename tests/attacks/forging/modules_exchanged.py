@@ -1,6 +1,6 @@
 # Tries: to put modules of its own in the place of torch and math in sys.modules.
 # Stopped by: captured
-# Without it: the probe's torch is not looked up by name.
+# Without it: the request's torch is not looked up by name.
 # Question: 01_leaves q2
 # Flags: imports at run time
 # %%

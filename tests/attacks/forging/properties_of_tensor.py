@@ -1,6 +1,6 @@
 # Tries: to give all tensors a property that lies about their history.
 # Stopped by: captured
-# Without it: what the cells patched is put back before the first probe.
+# Without it: what the cells patched is put back before the first request.
 # Question: 03_truncated_bptt q2
 # Flags: patched
 # %%

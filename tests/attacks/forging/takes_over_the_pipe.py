@@ -44,11 +44,11 @@ def serve(run):
 
 
 def repackage(state):
-    probe = frame_of("reset")
+    request = frame_of("reset")
     if frame_of("serve") is None and frame_of("observe_cases") is not None:
         serve(frame_of("run"))
-    if probe is not None:
-        probe.f_globals["attempt"] = lambda *_: None
+    if request is not None:
+        request.f_globals["attempt"] = lambda *_: None
     if isinstance(state, torch.Tensor):
         return state.data
     return None if state is None else type(state)(repackage(part) for part in state)

@@ -1,6 +1,6 @@
 # Tries: to crash its process by a recursion that leaves the C stack.
 # Stopped by: fresh worker
-# Without it: the recursion limit is put back before a probe.
+# Without it: the recursion limit is put back before a request.
 # %%
 import sys
 

@@ -1,4 +1,4 @@
-# Tries: to sleep for good, but only when a hidden probe calls, which is the third call.
+# Tries: to sleep for good, but only when a hidden request calls, which is the third call.
 # Stopped by: deadlines
 # %%
 import time

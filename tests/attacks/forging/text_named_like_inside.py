@@ -1,4 +1,4 @@
-# Tries: to find the loss that waits by a text that is compiled under the file name of the grader's own probes.
+# Tries: to find the loss that waits by a text that is compiled under the file name of the grader's own requests.
 # Stopped by: captured
 # Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
@@ -23,7 +23,7 @@ def hook_what_waits(frame):
 
 space = {}
 text = "import sys\ndef grab():\n    return sys._getframe()\n"
-code.InteractiveInterpreter(space).runsource(text, "<probe>", "exec")
+code.InteractiveInterpreter(space).runsource(text, "<inside>", "exec")
 
 
 def reinit_(w, value):

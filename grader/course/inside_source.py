@@ -1,8 +1,8 @@
 """Source code that is sent to the worker, and the rule of what it may name.
 
-A probe runs beside a student's code, so nothing of the outside may leak into it. Each name it uses must be
-its own, a word of ``grader.inside``, another ``@inside`` definition or a harmless builtin. The rule is
-checked when a check file is imported.
+An ``@inside`` function runs beside a student's code, so nothing of the outside may leak into it. Each name it
+uses must be its own, a word of ``grader.inside``, another ``@inside`` definition or a harmless builtin. The
+rule is checked when a check file is imported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.errors import CourseError
 from grader.text import did_you_mean
 
 _STUB = (Path(__file__).parents[1] / "inside.pyi").read_text(encoding="utf-8")
-#: What a probe may name: the functions of the stub, which explains them. The worker offers exactly these.
+#: What an @inside function may name: the functions of the stub, which explains them. The worker has these.
 VOCABULARY = ("torch", "nn", "F", "math", *re.findall(r"(?m)^def (?!inside\b)(\w+)", _STUB))
 
 
@@ -46,7 +46,7 @@ class Placeholder:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"{self._name} exists only in the worker: use it in a @probe or an @inside function, "
+            f"{self._name} exists only in the worker: use it in an @inside function, "
             "and let the check compare the facts that come back",
         )
 
@@ -66,34 +66,34 @@ _KEY = "__travelling__"
 
 
 @dataclass(frozen=True)
-class ProbeSource:
+class InsideSource:
     """A function or class that is sent to the worker.
 
     Attributes:
         text: its source without decorators, docstrings and comments; each line stands where the file has it.
         dependencies: the ``@inside`` definitions it names directly.
         words: the words of ``grader.inside`` that it uses.
-        attributes: every attribute name it uses; a probe's question follows from them.
+        attributes: every attribute name it uses; the question of a picture follows from them.
         path: the author's file; stays outside.
         tree: its syntax, with the lines of that file; stays outside.
     """
 
     name: str
     text: str
-    dependencies: tuple[ProbeSource, ...]
+    dependencies: tuple[InsideSource, ...]
     words: frozenset[str]
     attributes: frozenset[str]
     path: str = field(compare=False)
     tree: Definition = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, definition: Any) -> ProbeSource:
+    def of(cls, definition: Any) -> InsideSource:
         """The source of a function or class; checks the rule once and remembers the result."""
         remembered = vars(definition).get(_KEY)
         if isinstance(remembered, cls):
             return remembered
         tree, text = _travelling(definition)
-        names = global_names(symtable.symtable(ast.unparse(tree), "<probe>", "exec")) - {tree.name}
+        names = global_names(symtable.symtable(ast.unparse(tree), "<inside>", "exec")) - {tree.name}
         dependencies = _dependencies(definition, tree, names)
         source = cls(
             name=tree.name,
@@ -112,13 +112,13 @@ class ProbeSource:
         """File and line of the definition, as an error begins."""
         return f"{self.path}, line {self.tree.lineno}"
 
-    def closure(self) -> dict[str, ProbeSource]:
+    def closure(self) -> dict[str, InsideSource]:
         """This definition and all its dependencies by name, dependencies first.
 
         Raises:
             CourseError: a definition would replace another one, or a word that another one uses.
         """
-        parts: dict[str, ProbeSource] = {}
+        parts: dict[str, InsideSource] = {}
         for helper in self.dependencies:
             for name, other in helper.closure().items():
                 if parts.setdefault(name, other) != other:
@@ -146,7 +146,7 @@ def _travelling(definition: Any) -> tuple[Definition, str]:
     where = _where(definition, tree)
     if not isinstance(tree, Definition):
         raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
-    others = [d for d in tree.decorator_list if decorator_name(d) not in {"probe", "picture", "inside"}]
+    others = [d for d in tree.decorator_list if decorator_name(d) not in {"picture", "inside"}]
     if others:
         raise CourseError(
             f"{_where(definition, others[0])} has the decorator @{ast.unparse(others[0])}, which stays"
@@ -165,7 +165,7 @@ def _travelling(definition: Any) -> tuple[Definition, str]:
                 raise CourseError(f"{_where(definition, default)} {said}") from None
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Global):
-            said = f"says `{ast.unparse(node)}`: a probe names only what grader.inside offers"
+            said = f"says `{ast.unparse(node)}`: inside there is only what grader.inside offers"
             raise CourseError(f"{_where(definition, node)} {said}")
         if isinstance(node, ast.Assert):
             said = "asserts something: inside there are facts only; assert in the check"
@@ -205,7 +205,7 @@ def decorator_name(decorator: ast.expr) -> str:
     return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
-def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[ProbeSource, ...]:
+def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[InsideSource, ...]:
     """The definitions behind global names; CourseError for the first name that cannot travel."""
     dependencies = []
     namespace = inspect.getmodule(definition).__dict__
@@ -215,7 +215,7 @@ def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[P
         if is_word or (name not in namespace and name in _BUILTINS):
             continue
         helper = vars(value).get(_KEY) if hasattr(value, "__dict__") else None
-        if not isinstance(helper, ProbeSource) or helper.name != name:
+        if not isinstance(helper, InsideSource) or helper.name != name:
             uses = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
             raise CourseError(
                 f"{_where(definition, next(uses, tree))} uses {name}, which does not travel to the worker: "
@@ -235,7 +235,7 @@ def _advice(name: str, definition: Any) -> str:
     if name in PLACEHOLDERS:
         return "import it from grader.inside, by this name"
     if isinstance(namespace.get(name), ModuleType):
-        return "a probe names only what grader.inside offers"
+        return "inside there is only what grader.inside offers"
     if name in namespace or re.search(rf"(?m)^(def|class) {re.escape(name)}\b", inspect.getsource(module)):
         return "make it a local, or mark its definition @inside (above this one)"
     known = {*PLACEHOLDERS, *(n for n, value in namespace.items() if _KEY in getattr(value, "__dict__", ()))}

@@ -1,6 +1,6 @@
-"""Runs a few probes on the reference and on known answers, and shows an author what they saw.
+"""Observes the reference and known answers in a few contracts and pictures, and shows an author the result.
 
-`try` sends a `print` of its own along with a probe, so that its output comes back as a fact.
+`try` sends a `print` of its own along with a contract, so that the output comes back as a fact.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from grader.contracts.cases import beside_each_other
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint
 from grader.course.assignment import Assignment
 from grader.course.author_file import todos_in
-from grader.course.contract import Contract
+from grader.course.contract import Contract, contracts_defined
 from grader.course.course import Course
-from grader.course.probes import PictureProbe, Probe, pictures_defined, probes_defined
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, checks_of, import_checks, question_of
+from grader.course.worker_code import WorkerCode, pictures_defined
 from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
-from grader.grading.broken_probe import place_in_probe, said_in_probe
+from grader.grading.broken_reference import error_inside, place_inside
 from grader.grading.executor import modules_of_answers
 from grader.grading.judge import failed_cases
 from grader.graphs.diagram import diagram_of, operation
@@ -36,18 +36,18 @@ from grader.sandbox.evidence import (
     FailedCell,
     Failure,
     NoFacts,
-    ProbeOutcome,
-    ProbeRaised,
+    RequestOutcome,
+    RequestRaised,
 )
 from grader.sandbox.facts import Raised
 from grader.sandbox.observer import observe
-from grader.sandbox.plan import ProbePlan
+from grader.sandbox.plan import ObservationPlan
 from grader.sandbox.zygote import Zygote
 from grader.text import did_you_mean, printable, terminal_text
 
 STUB = "stub"
 
-#: Added to what travels of a probe: what it prints comes back beside its facts.
+#: Added to the code that is sent: what it prints comes back beside its facts.
 _PRINTING = """
 
 _printed, _silent = [], {name}
@@ -65,12 +65,12 @@ def {name}(student):
 
 @dataclass(frozen=True)
 class Seen:
-    """A probe's outcome for a notebook, and the lines it printed.
+    """The outcome of a contract or a picture for a notebook, and the lines it printed.
 
     `placed` replaces a known answer's cell by its line in the file, in a sentence.
     """
 
-    outcome: ProbeOutcome
+    outcome: RequestOutcome
     printed: tuple[str, ...] = ()
     placed: Callable[[str], str] = str
 
@@ -85,55 +85,55 @@ class _Notebook:
     placed: Callable[[str], str] = str
 
 
-def run_probes(
-    course: Course, stem: str, probes: Sequence[str], answers: Sequence[str] = (), seed: int = 0
+def observed(
+    course: Course, stem: str, names: Sequence[str], answers: Sequence[str] = (), seed: int = 0
 ) -> tuple[Rubric, dict[str, dict[str, Seen]]]:
-    """Run probes of an assignment, by name.
+    """Observe the reference and other answers in contracts and pictures of an assignment, by name.
 
     `answers` are names of known answers, or ``stub``.
 
     Returns:
-        The rubric of these probes; and by probe its outcomes by notebook, first the reference's.
+        The rubric of these contracts; and by name the outcomes by notebook, first the reference's.
 
     Raises:
-        GraderError: there is no such assignment, probe or answer; the text says which there are.
+        GraderError: there is no such assignment, contract or answer; the text says which there are.
         CourseError: a file of the assignment is wrong.
     """
     course.select([stem])
     course = course.with_only(stem)
-    rubric = _read_probes(course.assignments[stem], course.check_file(stem), probes)
-    wanted = [rubric.probes[name] for name in probes]
-    notebooks = [*_answers(course, rubric, answers, {rubric.asks[probe.name] for probe in wanted})]
+    rubric = _read_contracts(course.assignments[stem], course.check_file(stem), names)
+    asks = {**rubric.asks, **rubric.shows}
+    notebooks = [*_answers(course, rubric, answers, {asks[name] for name in names})]
     with Zygote(preload=modules_of_answers(course, [stem])) as zygote:
         reference = _Notebook(REFERENCE, cells_of(course.assignment(stem).reference))
-        expected = _look(zygote, rubric, reference, wanted, seed)
-        others = [(notebook.name, _look(zygote, rubric, notebook, wanted, seed)) for notebook in notebooks]
+        expected = _look(zygote, rubric, reference, seed)
+        others = [(notebook.name, _look(zygote, rubric, notebook, seed)) for notebook in notebooks]
     sides = [(REFERENCE, expected), *others]
-    return rubric, {name: {side: seen[name] for side, seen in sides if name in seen} for name in probes}
+    return rubric, {name: {side: seen[name] for side, seen in sides if name in seen} for name in names}
 
 
-def _look(
-    zygote: Zygote, rubric: Rubric, notebook: _Notebook, probes: Sequence[Probe], seed: int
-) -> dict[str, Seen]:
-    names = {probe.name for probe in probes if notebook.question in {None, rubric.asks[probe.name]}}
+def _look(zygote: Zygote, rubric: Rubric, notebook: _Notebook, seed: int) -> dict[str, Seen]:
     plan = rubric.plan(seed, only=notebook.question)
-    asked = {  # some probes only, which return what they print
+    asks = {**rubric.asks, **rubric.shows}
+    requests = {
         function: tuple(
-            replace(probe, source=probe.source + _PRINTING.format(name=probe.name))
-            for probe in planned
-            if probe.name in names
+            replace(r, source=r.source + _PRINTING.format(name=r.name), picture=False) for r in of_function
         )
-        for function, planned in plan.probes.items()
+        for function, of_function in plan.requests.items()
     }
-    plan = ProbePlan(dict.fromkeys(plan.stubs, "pass"), asked)  # nothing counts as a stub
+    plan = ObservationPlan(dict.fromkeys(plan.stubs, "pass"), requests)  # nothing counts as a stub
     evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
-    seen = {name: _seen(evidence, name, functions[rubric.asks[name]]) for name in names}
+    seen = {
+        name: _seen(evidence, name, functions[question])
+        for name, question in asks.items()
+        if notebook.question in {None, question}
+    }
     return {name: replace(outcome, placed=notebook.placed) for name, outcome in seen.items()}
 
 
-def _seen(evidence: Evidence, probe: str, function: str) -> Seen:
-    outcome = evidence.outcome(probe)
+def _seen(evidence: Evidence, name: str, function: str) -> Seen:
+    outcome = evidence.outcome(name)
     if evidence.names.get(function) == "missing":
         failed = [FailedCell.of(cell).sentence for cell in evidence.cells]
         return Seen(NoFacts(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
@@ -165,73 +165,69 @@ def _answers(
             raise GraderError(f"{path} has no answer {terminal_text(name)} to {ids}{written}; {near}")
 
 
-def _read_probes(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
-    """A rubric with some probes and pictures and their checks; checks and answers may be missing.
+def _read_contracts(assignment: Assignment, path: Path, names: Sequence[str]) -> Rubric:
+    """A rubric with some contracts, their checks, and pictures; checks and answers may be missing.
 
     Raises:
-        GraderError: there is no such probe or picture; the text says which there are.
-        CourseError: the file cannot be read, or a probe breaks a rule.
+        GraderError: there is no such contract or picture; the text says which there are.
+        CourseError: the file cannot be read, or a contract breaks a rule.
     """
     if not path.is_file():
-        raise CourseError(f"{path} is missing: every assignment has its probes there")
+        raise CourseError(f"{path} is missing: every assignment has its contracts there")
     module = import_checks(path)
-    defined = {**probes_defined(module), **pictures_defined(module)}
+    contracts, pictures = contracts_defined(module), pictures_defined(module)
     for name in names:
-        if name not in defined:
-            raise GraderError(
-                f"{path} has no probe or picture {terminal_text(name)}; {did_you_mean(name, defined)}"
-            )
-    probes = {name: defined[name] for name in names}
+        if name not in {**contracts, **pictures}:
+            near = did_you_mean(name, {**contracts, **pictures})
+            raise GraderError(f"{path} has no contract or picture {terminal_text(name)}; {near}")
+    contracts = {name: contracts[name] for name in names if name in contracts}
+    pictures = {name: pictures[name] for name in names if name in pictures}
     questions, handed_out = assignment.questions, assignment.demonstrations
-    asks = {name: question_of(probe, questions, handed_out) for name, probe in probes.items()}
-    checks = checks_of(module, probes, asks, path)
-    return Rubric(assignment.stem, path, questions, tuple(checks), probes, asks)
+    asks = {name: question_of(contract, questions, handed_out) for name, contract in contracts.items()}
+    shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
+    checks = checks_of(module, contracts, asks, path)
+    return Rubric(assignment.stem, path, questions, tuple(checks), contracts, asks, pictures, shows)
 
 
 # --- as lines for a terminal
 
 
-def probe_lines(
-    rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | None = None
-) -> Iterator[str]:
-    """What a probe printed, why some notebooks have no facts, and the facts of the others side by side.
+def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | None = None) -> Iterator[str]:
+    """What the code of a contract printed, why some notebooks have no facts, and the facts of the others.
 
-    In `seen`, by notebook, the first is the expected outcome. Of a contract the facts of a `case` are shown
-    or, without one, its cases and those that each notebook fails.
+    In `seen`, by notebook, the first is the expected outcome. For a contract, the lines show the facts of a
+    `case` or, without one, its cases and those that each notebook fails.
 
     Raises:
         GraderError: there is no such case.
     """
-    probe = rubric.probes[name]
-    if case is not None and not isinstance(probe, Contract):
-        raise GraderError(f"--case does nothing for {probe.name}, which is no contract: leave --case out")
+    code: WorkerCode = rubric.contracts.get(name) or rubric.pictures[name]
+    if case is not None and not isinstance(code, Contract):
+        raise GraderError(f"--case does nothing for {code.name}, which is no contract: leave --case out")
     printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
     if len(set(printed.values())) == 1:  # lines that are equal for all notebooks stand once
         printed = {"": next(iter(printed.values()))}
     for notebook, lines in printed.items():
         who = f"{notebook} " if notebook else ""
-        yield from (printable(f"{probe.name}    {who}prints  {line}") for line in lines)
+        yield from (printable(f"{code.name}    {who}prints  {line}") for line in lines)
     facts: dict[str, Any] = {}
     for notebook, of_notebook in seen.items():
         match of_notebook.outcome:
             case NoFacts(reason):
                 why = f"has no facts: {reason}"
-            case ProbeRaised(error) | (Raised() as error):
-                place = place_in_probe(probe, error)
-                why = f"stops: {place} raised {said_in_probe(error)}"
+            case RequestRaised(error) | (Raised() as error):
+                why = f"stops: {place_inside(code, error)} raised {error_inside(error)}"
             case outcome:
                 facts[notebook] = outcome
                 continue
-        yield printable(f"{probe.name}    {notebook} {of_notebook.placed(why)}")
-    if isinstance(probe, PictureProbe):
-        yield from map(printable, picture_lines(probe.name, facts))
-    elif isinstance(probe, Contract):
-        yield from map(
-            printable, _cases_of(rubric, probe, facts) if case is None else _one_case(probe, facts, case)
-        )
-    elif facts:
-        changed = {notebook: only_changes(fact) for notebook, fact in facts.items()}
-        yield from map(printable, side_by_side(probe.name, changed))
+        yield printable(f"{code.name}    {notebook} {of_notebook.placed(why)}")
+    if REFERENCE not in facts:  # there is nothing to compare with
+        return
+    if isinstance(code, Contract):
+        of_cases = _cases_of(rubric, code, facts) if case is None else _one_case(code, facts, case)
+        yield from map(printable, of_cases)
+    else:
+        yield from map(printable, picture_lines(code.name, facts))
 
 
 def _cases_of(rubric: Rubric, contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -249,7 +245,8 @@ def _cases_of(rubric: Rubric, contract: Contract, facts: Mapping[str, Any]) -> I
             continue
         which = f", first of all case {case_to_report(contracted.cases, found)}" if found else ""
         yield f"{contract.name}    {notebook} fails {len(found)} of {len(cases)} cases{which}"
-        yield from (f"{number:>6}  {diagnosis_and_hint(str(error))[0]}" for number, error in found.items())
+        for number, failed in found.items():
+            yield f"{number:>6}  {diagnosis_and_hint(str(failed))[0]}"
 
 
 def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iterator[str]:

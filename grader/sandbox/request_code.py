@@ -1,6 +1,6 @@
-"""Compiles a probe, with its helpers, for a worker.
+"""Compiles the code of a contract or a picture, with its helpers, for a worker.
 
-Student code is handed objects that a probe makes: networks of its classes, its functions as hooks or losses.
+Student code is given objects that such code makes: networks of its classes, its functions as hooks or losses.
 Each function is therefore wrapped in the word ``__opaque__`` (``worker/opaque.py``): student code that holds
 it cannot look into it. The worker gets code, so that it needs no parser beside student code.
 """
@@ -18,10 +18,10 @@ _REGISTERS = re.compile(r"register_\w*hook")
 
 
 @cache
-def probe_code(source: str) -> str:
-    """The code of a probe, marshalled and in base64; compiled once for a whole class."""
+def request_code(source: str) -> str:
+    """The code of a request, marshalled and in base64; compiled once for a whole class."""
     tree = ast.fix_missing_locations(_Opaque().visit(ast.parse(source)))
-    return b64encode(dumps(compile(tree, "<probe>", "exec", dont_inherit=True))).decode()
+    return b64encode(dumps(compile(tree, "<inside>", "exec", dont_inherit=True))).decode()
 
 
 class _Opaque(ast.NodeTransformer):

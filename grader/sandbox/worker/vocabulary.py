@@ -1,4 +1,4 @@
-"""The words a probe may use, bound before any student's code ran.
+"""The words an @inside function may use, bound before any student's code ran.
 
 ``grader/inside.py`` names them outside; what they take, give and do not see stands in ``grader/inside.pyi``.
 """
@@ -28,7 +28,7 @@ from .watching import graph_at
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
-_calls = [0, 0]  # a seed of this probe, and how often students' functions were called in it
+_calls = [0, 0]  # a seed of this request, and how often students' functions were called in it
 _collect = gc.collect
 _catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
 
@@ -40,10 +40,10 @@ def reseed(number: int) -> None:
     _seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
 
 
-def begin_probe(seed: int) -> None:
-    """Forget the marks of earlier probes and seed everything for the next."""
+def begin_request(seed: int) -> None:
+    """Forget the marks of earlier requests and seed everything for the next."""
     _marks.clear()
-    gradients.begin_probe(seed)
+    gradients.begin_request(seed)
     _calls[:] = [gradients.derived(seed, b"calls"), 0]
     reseed(gradients.derived(seed, b"inputs"))  # which torch.initial_seed() tells students' code
 

@@ -1,4 +1,4 @@
-"""What a probe may name: the rule is checked when its file is imported, and refuses by name."""
+"""What an @inside function may name: the rule is checked when its file is imported, and refuses by name."""
 
 import importlib.util
 import itertools
@@ -11,14 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from grader import inside
-from grader.course.probe_source import ProbeSource
-from grader.course.probes import PROBE_SECONDS, probes_defined
+from grader.course.contract import CONTRACT_SECONDS, contracts_defined
+from grader.course.inside_source import InsideSource
+from grader.course.worker_code import PICTURE_SECONDS, pictures_defined
 from grader.errors import CourseError
 
 HEADER = """\
 import functools
 import os
-from grader import assert_close, points, probe, raised
+from grader import assert_close, contract, data, own, picture, points, raised
 from grader.inside import F, attempt, inside, math, nn, snap, torch
 
 LIMIT = 3
@@ -61,15 +62,15 @@ def refused(load):
     return complaint
 
 
-def travelling(module, name):
-    """What of a helper travels."""
-    return ProbeSource.of(getattr(module, name))
+def bundle_of(module, name):
+    """What is sent of an @inside function: its helpers and itself."""
+    return "\n\n".join(part.text for part in InsideSource.of(getattr(module, name)).closure().values())
 
 
 def run(bundle, name, student=None, **words):
     """Define a bundle as a worker does, with stand-ins for torch, and call one of its functions."""
-    names = {"math": math, **words, "__name__": "probe"}
-    exec(compile(bundle, "<probe>", "exec", dont_inherit=True), names)
+    names = {"math": math, **words, "__name__": "inside"}
+    exec(compile(bundle, "<inside>", "exec", dont_inherit=True), names)
     return names[name](student)
 
 
@@ -89,7 +90,7 @@ FOREIGN_NAMES = {
     "a module": ("return os.getcwd()", "os"),
     "a function without @inside": ("return outside_helper()", "outside_helper"),
     "a word for checks": ("assert_close(1, 1, '')", "assert_close"),
-    "the decorator": ("return probe", "probe"),
+    "the decorator": ("return picture", "picture"),
     "its own file": ("return __file__", "__file__"),
     "nothing that exists": ("return no_such_name", "no_such_name"),
     "a word not imported": ("return vjp(student)", "vjp"),
@@ -98,8 +99,8 @@ FOREIGN_NAMES = {
 
 @pytest.mark.parametrize(("body", "name"), FOREIGN_NAMES.values(), ids=FOREIGN_NAMES)
 def test_a_foreign_name_is_refused(refused, body, name):
-    """A name that is not the probe's own is refused wherever in the probe it stands, and named."""
-    text = refused("@probe\ndef seen(student):\n" + textwrap.indent(body, "    "))
+    """A name that is not the function's own is refused wherever in the function it is, and named."""
+    text = refused("@inside\ndef seen(student):\n" + textwrap.indent(body, "    "))
     assert re.match(
         rf"{sys.modules['check_file_0'].__file__}, line \d+: seen uses {name}, which does not", text
     )
@@ -108,7 +109,7 @@ def test_a_foreign_name_is_refused(refused, body, name):
 @pytest.mark.parametrize("builtin", ["open", "eval", "exec", "compile", "__import__", "input", "breakpoint"])
 def test_a_builtin_that_reaches_out_is_refused(refused, builtin):
     """Builtins that reach files, other code or the terminal are refused by name."""
-    text = refused(f"@probe\ndef seen(student):\n    return lambda: {builtin}\n")
+    text = refused(f"@inside\ndef seen(student):\n    return lambda: {builtin}\n")
     assert f"uses {builtin}, which does not travel" in text
 
 
@@ -119,14 +120,14 @@ OTHER_NAMES_FOR_WORDS = {
     "a part under a word's name": ("snap = torch.zeros", "snap"),
     "a helper's other name": ("@inside\ndef helper():\n    pass\nalias = helper", "alias"),
     "a builtin's name for something else": ("max = LIMIT", "max"),
-    "another probe": ("@probe\ndef first(student):\n    return 1\n", "first"),
+    "a contract": ('first = contract("double", {"x": data("n")}, name="first")', "first"),
 }
 
 
 @pytest.mark.parametrize(("definition", "name"), OTHER_NAMES_FOR_WORDS.values(), ids=OTHER_NAMES_FOR_WORDS)
 def test_a_word_is_known_by_its_own_name_only(refused, definition, name):
     """What is called otherwise outside than inside is refused, for inside it would be something else."""
-    text = refused(f"{definition}\n@probe\ndef seen(student):\n    return {name}\n")
+    text = refused(f"{definition}\n@inside\ndef seen(student):\n    return {name}\n")
     assert f"uses {name}, which does not travel" in text
 
 
@@ -144,7 +145,7 @@ def test_a_word_is_known_by_its_own_name_only(refused, definition, name):
     ],
 )
 def test_a_helper_obeys_the_same_rule(refused, definition, name):
-    """An @inside function or class may name no more than a probe, in its signature and bases neither."""
+    """A helper or class may name no more, and neither may its signature and bases."""
     assert f"uses {name}, which does not travel" in refused(f"@inside\n{definition}\n")
 
 
@@ -162,12 +163,12 @@ def test_a_helper_has_to_stand_above(refused):
 def test_no_statement_fetches_a_name(refused, statement, place):
     """An import or a global statement is refused at any depth, and quoted."""
     body = textwrap.indent(place.format(statement), "    ")
-    assert f"says `{statement}`" in refused(f"@probe\ndef seen(student):\n{body}\n")
+    assert f"says `{statement}`" in refused(f"@inside\ndef seen(student):\n{body}\n")
 
 
-def test_a_probe_asserts_nothing(refused):
+def test_an_inside_function_asserts_nothing(refused):
     """A verdict inside is refused, in a nested function too."""
-    text = refused("@probe\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
+    text = refused("@inside\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
     assert ", line 16: seen asserts something" in text
 
 
@@ -180,10 +181,10 @@ def test_a_computed_default_is_refused(refused, default, signature):
 
 
 @pytest.mark.parametrize("decorator", ["functools.cache", "points(2)"])
-@pytest.mark.parametrize("ours", ["probe", "inside"])
+@pytest.mark.parametrize("ours", ["picture", "inside"])
 def test_another_decorator_is_refused(refused, decorator, ours):
-    """No decorator but ours may stand at what travels, for it would stay outside."""
-    text = refused(f"@{ours}\n@{decorator}\ndef seen(student):\n    return 1\n")
+    """No other decorator may be at what is sent, because it would stay outside."""
+    text = refused(f"@{ours}\n@{decorator}\ndef seen(student):\n    'Seen.'\n    return 1\n")
     assert f"has the decorator @{decorator}" in text
 
 
@@ -196,9 +197,9 @@ def test_a_definition_hides_no_word(refused, name):
 def test_a_definition_may_be_called_like_a_word_of_no_use(load):
     """A word that came after a check file was written costs it nothing: its own definition counts there."""
     module = load(
-        "@inside\ndef gradients():\n    return 7\n@probe\ndef vjp(student):\n    return gradients()\n"
+        "@inside\ndef gradients():\n    return 7\n@inside\ndef vjp(student):\n    return gradients()\n"
     )
-    assert run(probes_defined(module)["vjp"].bundle(), "vjp", gradients="the word") == 7
+    assert run(bundle_of(module, "vjp"), "vjp", gradients="the word") == 7
 
 
 def test_a_definition_hides_no_word_that_travels_along(load):
@@ -206,12 +207,12 @@ def test_a_definition_hides_no_word_that_travels_along(load):
     load("@inside\ndef small():\n    return snap(1)\n", name="inside_of_this_test")
     module = load(
         "from inside_of_this_test import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
-        "@probe\ndef seen(student):\n    return small(), snap()\n"
+        "@inside\ndef seen(student):\n    return small(), snap()\n"
     )
     with pytest.raises(
         CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
     ):
-        _ = probes_defined(module)["seen"].bundle()
+        _ = bundle_of(module, "seen")
 
 
 @pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
@@ -221,10 +222,10 @@ def test_only_functions_and_classes_travel(refused, text):
 
 
 @pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])
-def test_a_probe_takes_the_student_and_nothing_else(refused, signature):
-    """A probe with another number of arguments is refused by name."""
-    assert "probe seen must take exactly one argument" in refused(
-        f"@probe\ndef seen({signature}):\n    pass\n"
+def test_a_picture_takes_the_student_and_nothing_else(refused, signature):
+    """A picture with another number of arguments is refused by name."""
+    assert "picture seen must take exactly one argument" in refused(
+        f"@picture\ndef seen({signature}):\n    'Seen.'\n"
     )
 
 
@@ -251,7 +252,7 @@ class Longer(Pair):
 def countdown(n):
     return [n, *countdown(n - 1)] if n else []
 
-@probe
+@inside
 def seen(student):
     offset = 1
     def shifted(x, by=offset):
@@ -283,7 +284,7 @@ def fail():
 
 def test_own_names_helpers_words_and_builtins_are_allowed(load):
     """Locals, nested definitions, helpers, recursion, words and builtins work where they arrive."""
-    bundle = probes_defined(load(ALLOWED))["seen"].bundle()
+    bundle = bundle_of(load(ALLOWED), "seen")
     assert run(bundle, "seen", SimpleNamespace(three=3, fail=fail)) == {
         "total": 20,
         "start": 2,
@@ -299,10 +300,10 @@ def test_own_names_helpers_words_and_builtins_are_allowed(load):
 def test_a_module_can_be_subclassed(load):
     """A class of torch may be a base outside, where it does not exist, and is the real one inside."""
     module = load(
-        "@inside\nclass Net(nn.Module):\n    pass\n@probe\ndef seen(student):\n    return Net().answer\n"
+        "@inside\nclass Net(nn.Module):\n    pass\n@inside\ndef seen(student):\n    return Net().answer\n"
     )
     real = SimpleNamespace(Module=type("Module", (), {"answer": 42}))
-    assert run(probes_defined(module)["seen"].bundle(), "seen", nn=real) == 42
+    assert run(bundle_of(module, "seen"), "seen", nn=real) == 42
 
 
 def test_a_bundle_is_what_is_needed_once_and_in_order(load):
@@ -325,12 +326,12 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
         def unused():
             return 0
 
-        @probe(seconds=3)
+        @inside
         def seen(student):
             return left() + right()
         """
     )
-    bundle = probes_defined(module)["seen"].bundle()
+    bundle = bundle_of(module, "seen")
     heads = [line for line in bundle.splitlines() if not line.startswith(" ")]
     assert [head for head in heads if head] == [
         "def base():",
@@ -344,8 +345,10 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
 def test_helpers_of_the_neighbour_travel(load):
     """A helper imported from the file of helpers travels like one of the same file."""
     load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
-    module = load("from inside_of_this_test import helper\n@probe\ndef seen(student):\n    return helper()\n")
-    assert run(probes_defined(module)["seen"].bundle(), "seen") == 7
+    module = load(
+        "from inside_of_this_test import helper\n@inside\ndef seen(student):\n    return helper()\n"
+    )
+    assert run(bundle_of(module, "seen"), "seen") == 7
 
 
 def test_two_helpers_of_one_name_are_refused(load):
@@ -356,10 +359,10 @@ def test_two_helpers_of_one_name_are_refused(load):
     )
     module = load(
         "from inside_of_this_test import other\n@inside\ndef size():\n    return 2\n"
-        "@probe\ndef seen(student):\n    return size() + other()\n"
+        "@inside\ndef seen(student):\n    return size() + other()\n"
     )
     with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):
-        _ = probes_defined(module)["seen"].bundle()
+        _ = bundle_of(module, "seen")
 
 
 def test_what_travels_tells_nothing(load):
@@ -379,7 +382,7 @@ def test_what_travels_tells_nothing(load):
         def helper():
             """SECRET"""
 
-        @probe
+        @inside
         def seen(student):
             """SECRET"""
             # SECRET
@@ -394,56 +397,70 @@ def test_what_travels_tells_nothing(load):
             return Helper().f(), helper(), nested(), "kept"  # SECRET
         '''
     )
-    bundle = probes_defined(module)["seen"].bundle()
+    bundle = bundle_of(module, "seen")
     assert "SECRET" not in bundle
     assert run(bundle, "seen") == (1, None, None, "kept")
 
 
 def test_a_text_that_is_a_value_travels(load):
     """Only docstrings are dropped: a returned text, a lone number and a second statement are kept."""
-    module = load('@probe\ndef seen(student):\n    3\n    "not a docstring"\n    return "value"\n')
-    bundle = probes_defined(module)["seen"].bundle()
+    module = load('@inside\ndef seen(student):\n    3\n    "not a docstring"\n    return "value"\n')
+    bundle = bundle_of(module, "seen")
     assert "3" in bundle
     assert "not a docstring" in bundle
     assert run(bundle, "seen") == "value"
 
 
-# --- probes
+# --- contracts and pictures
+
+ONE = """
+@inside
+def trained(student):
+    return student.train(1)
+
+@inside
+def numbers(world, kind):
+    return trained(world.student).grad
+
+one = contract("double", {"x": own(numbers)}, name="one")
+"""
+TWO = 'two = contract("double", {"x": data("n")}, name="two", question="q2", seconds=5)\n'
 
 
-def test_the_attributes_of_a_probe_are_those_of_its_helpers_too(load):
-    """The stub a probe names is found in its helpers as well, whose attributes count."""
-    module = load(
-        "@inside\ndef trained(student):\n    return student.train(1)\n"
-        "@probe\ndef seen(student):\n    return trained(student).grad\n"
+def test_the_attributes_of_a_contract_are_those_of_its_helpers_too(load):
+    """The function that a picture asks for is found in its helpers as well, whose attributes count."""
+    module = load(ONE + "@picture\ndef shown(student):\n    'Shown.'\n    return trained(student).grad\n")
+    assert contracts_defined(module)["one"].attributes == {"double", "train", "grad", "student"}
+    assert pictures_defined(module)["shown"].attributes == {"train", "grad"}
+
+
+def test_what_an_author_says_of_a_contract_is_kept(load):
+    """Question and time are as the author said, and have defaults otherwise."""
+    one, two = contracts_defined(load(ONE + TWO)).values()
+    assert (one.name, one.question, one.seconds) == ("one", None, CONTRACT_SECONDS)
+    assert (two.name, two.question, two.seconds) == ("two", "q2", 5)
+    shown = "@picture(question='q2', reference=True)\ndef shown(student):\n    'Shown.'\n    return 1\n"
+    (picture,) = pictures_defined(load(shown)).values()
+    assert (picture.question, picture.seconds, picture.caption) == ("q2", PICTURE_SECONDS, "Shown")
+    assert picture.reference
+
+
+def test_contracts_are_kept_apart_by_file(load):
+    """Two check files may have contracts of the same name; a file imported again forgets its old ones."""
+    text = (
+        "@inside\ndef size(world, kind):\n    return {}\n"
+        'seen = contract("f", {{"x": own(size)}}, name="seen")\n'
     )
-    assert probes_defined(module)["seen"].attributes == {"train", "grad"}
+    first, second = load(text.format(1)), load(text.format(2), name="same_name")
+    third = load('other = contract("f", {"x": data("n")}, name="other")\n', name="same_name")
+    bundles = [contracts_defined(module)["seen"].bundle() for module in (first, second)]
+    assert ["return 1" in bundles[0], "return 2" in bundles[1]] == [True, True]
+    assert list(contracts_defined(third)) == ["other"]
 
 
-def test_what_an_author_says_of_a_probe_is_kept(load):
-    """Question, time and solitude are as the author said, and have defaults where nothing was said."""
-    module = load(
-        '@probe(question="q2", seconds=5, alone=True)\ndef one(student):\n    pass\n'
-        "@probe\ndef two(student):\n    pass\n"
-    )
-    one, two = probes_defined(module).values()
-    assert (one.name, one.question, one.seconds, one.alone) == ("one", "q2", 5, True)
-    assert (two.name, two.question, two.seconds, two.alone) == ("two", None, PROBE_SECONDS, False)
-
-
-def test_probes_are_kept_apart_by_file(load):
-    """Two check files may have probes of the same name, and a file imported anew forgets its old ones."""
-    first = load("@probe\ndef seen(student):\n    return 1\n")
-    second = load("@probe\ndef seen(student):\n    return 2\n", name="same_name")
-    third = load("@probe\ndef other(student):\n    return 3\n", name="same_name")
-    assert [run(probes_defined(module)["seen"].bundle(), "seen") for module in (first, second)] == [1, 2]
-    assert list(probes_defined(third)) == ["other"]
-
-
-def test_a_probes_seed(load):
-    """A seed depends on the run, the assignment and the probe, on nothing else, and fits 32 bits."""
-    module = load("@probe\ndef one(student):\n    pass\n@probe\ndef two(student):\n    pass\n")
-    one, two = probes_defined(module).values()
+def test_the_seed_of_a_contract(load):
+    """A seed depends on the run, the assignment and the contract, on nothing else, and fits 32 bits."""
+    one, two = contracts_defined(load(ONE + TWO)).values()
     seeds = [one.seed(1, "01_a"), one.seed(2, "01_a"), one.seed(1, "02_b"), two.seed(1, "01_a")]
     assert len(set(seeds)) == 4
     assert seeds[0] == one.seed(1, "01_a")

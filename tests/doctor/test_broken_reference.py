@@ -1,0 +1,256 @@
+"""A contract that fails on the reference is reported once, with the line of the file where it was written."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import answer
+from tiny_course import CHECKS, write_course
+
+from grader.course.course import Course, observe_reference
+from grader.grading.broken_reference import broken_contracts, broken_picture, caught_inside, place_inside
+from grader.sandbox.evidence import Answer, Evidence, NoFacts
+
+HELPERS = '''\
+"""Helpers."""
+
+from grader.inside import inside, torch
+
+
+@inside
+def far_away(x):
+    """Nothing of this docstring travels,
+
+    nor of its paragraphs.
+    """
+    return {
+        "whole": x,
+        # a comment that does not travel either
+        "part": x[
+            "no such key"
+        ],  # line 16
+    }
+'''
+
+CONTRACTS = '''
+
+@inside
+def of_another_size(x):
+    """Not as many.
+
+    And in several lines."""
+
+    # a comment
+    more = torch.ones(
+        5,
+    )
+    return x + more  # helper
+
+
+@inside
+class Module(nn.Module):
+    """A module."""
+
+    def forward(self, x):
+        """Its forward."""
+        return self.missing(x)  # class
+
+
+@inside
+def added(world, kind):
+    """An input."""
+    # the inputs
+    x = torch.randn(4)
+    return {
+        "first": x,
+        "second": x + torch.ones(6),  # own
+    }
+
+
+@inside
+def larger(world, kind):
+    return of_another_size(torch.randn(4))
+
+
+@inside
+def part(world, kind):
+    return far_away(torch.randn(4))
+
+
+@inside
+def through_a_module(world, kind):
+    return Module()(torch.randn(4))
+
+
+@inside
+def used(world, result):
+    return {"x": attempt(lambda: result.backward(1, 2, 3, 4, 5, 6))}  # in use
+
+
+own_lines = contract("double", {"x": own(added)}, name="own_lines", **ONE)
+helped = contract("double", {"x": own(larger)}, name="helped", **ONE)
+neighbour = contract("double", {"x": own(part)}, name="neighbour", **ONE)
+called_back = contract("double", {"x": own(through_a_module)}, name="called_back", **ONE)
+caught = contract("double", {"x": data("n")}, name="caught", use=used, **ONE)
+
+
+@picture
+def answered(student):
+    """An answer."""
+    return student.double(None)  # answer
+
+
+@picture
+def wrongly_called(student):
+    """A call."""
+    return student.double(1, 2)  # call
+
+
+def test_own_lines(own_lines):
+    """It fails."""
+    assert own_lines.seen, "No."
+
+
+def test_helped(helped):
+    """It fails."""
+    assert helped.seen, "No."
+
+
+def test_neighbour(neighbour):
+    """It fails."""
+    assert neighbour.seen, "No."
+
+
+def test_called_back(called_back):
+    """It fails."""
+    assert called_back.seen, "No."
+
+
+def test_caught(caught):
+    """It fails."""
+    assert caught.seen, "No."
+'''
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    root = write_course(tmp_path_factory.mktemp("broken") / "course")
+    hidden = root / "tests" / "hidden"
+    imports = "import attempt, inside, nn, torch\nfrom inside import far_away\n"
+    text = CHECKS.replace("import inside, torch\n", imports)
+    text = text.replace("data, own, points", "data, own, picture, points")
+    (hidden / "inside.py").write_text(HELPERS, encoding="utf-8")
+    (hidden / "test_01_tiny.py").write_text(text + CONTRACTS, encoding="utf-8")
+    return Course.find(root)
+
+
+@pytest.fixture(scope="module")
+def reference(course, zygote):
+    return observe_reference(zygote, course, "01_tiny", 1)
+
+
+def line_of(course, mark, file="test_01_tiny.py"):
+    path = course.root / "tests" / "hidden" / file
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return f"{path}, line {next(n for n, line in enumerate(lines, start=1) if mark in line)}: "
+
+
+BROKEN = {
+    "own_lines": (
+        "# own",
+        "added, called by contract own_lines, fails on the reference with RuntimeError: The size of",
+    ),
+    "helped": (
+        "# helper",
+        "of_another_size, called by contract helped, fails on the reference with RuntimeError: ",
+    ),
+    "called_back": (
+        "# class",
+        "Module, called by contract called_back, fails on the reference with AttributeErr",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_error_in_a_contract_is_told_with_its_own_line(course, reference, name):
+    """The line is that of the file, past comments, docstrings, and other definitions that are sent."""
+    mark, said = BROKEN[name]
+    (told,) = broken_contracts(course.rubric("01_tiny").contracts, reference, [name])
+    assert told.startswith(line_of(course, mark) + said)
+
+
+BROKEN_PICTURES = {
+    "answered": ("# answer", "picture answered fails on the reference with TypeError: unsupported operand"),
+    "wrongly_called": (
+        "# call",
+        "picture wrongly_called fails on the reference with TypeError: double() takes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_PICTURES)
+def test_an_error_in_a_picture_is_told_with_its_own_line(course, reference, name):
+    """The line that called the student's function is told."""
+    mark, said = BROKEN_PICTURES[name]
+    told = broken_picture(course.rubric("01_tiny").pictures[name], reference)
+    assert told.startswith(line_of(course, mark) + said)
+
+
+def test_a_line_of_a_neighbour_is_told_with_its_file(course, reference):
+    """A helper's line stands in the file of helpers; of an expression of several lines it is the part's."""
+    (told,) = broken_contracts(course.rubric("01_tiny").contracts, reference, ["neighbour"])
+    assert told.startswith(
+        line_of(course, '"part": x[', "inside.py") + "far_away, called by contract neighbour,"
+    )
+
+
+def test_the_answers_line_is_told_beside_the_pictures(course, reference):
+    """Where the reference's own answer raised, its line is told as well."""
+    told = broken_picture(course.rubric("01_tiny").pictures["answered"], reference)
+    assert told.endswith("(by way of `return 2 * x` in code cell 2, line 3)")
+
+
+def test_what_was_caught_has_its_line_too(course, reference):
+    """`grader try` can say where an error came from that `attempt` caught."""
+    contract = course.rubric("01_tiny").contracts["caught"]
+    error = reference.outcome("caught")[0]["used"]["x"]
+    assert place_inside(contract, error) == line_of(course, "# in use") + "used, called by contract caught,"
+
+
+def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
+    """An error deep in the facts is told with its line; a contract whose facts hold none, not at all."""
+    contract = course.rubric("01_tiny").contracts["caught"]
+    told = caught_inside(contract, reference)
+    place = line_of(course, "# in use") + "used, called by contract caught, stopped on the reference with "
+    assert told.startswith(place)
+    quiet = replace(reference, answers={"caught": answer(facts={"value": ["int", 1], "tensors": []})})
+    assert caught_inside(contract, quiet) is None
+
+
+def test_contracts_that_have_facts_are_not_told(course, reference):
+    """Only what stopped is told, once for each contract, in the order of the file."""
+    told = [
+        sentence.partition("contract ")[2].split()[0].strip(",")
+        for sentence in broken_contracts(course.rubric("01_tiny").contracts, reference)
+    ]
+    assert told == ["own_lines", "helped", "neighbour", "called_back"]
+
+
+def test_a_contract_without_facts_is_told_with_its_declaration(course):
+    """If no line can be blamed, as when time ran out, it is that of the declaration."""
+    evidence = Evidence(answers={"own_lines": Answer.without_facts(NoFacts("it took too long"))})
+    (told,) = broken_contracts(course.rubric("01_tiny").contracts, evidence, ["own_lines"])
+    said = "contract own_lines got no facts of the reference: it took too long"
+    assert told == line_of(course, "own_lines = ") + said
+
+
+def test_every_place_of_a_bundle_is_found(course):
+    """Each statement of an @inside function is found in its file again, in any bundle."""
+    for contract in course.rubric("01_tiny").contracts.values():
+        for number, line in enumerate(contract.bundle().splitlines(), start=1):
+            part, written = contract.place_in_file(number)
+            if line.strip() in {"", ")"} or part is contract.source:  # in the place of a docstring, too
+                continue
+            there = Path(part.path).read_text(encoding="utf-8").splitlines()[written - 1]
+            words = line.split("(")[0].split("{")[0].strip()
+            assert words in there, (contract.name, line, there)
