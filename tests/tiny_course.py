@@ -95,10 +95,11 @@ plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}
 CHECKS = '''\
 """Hidden checks."""
 
-from grader import assert_same_values, contract, data, own, points
+from grader import Call, Cases, assert_same_values, contract, data, own, points
 from grader.inside import inside, torch
 
-ONE = {"dtypes": ["float32"], "modes": ["on"], "turns": ["first"], "sizes": ["differ"], "gradients": "none"}
+ONCE = Cases(dtypes=["float32"], modes=["on"], sequences=["first"], sizes=["differ"])
+VALUES = Call(gradients="none")
 X = {"x": data("n", says="(n,)")}
 
 @inside
@@ -107,14 +108,14 @@ def length(world, kind):
     return torch.randint(3, 9, ()).item()
 
 
-doubled = contract("double", X, name="doubled", result="This is not twice as much.", **ONE)
-made = contract("leaf", {"n": own(length, says="the length")}, name="made", **ONE)
+doubled = contract("double", X, name="doubled", cases=ONCE, call=VALUES)
+made = contract("leaf", {"n": own(length, says="the length")}, name="made", cases=ONCE, call=VALUES)
 
 
 @points(2)
 def test_double(doubled):
     """It is twice as much."""
-    assert_same_values(doubled)
+    assert_same_values(doubled, "This is not twice as much.")
 
 
 @points(3)

@@ -42,12 +42,12 @@ def test_treble(treble):
 '''
 END_CHECKS = '''
 
-trebled = contract("treble", {"x": data("3")}, name="trebled", result="This is not right.", **ONE)
+trebled = contract("treble", {"x": data("3")}, name="trebled", cases=ONCE, call=VALUES)
 
 
 def test_treble(trebled):
     """It is three times as much."""
-    assert_same_values(trebled)
+    assert_same_values(trebled, "This is not right.")
 
 
 def test_size(trebled):

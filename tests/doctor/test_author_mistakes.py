@@ -30,7 +30,7 @@ IN_A_CLASS = (
 EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
 TORCH = "from grader.inside import inside, torch"
 DRAWN = "    return torch.randint(3, 9, ()).item()"
-MADE = 'made = contract("leaf", {"n": own(length, says="the length")}, name="made", **ONE)\n'
+MADE = 'made = contract("leaf", {"n": own(length, says="the length")}, name="made", cases=ONCE, call=VALUES)\n'
 
 LEAF = 'made.seen.tensor().is_leaf, "This is not a leaf."'
 PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n'
@@ -254,7 +254,7 @@ READ = {
 
 # --- told when it is tried
 
-SAME = "    assert_same_values(doubled)"
+SAME = '    assert_same_values(doubled, "This is not twice as much.")'
 
 #: The same for what is found out only by running the reference, the stub and the answers.
 TRIED = {

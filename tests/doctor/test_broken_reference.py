@@ -87,11 +87,11 @@ def used(world, result):
     return {"x": attempt(lambda: result.backward(1, 2, 3, 4, 5, 6))}  # in use
 
 
-own_lines = contract("double", {"x": own(added)}, name="own_lines", **ONE)
-helped = contract("double", {"x": own(larger)}, name="helped", **ONE)
-neighbour = contract("double", {"x": own(part)}, name="neighbour", **ONE)
-called_back = contract("double", {"x": own(through_a_module)}, name="called_back", **ONE)
-caught = contract("double", {"x": data("n")}, name="caught", use=used, **ONE)
+own_lines = contract("double", {"x": own(added)}, name="own_lines", cases=ONCE, call=VALUES)
+helped = contract("double", {"x": own(larger)}, name="helped", cases=ONCE, call=VALUES)
+neighbour = contract("double", {"x": own(part)}, name="neighbour", cases=ONCE, call=VALUES)
+called_back = contract("double", {"x": own(through_a_module)}, name="called_back", cases=ONCE, call=VALUES)
+caught = contract("double", {"x": data("n")}, name="caught", cases=ONCE, call=Call(gradients="none", use=used))
 
 
 @picture

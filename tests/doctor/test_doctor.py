@@ -107,10 +107,10 @@ def twice(make, world):
     return first.value + make(torch.randn(3)).value
 
 
-doubled = contract("double", X, call=twice,"""
+doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="doubled", cases=ONCE)"""
     told = complaints(
         ("master", MASTER, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
-        ("checks", 'doubled = contract("double", X,', twice),
+        ("checks", 'doubled = contract("double", X, name="doubled", cases=ONCE, call=VALUES)', twice),
         ("answers", "    return x + x", "    raise ValueError"),
         built=False,
     )

@@ -19,11 +19,12 @@ from grader.sandbox.facts import Raised, ReturnedNone
 CHECKS = '''\
 """Hidden checks."""
 
-from grader import assert_close, contract, raised
+from grader import Call, Cases, assert_close, contract, raised
 
-ONCE = {"turns": ["first"], "modes": ["on"], "gradients": "none"}
-trained = contract("train", {}, name="trained", dtypes=["float32"], sizes=["differ"], **ONCE)
-plain = contract("train", {}, name="plain", dtypes=["float32"], sizes=["differ"], **ONCE)
+ONCE = Cases(sequences=["first"], modes=["on"], dtypes=["float32"], sizes=["differ"])
+VALUES = Call(gradients="none")
+trained = contract("train", {}, name="trained", cases=ONCE, call=VALUES)
+plain = contract("train", {}, name="plain", cases=ONCE, call=VALUES)
 
 
 def test_weight(trained):
@@ -101,10 +102,11 @@ def rubric(tmp_path, monkeypatch):
 HINTS = '''\
 """Hidden checks."""
 
-from grader import assert_close, contract
+from grader import Call, Cases, assert_close, contract
 
-ONCE = {"turns": ["first"], "modes": ["on"], "gradients": "none"}
-trained = contract("train", {}, name="trained", dtypes=["float32"], sizes=["differ"], **ONCE)
+ONCE = Cases(sequences=["first"], modes=["on"], dtypes=["float32"], sizes=["differ"])
+VALUES = Call(gradients="none")
+trained = contract("train", {}, name="trained", cases=ONCE, call=VALUES)
 
 
 def is_small(loss):

@@ -84,7 +84,7 @@ print(json.dumps({
 CHECKS = '''
 """Hidden checks that use every kind of word."""
 
-from grader import assert_same_values, contract, own, points
+from grader import Call, Cases, assert_same_values, contract, own, points
 from grader.inside import F, inside, math, nn, torch
 
 
@@ -103,19 +103,15 @@ doubled = contract(
     "double",
     {"x": own(pi)},
     name="doubled",
-    dtypes=["float32"],
-    sizes=["differ"],
-    modes=["on"],
-    turns=["first"],
-    gradients="none",
-    result="It is not twice as much.",
+    cases=Cases(dtypes=["float32"], sizes=["differ"], modes=["on"], sequences=["first"]),
+    call=Call(gradients="none"),
 )
 
 
 @points(2)
 def test_double(doubled):
     """It is twice as much."""
-    assert_same_values(doubled)
+    assert_same_values(doubled, "It is not twice as much.")
 '''
 
 
