@@ -37,7 +37,7 @@ def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
     assert "0  typical" in lines
     assert "1  x has one row" in lines
     assert any(line.startswith("scaled    squared fails ") and line.endswith("case 0") for line in lines)
-    assert any(line.startswith("0  What came back is wrong") for line in lines)
+    assert any(line.startswith("0  The result is wrong") for line in lines)
     assert any(line.startswith("scaled    added fails 0 of ") for line in lines)
 
 
