@@ -62,10 +62,11 @@ def _read_metadata(file: SourceFile) -> Metadata:
     try:
         return _parse_metadata(file.read())
     except (UnreadableError, yaml.YAMLError, ValueError) as error:
-        reason = terminal_text(str(error).partition("\n")[0])
+        reason, mark = terminal_text(str(error).partition("\n")[0]), getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
         raise GraderError(
-            f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
-            " which names the students by their folders."
+            f"{METADATA}{line} cannot be read ({reason}): download the export again, or collect without"
+            " that file, which names the students by their folders."
         ) from error
 
 
