@@ -141,10 +141,6 @@ def _nothing(*_: object) -> None:
     """What a system says that does not need a function."""
 
 
-def _no_times(_: Source) -> Mapping[str, datetime]:
-    return {}
-
-
 @dataclass(frozen=True)
 class System:
     """A system, by the names that it gives to what it hands out.
@@ -173,6 +169,6 @@ class System:
     is_loose: bool = False
     check: Callable[[Mapping[str, Named], Context], None] = _nothing
     is_wrapped: bool = False
-    times: Callable[[Source], Mapping[str, datetime]] = _no_times
+    times: Callable[[Source], Mapping[str, datetime]] = lambda _: {}
     of_teachers: str = ""
     read: Callable[[Source, Context], Listing | None] = _nothing
