@@ -1,18 +1,23 @@
-"""Writes the table of exports in docs/instructors.md, from their modules: `python docs/formats.py`."""
+"""Writes the tables of systems and of exports in docs/instructors.md, from their modules."""
 
 import re
 from pathlib import Path
 
-from grader.integrations.export.formats import table
+from grader.integrations.collect import systems
+from grader.integrations.export import formats
 
 PAGE = Path(__file__).parent / "instructors.md"
-_TABLE = re.compile(r"^\| format \|.*\n(?:\|.*\n)+", re.MULTILINE)
+_FORMATS = re.compile(r"^\| format \|.*\n(?:\|.*\n)+", re.MULTILINE)
+_SYSTEMS = re.compile(
+    r"(?<=^\| the source \| student \| note \|\n\|---\|---\|---\|\n)(?:\|.*\n)*?(?=\| Clones:)", re.MULTILINE
+)
 
 
-def with_table(page: str) -> str:
-    """The page with the table as it is now."""
-    return _TABLE.sub(lambda _: f"{table()}\n", page, count=1)
+def with_tables(page: str) -> str:
+    """The page with the tables as they are now."""
+    page = _FORMATS.sub(lambda _: f"{formats.table()}\n", page, count=1)
+    return _SYSTEMS.sub(lambda _: systems.table(), page, count=1)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -79,13 +79,16 @@ def read_sheet(path: Path) -> Sheet:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise GraderError(f"{path}, line {line} is not UTF-8: save the file as CSV in UTF-8") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise GraderError(f"{path}, line {line} is no text: save the file as CSV in UTF-8")
     delimiter = delimiter_of(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         rows = [(row, reader.line_num) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
         raise GraderError(
-            f"{path}, line {reader.line_num} is not CSV ({error}): mend that line, or export the file again"
+            f"{path}, line {reader.line_num} is not CSV ({error}): fix that line, or export the file again"
         ) from error
     return Sheet(
         path, [row for row, _ in rows], [line for _, line in rows], delimiter, content.startswith(_BOM)

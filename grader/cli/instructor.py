@@ -157,8 +157,15 @@ def _names_in(path: Path) -> list[str]:
 
     try:
         return path.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise GraderError(f"{path} cannot be read ({error}): name a file of repositories' names") from error
+    except OSError as error:
+        raise GraderError(
+            f"{path} cannot be read ({error.strerror}): name a file of repositories' names"
+        ) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise GraderError(
+            f"{path}, line {line} is not UTF-8: write the names of repositories in UTF-8"
+        ) from error
 
 
 def _echo(lines: Sequence[str]) -> None:
@@ -363,5 +370,6 @@ def export(  # noqa: PLR0913, PLR0917 - one for each option
     write_export(form, done)
     for note in done.notes:
         click.echo(terminal_text(note))
-    written = str(done.files[0]) if len(done.files) == 1 else f"{len(done.files)} files to {out}"
+    files = [*map(str, done.contents)]
+    written = files[0] if len(files) == 1 else f"{len(files)} files to {out}"
     click.echo(f"wrote {terminal_text(written)}")

@@ -125,7 +125,7 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
         raise CourseError(f"{path} cannot be read ({error.strerror}): mend or remove it") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise CourseError(f"{path} is not UTF-8 (line {line}): save it as UTF-8") from error
+        raise CourseError(f"{path}, line {line} is not UTF-8: save it as UTF-8") from error
     tables, content = _parsed(path, text)
     names_stems = any(key.startswith(("points.", "term.", "deadlines.")) for key in content)
     allowed = _allowed(questions() if names_stems else {}, content)
@@ -156,11 +156,12 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return tables, dict(_entries(tables))
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError only
         reason = "its values are nested too deeply" if isinstance(error, RecursionError) else error
-        at = re.search(r"at line (\d+)", str(error))
-        line = text.splitlines()[int(at[1]) - 1] if at else ""
-        form = " (a time is written as due = 2026-10-12T23:59:00)" if line.lstrip().startswith("due") else ""
+        at, lines = re.search(r"at line (\d+)", str(error)), text.splitlines()
+        number = int(at[1]) if at else len(lines)
+        is_due = lines[number - 1].lstrip().startswith("due")
+        form = " (a time is written as due = 2026-10-12T23:59:00)" if is_due else ""
         raise CourseError(
-            f"{path} is not TOML: {reason}. Mend that place{form}, or remove the file"
+            f"{path}, line {number} is not TOML: {reason}. Fix that line{form}, or remove the file"
         ) from error
 
 

@@ -36,7 +36,7 @@ def forget(results: Path, name: str) -> list[str]:
     """
     if not results.is_dir():
         raise GraderError(f"{results} is no folder of results: name theirs by --out")
-    run = read_run(results)
+    run = read_run(results, makes_again=True)
     with ResultsStore(results) as store:
         known = {path.name for folder in _OF_EACH for path in (results / folder).glob("*") if path.is_dir()}
         if not known:

@@ -35,7 +35,7 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
         CourseError: the checks cannot be read.
     """
     store = ResultsStore(results)
-    run, students = read_run(results), store.students()
+    run, students = read_run(results, makes_again=True), store.students()
     if students and name not in students:
         name = Students(read_people(Path(str(run.get("submissions")))), students).called(name)
     result = store.find(name, stem)

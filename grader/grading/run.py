@@ -47,7 +47,7 @@ def grade(  # noqa: PLR0913, PLR0917 - everything a run depends on
     refuse_folders(course, submissions, out)
     course = course.without_unfinished(options.assignments)
     store = ResultsStore(out)
-    before, results = read_run(out), store.results()
+    before, results = read_run(out, makes_again=True), store.results()
     roster = read_people(submissions)
     versions = find_versions(submissions, course.functions, course.starter_code, out, roster)
     students = Students(roster, {version.submission.student for group in versions for version in group})

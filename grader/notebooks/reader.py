@@ -50,7 +50,8 @@ _OTHER_FILES = (
     ),
     (re.compile(r"%PDF-"), "a PDF", "Submit the notebook it was made from."),
 )
-_LFS_POINTER = re.compile(r"version https://(?:git-lfs|hawser)\.github\.com/spec/")
+#: Begins a file that only stands for a notebook.
+_POINTER = re.compile(r"(?P<lfs>version https://(?:git-lfs|hawser)\.github\.com/spec/)|/annex/objects/")
 _NO_MARKS = bytes(set(range(256)) - set(b'[{,:"'))
 # The closing quote is optional: a search for one that is missing would start again at every quote.
 _JSON_STRING = re.compile(rb'"[^"]*+"?')
@@ -230,10 +231,11 @@ def _loose_json(content: bytes, name: str) -> Any:
         NotebookError: it is no JSON or exceeds a cap; with the reason.
     """
     beginning = content[:1024].decode("utf-8", "replace")
-    if _LFS_POINTER.match(beginning):
+    if pointer := _POINTER.match(beginning):
+        lfs, annex = ("a Git LFS pointer", "git lfs pull"), ("a pointer of git-annex", "git annex get")
+        what, command = lfs if pointer["lfs"] else annex
         raise NotebookError(
-            f"{name} is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone, and collect"
-            " again."
+            f"{name} is {what}, not the notebook: run `{command}` in the clone, and collect again."
         )
     for pattern, what, advice in _OTHER_FILES:
         if pattern.match(beginning):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from grader.people.files import Row, read_rows
+from grader.people.files import Row, find_file, read_rows
 from grader.people.students import Students
 from grader.results.model import Adjustment
 from grader.scores import format_points, total
@@ -16,6 +16,7 @@ from grader.text import did_you_mean
 ADJUSTMENTS = "adjustments.csv"
 EXCUSED = "excused"  # in the column of points
 COLUMNS = ("student", "assignment", "question", "points", "comment")
+_ABOUT = f" (points may be {EXCUSED}: then the assignment does not count for the student)"
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 #: By student and assignment, in the order of the file.
@@ -38,7 +39,7 @@ def read_adjustments(
         GraderError: a line cannot be understood, gives more points than there are, or repeats another.
     """
     found: dict[tuple[str, str], dict[str | None, Adjustment]] = {}
-    for row in read_rows(submissions, ADJUSTMENTS, COLUMNS[:4], COLUMNS):
+    for row in read_rows(find_file(submissions, ADJUSTMENTS), COLUMNS[:4], COLUMNS, _ABOUT):
         student, stem = students.of_row(row), row.assignment(stems)
         points = points_of(stem)
         question = _question(row, points)

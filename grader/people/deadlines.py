@@ -14,7 +14,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from grader.course.settings import Deadline, Settings
-from grader.people.files import Row, read_rows
+from grader.people.files import Row, find_file, read_rows
 from grader.people.record import SubmissionTime
 from grader.people.students import Students
 from grader.results.model import Late, told_time
@@ -109,7 +109,7 @@ def read_deadlines(
     """
     extended: dict[tuple[str, str], datetime] = {}
     submitted: dict[tuple[str, str], datetime] = {}
-    for row in read_rows(submissions, EXTENSIONS, _COLUMNS[:2], _COLUMNS):
+    for row in read_rows(find_file(submissions, EXTENSIONS), _COLUMNS[:2], _COLUMNS):
         until, when = (_time_of(row, column, settings.time_zone) for column in _COLUMNS[2:])
         student = students.of_row(row)
         if until is None and when is None:
@@ -138,7 +138,7 @@ def closing_times(submissions: Path, settings: Settings, stems: Collection[str])
     closing = {stem: set[datetime]() for stem in stems}
     for stem, deadline in settings.deadlines.items():
         closing[stem] |= {deadline.closes} if deadline.in_time_first else set()
-    for row in read_rows(submissions, EXTENSIONS, _COLUMNS[:2], _COLUMNS):
+    for row in read_rows(find_file(submissions, EXTENSIONS), _COLUMNS[:2], _COLUMNS):
         until = _time_of(row, "until", settings.time_zone)
         for stem in [row.assignment(stems)] if row.cells["assignment"] else stems:
             closing[stem] |= {until} if closing[stem] and until else set()

@@ -1,14 +1,17 @@
-"""The CSV files of an instructor: where they lie, their headings, and what is said of a line."""
+"""The CSV files of a class: an instructor's, and those that ``collect`` writes and reads again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import csv
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
-from grader.text import did_you_mean, terminal_text
+from grader.text import did_you_mean, printable, terminal_text, utf8_text, without_formula
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,34 @@ class Row:
             raise self.error(f"{stem!r} is no assignment of this course: {did_you_mean(stem, stems)}")
         return stem
 
+    def time(self, column: str) -> datetime:
+        """The time in a column of a file that ``collect`` wrote.
+
+        Raises:
+            GraderError: it is none, or has no time zone.
+        """
+        try:
+            at = datetime.fromisoformat(self.cells[column])
+        except ValueError:
+            at = None
+        if at is None or at.tzinfo is None:
+            raise self.error(
+                f"{column} is {self.cells[column]!r}: write a time with its zone, as"
+                " 2026-10-12T18:00:00+00:00, or bring back an older copy of the file"
+            )
+        return at
+
+    def word(self, column: str, *known: str) -> str:
+        """The word in such a column, or nothing.
+
+        Raises:
+            GraderError: it is none of those that are known.
+        """
+        cell = self.cells[column]
+        if cell and cell not in known:
+            raise self.error(f"{column} is {cell!r}: write {' or '.join(known)}, or leave it empty")
+        return cell
+
 
 def find_file(submissions: Path, name: str) -> Path | None:
     """The file among the students' folders, else beside the folder that holds them; None without it.
@@ -44,40 +75,61 @@ def find_file(submissions: Path, name: str) -> Path | None:
     return next((path for path in places if path.is_file() and not path.is_symlink()), None)
 
 
-def read_rows(submissions: Path, name: str, needed: Sequence[str], known: Sequence[str]) -> list[Row]:
+def read_rows(
+    path: Path | None, needed: Sequence[str], known: Sequence[str], about: str = "", *, strip: bool = True
+) -> list[Row]:
     """The rows of a file whose first line names its columns; none without the file.
 
     Args:
-        submissions: the folder of the students' folders.
-        name: of the file.
         needed: the headings without which nothing can be read.
         known: all headings.
+        about: what else a person has to know of the columns, as the end of a sentence.
+        strip: whether blanks around a cell mean nothing.
 
     Raises:
         GraderError: it is not CSV, or has not these headings.
     """
-    path = find_file(submissions, name)
-    sheet = read_sheet(path) if path else None
-    if sheet is None or not sheet.rows:
+    if path is None or not path.exists():
         return []
-    headings = [heading.strip().casefold() for heading in sheet.rows[0]]
-    wanted = f"its first line has to be {','.join(known)}"
+    sheet = read_sheet(path)
+    headings = [heading.strip().casefold() for heading in sheet.rows[0]] if sheet.rows else []
+    line = sheet.lines[0] if sheet.rows else 1
+    wanted = f"its first line has to be {','.join(known)}{about}"
     for heading in needed:
         if heading not in headings:
-            raise GraderError(f"{path}, line {sheet.lines[0]}: there is no column {heading}: {wanted}")
+            raise GraderError(f"{path}, line {line}: there is no column {heading}: {wanted}")
     for heading in headings:
         if heading and heading not in known:
             meant = did_you_mean(heading, known)
-            raise GraderError(f"{path}, line {sheet.lines[0]}: the column {heading!r} means nothing: {meant}")
-    return [*_rows(sheet, headings)]
+            raise GraderError(f"{path}, line {line}: the column {heading!r} means nothing: {meant}")
+    return [*_rows(sheet, headings, strip=strip)]
 
 
-def _rows(sheet: Sheet, headings: Sequence[str]) -> Iterator[Row]:
+def _rows(sheet: Sheet, headings: Sequence[str], *, strip: bool) -> Iterator[Row]:
     for row, line in zip(sheet.rows[1:], sheet.lines[1:], strict=True):
         if len(row) > len(headings):
             raise GraderError(
                 f"{sheet.path}, line {line}: it has {len(row)} cells, but there are {len(headings)} columns:"
                 ' put a text with a comma into quotes, as in "late, but excused"'
             )
-        cells = {name: sheet.value(row, column) for column, name in enumerate(headings) if name}
-        yield Row(sheet.path, line, cells)
+        cells = dict.fromkeys(headings, "") | dict(zip(headings, row, strict=False))
+        yield Row(sheet.path, line, {name: cell.strip() if strip else cell for name, cell in cells.items()})
+
+
+def recorded(text: str) -> str:
+    """A stranger's text as the files of ``collect`` hold it."""
+    return without_formula(printable(text))
+
+
+def time_text(at: datetime | None) -> str:
+    """A time as these files hold it; empty for none."""
+    return at.astimezone(UTC).isoformat(timespec="seconds") if at else ""
+
+
+def csv_content(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """Such a file: rows below headings."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(headings)
+    writer.writerows([recorded(cell) for cell in row] for row in rows)
+    return utf8_text(text.getvalue()).encode()

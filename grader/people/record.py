@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.people.written import csv_content, read_written, recorded, time_of, time_text
+from grader.people.files import Row, csv_content, read_rows, recorded, time_text
 from grader.results.model import Missing
 
 RECORD = "collected.csv"
@@ -28,6 +28,7 @@ _COLUMNS = (
 _REPOSITORY = "/"  # ends the name of a repository, which no notebook's does
 HISTORY = "@"
 """Begins the name of a commit in the path of an earlier version; that it was there once stays so."""
+_ADVICE = "; bring back an older copy, or move it away: what was collected before is kept then"
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
@@ -90,23 +91,23 @@ class Entry:
         return self.repository.removesuffix(self.id)
 
 
-def _entry(row: Mapping[str, str]) -> Entry:
-    """Raises KeyError or ValueError where it is none."""
-    missing = None
-    match row["missing"]:
+def _entry(row: Row) -> Entry:
+    """Raises GraderError where a cell cannot be understood."""
+    cells, missing = row.cells, None
+    match row.word("missing", "unread", "gone"):
         case "unread" | "gone" as why:
-            missing = Missing(why, row["since"])
+            missing = Missing(why, time_text(row.time("since")))
     return Entry(
-        student=row["student"],
-        notebook=row["notebook"],
-        submitted=time_of(row["modified"]),
-        origin=row["from"],
-        system=row["system"],
-        id=row["id"],
-        is_marked_late=row["marked"] == _LATE,
-        sha256=row["sha256"],
+        student=cells["student"],
+        notebook=cells["notebook"],
+        submitted=row.time("modified"),
+        origin=cells["from"],
+        system=cells["system"],
+        id=cells["id"],
+        is_marked_late=row.word("marked", _LATE) == _LATE,
+        sha256=cells["sha256"],
         missing=missing,
-        seen=time_of(row["seen"]) if row["seen"] else None,
+        seen=row.time("seen") if cells["seen"] else None,
     )
 
 
@@ -158,8 +159,8 @@ class Record:
         entries = os.scandir(submissions) if submissions.is_dir() else ()
         names = sorted(entry.name for entry in entries if entry.is_dir())
         self.folders = {collision_key(name): name for name in names}
-        advice = "move it away; what was collected before is kept then."
-        self._entries = {entry.key: entry for entry in read_written(submissions / RECORD, _entry, advice)}
+        rows = read_rows(submissions / RECORD, _COLUMNS, _COLUMNS, _ADVICE, strip=False)
+        self._entries = {entry.key: entry for entry in map(_entry, rows)}
         self.last_read = {
             entry.repository: entry.submitted
             for entry in self._entries.values()

@@ -199,10 +199,10 @@ def _columns(sheet: Sheet) -> dict[str, int]:
     """The columns by what they hold; empty where each row is a student's name, and there are no headings.
 
     Raises:
-        GraderError: the first row has no heading that names students, or a mistyped one.
+        GraderError: there is no row, or the first has no heading that names students, or a mistyped one.
     """
     if not sheet.rows:
-        return {}
+        raise GraderError(f"{sheet.path}, line 1 is empty: write {_COLUMNS} there, or remove the file")
     columns = _kinds(sheet.rows[0])
     if not columns and all(len(row) == 1 for row in sheet.rows):
         return {}

@@ -13,6 +13,7 @@ from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
 from grader.people.record import RECORD, Record, SubmissionTime
 from grader.people.standing import Standing
 from grader.people.students import Students, students_of_folders
+from grader.people.witness import Witness
 from grader.results.model import Adjustment, Missing, told_time
 from grader.text import some, terminal_text
 
@@ -144,6 +145,7 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
         GraderError: a file cannot be read, or a line of it means nothing.
     """
     settings, record = course.settings, Record(submissions)
+    Witness(submissions, record.last_read)  # refuses a file that cannot be read, which `collect` would need
     unread = record.unread()
     whose = students_of_folders(unread, students.roster, record)
     return Term(

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from grader.people.written import csv_content, read_written, time_of, time_text
+from grader.people.files import Row, csv_content, read_rows, time_text
 
 SEEN = "seen.csv"
 MOST_VERSIONS = 2_000
 """The most versions of a repository that are remembered; a student decides how many there are."""
 _COLUMNS = ("repository", "path", "blob", "commit", "claimed", "seen", "submitted")
-_ADVICE = "bring back an older copy. Without the file, only commits say when work was submitted."
+_ADVICE = "; bring back an older copy. Without the file, only commits say when work was submitted"
 
 
 def blob_of(content: bytes) -> str:
@@ -53,11 +53,11 @@ class Sighting:
     submitted: datetime
 
 
-def _sighting(row: Mapping[str, str]) -> tuple[str, Sighting]:
-    """A repository and a version of it; KeyError or ValueError where it is none."""
-    claimed, seen, submitted = (time_of(row[name]) for name in _COLUMNS[-3:])
-    version = Committed(row["path"], row["blob"], row["commit"], claimed)
-    return row["repository"], Sighting(version, seen, submitted)
+def _sighting(row: Row) -> Sighting:
+    """Raises GraderError where a time is none."""
+    cells = row.cells
+    version = Committed(cells["path"], cells["blob"], cells["commit"], row.time("claimed"))
+    return Sighting(version, row.time("seen"), row.time("submitted"))
 
 
 class Witness:
@@ -73,8 +73,8 @@ class Witness:
     def __init__(self, submissions: Path, last_read: Mapping[str, datetime]) -> None:
         self._seen: dict[str, dict[str, Sighting]] = {}  # by repository and blob
         self._last_read = last_read
-        for repository, sighting in read_written(submissions / SEEN, _sighting, _ADVICE):
-            self._seen.setdefault(repository, {})[sighting.version.blob] = sighting
+        for row in read_rows(submissions / SEEN, _COLUMNS, _COLUMNS, _ADVICE, strip=False):
+            self._seen.setdefault(row.cells["repository"], {})[row.cells["blob"]] = _sighting(row)
 
     def see(
         self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True

@@ -255,22 +255,29 @@ def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
         return None
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    """What a results folder says of its last run; empty where it says nothing that can be read.
+def read_run(folder: Path, *, makes_again: bool = False) -> dict[str, Any]:
+    """What a results folder says of its last run; empty without that file.
 
     Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
     where that lies now.
 
+    Args:
+        makes_again: whether the file is written again, so that a spoiled one is taken for a missing one.
+
     Raises:
-        GraderError: another version of the grader wrote it.
+        GraderError: another version of the grader wrote it, or it is spoiled.
     """
     path = folder / "run.json"
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        if not isinstance(run, dict):
+            raise ValueError("it holds no object: line 1")  # noqa: TRY301 - as JSON that cannot be parsed
+    except FileNotFoundError:
         return {}
-    if not isinstance(run, dict):
-        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        if makes_again:
+            return {}
+        raise GraderError(f"{path} cannot be read ({error}): run the same `grade` again") from error
     _require_version(path, run, RUN_SCHEMA)
     was, beside = run.get("submissions"), run.get("submissions_from_here")
     if isinstance(was, str) and isinstance(beside, str) and not Path(was).is_dir():

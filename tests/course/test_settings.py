@@ -88,10 +88,10 @@ def test_without_a_file_everything_is_as_usual(tmp_path):
         ("[limits]\ncell = false", "limits.cell is false, but"),
         ("[feedback]\nhints = 1", "feedback.hints is 1, but has to be true or false"),
         ("score = 0.5", "score is 0.5, but has to be a section, [score]"),
-        ("[score", "is not TOML"),
+        ("\n[score", "line 2 is not TOML"),
         ("[score]\npartial_credit = " + "9" * 5000, "is not TOML"),
         ("a = " + "[" * 5000, "is not TOML"),
-        (b"# \xff", "is not UTF-8 (line 1): save it as UTF-8"),
+        (b"# \xff", "line 1 is not UTF-8: save it as UTF-8"),
     ],
 )
 def test_what_it_may_not_say_is_refused_in_words(tmp_path, content, told):

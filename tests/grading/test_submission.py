@@ -569,7 +569,6 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "students"),
     [
-        ("", ()),
         ("student\n", ()),
         ("ada\nbob", ("ada", "bob")),
         ("\n\nmail,Student\na@x,ada\n\n,,\nb@x, bob \n", ("ada", "bob")),

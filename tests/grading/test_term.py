@@ -424,7 +424,7 @@ def test_a_broken_record_is_told(klass):
     """It decides which notebook counts, so nothing is graded by half of it."""
     klass.hand_in("ada", RIGHT)
     (klass.submissions / "collected.csv").write_text("student,notebook\nada,x\n", encoding="utf-8")
-    with pytest.raises(GraderError, match=r"collected.csv cannot be read"):
+    with pytest.raises(GraderError, match=r"collected.csv, line 1: there is no column system"):
         Record(klass.submissions)
 
 

@@ -358,6 +358,7 @@ def test_the_scores_reach_every_row_of_a_gradebook(term, tmp_path):
         assert row[3] == score, s.name
 
 
+RECORDED = "{old}x,x.ipynb,,,2026-11-12T10:00:00+00:00,,,,,,\n"
 BAD = {
     "a student twice": (
         "roster.csv",
@@ -399,7 +400,49 @@ BAD = {
         "'04_tiny' is no assignment of this course: did you mean 0",
     ),
     "no time": ("extensions.csv", "{old}s38@example.org,01_tiny,tomorrow\n", "until is 'tomorrow'"),
-    "a broken record": ("collected.csv", "{old}x,y\n", "collected.csv cannot be read"),
+    "a short line of the record": (
+        "collected.csv",
+        "{old}x,y\n",
+        "modified is '': write a time with its zone",
+    ),
+    "a day for a time": (
+        "collected.csv",
+        RECORDED.replace("+00:00", ""),
+        "is '2026-11-12T10:00:00': write a",
+    ),
+    "an unknown mark": (
+        "collected.csv",
+        RECORDED.replace(",,,,", ",LATE,,,"),
+        "marked is 'LATE': write late",
+    ),
+    "an unknown absence": (
+        "collected.csv",
+        RECORDED.replace(",,\n", "lost,,\n"),
+        "missing is 'lost': write unr",
+    ),
+    "no record": (
+        "collected.csv",
+        "garbage",
+        "line 1: there is no column student: its first line has to be stu",
+    ),
+    "an empty record": ("collected.csv", "", "line 1: there is no column student"),
+    "no sightings": (
+        "seen.csv",
+        "garbage",
+        "line 1: there is no column repository: its first line has to be rep",
+    ),
+    "a sighting without a time": (
+        "seen.csv",
+        "repository,path,blob,commit,claimed,seen,submitted\nr,p,b,c,then,now,now\n",
+        "line 2: claimed is 'then': write a time with its zone, as 2026-10-12T18:00:00+00:00",
+    ),
+    "no text": ("seen.csv", "\0", "line 1 is no text: save the file as CSV in UTF-8"),
+    "an empty roster": ("roster.csv", "\n", "line 1 is empty: write student, name"),
+    "no headings": (
+        "adjustments.csv",
+        "garbage",
+        "student,assignment,question,points,comment (points may be exc",
+    ),
 }
 
 
@@ -408,16 +451,16 @@ def test_a_line_that_cannot_be_meant_is_named_and_nothing_is_written(term, case)
     """The message names the file, the line and what to write, for `grade` and for `collect`."""
     name, content, told = BAD[case]
     path, results = term.submissions / name, term.files()
-    old = path.read_text(encoding="utf-8")
+    old = path.read_text(encoding="utf-8") if path.exists() else None
     path.write_text(content.format(old=old), encoding="utf-8", errors="surrogateescape")
     submitted = {p: p.read_bytes() for p in term.submissions.rglob("*") if p.is_file()}
     try:
         runs = [term.run("grade", term.submissions, "--out", term.out)]
-        if name in {"roster.csv", "collected.csv"} and "another class" not in case:
+        if name in {"roster.csv", "collected.csv", "seen.csv"} and "another class" not in case:
             runs.append(term.run("collect", term.sources[0], "--out", term.submissions))
         after = {p: p.read_bytes() for p in term.submissions.rglob("*") if p.is_file()}
     finally:
-        path.write_text(old, encoding="utf-8")
+        path.unlink() if old is None else path.write_text(old, encoding="utf-8")
     for run in runs:
         assert run.exit_code == 2, run.output
         assert name in run.output and told in " ".join(run.output.split())

@@ -23,7 +23,7 @@ from grader.cli import main
 from grader.errors import GraderError
 from grader.grading.submission import find_submissions
 from grader.integrations.collect import collect
-from grader.integrations.collect.systems import all_systems
+from grader.integrations.collect.systems import all_systems, table
 
 FUNCTIONS = {"01_tiny": ["double", "leaf"]}
 NOON = (2026, 11, 21, 12, 0, 0)
@@ -365,13 +365,60 @@ def test_files_of_an_unknown_system_become_students_only_if_somebody_says_so(tmp
 
 
 def test_every_system_is_in_the_help_and_in_the_documentation():
-    """Both say how a system names what it hands out; a new module needs its row in the table."""
+    """Both are made of what the modules say; `python docs/formats.py` writes the table."""
     said = CliRunner().invoke(main, ["collect", "--help"])
     docs = (Path(__file__).parents[2] / "docs/instructors.md").read_text(encoding="utf-8")
     for system in all_systems():
         assert system.title in said.output
-        name, student = system.example
-        assert f"| {system.title}: `{name}` | `{student}` | {system.about} |" in docs
+    assert f"|---|---|---|\n{table()}| Clones: " in docs, "run: python docs/formats.py"
+
+
+@pytest.mark.parametrize("system", all_systems(), ids=lambda system: system.key)
+def test_the_example_of_every_system_is_its_students(tmp_path, system):
+    """A zip, and the folder that it is unpacked to; one stray file stops the command by name."""
+    name, student = system.example
+    members = [(name, text())]
+    if system.key == "gradescope":
+        members.append(
+            ("submission_metadata.yml", "submission_123: {':submitters': [{':name': Ada Lovelace}]}")
+        )
+    prefix = ["--prefix", "leaves"] if system.key == "github" else []
+    said, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out", *prefix)
+    assert said.exit_code == 0, said.output
+    assert record.keys() == {(student, "01_leaves.ipynb")}
+    with zipfile.ZipFile(tmp_path / "in.zip") as archive:
+        archive.extractall(tmp_path / "in")
+    source = tmp_path / "in" / name.partition("/")[0] if system.is_wrapped else tmp_path / "in"
+    _, record = collected(source, tmp_path / "unpacked", *prefix)
+    assert record.keys() == {(student, "01_leaves.ipynb")}
+
+
+def test_sakai_says_when_in_a_file_and_keeps_feedback_beside(tmp_path, course_in_zurich):
+    """The zip's own times are those of its download; what an instructor attached is no submission."""
+    folder, group = "Leaves/Lovelace, Ada(ada11)/", "Leaves/Team A (8f1f3a4e-0b0c-4a51-9d6e-0123456789ab)/"
+    members = [
+        (f"{folder}Submission attachment(s)/01_leaves.ipynb", text("hers")),
+        (f"{folder}Feedback Attachment(s)/01_leaves.ipynb", text("solved")),
+        (f"{folder}timestamp.txt", b"2026-10-12T08:00:00.123Z"),
+        (f"{group}Submission attachment(s)/01_leaves.ipynb", text("theirs")),
+        (f"{group}timestamp.txt", b"2026-10-11T08:00:00Z"),
+        ("Leaves/O'Neil, Z\u00fc(z_\u00fc)/Submission attachment(s)/report.pdf", b"%PDF"),
+        ("Leaves/O'Neil, Z\u00fc(z_\u00fc)/timestamp.txt", b"2026-10-11T08:00:00Z"),
+        ("Leaves/grades.csv", b"Leaves,Points"),
+    ]
+    roster = "name,login,group\nBo B,bo,Team A\nCy C,cy,Team A\nAda Lovelace,ada11,\n"
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/roster.csv").write_text(roster, encoding="utf-8")
+    said, record = collected(pack(tmp_path / "in.zip", members), tmp_path / "out")
+    assert {key: row["modified"] for key, row in record.items()} == {
+        ("Ada Lovelace", "01_leaves.ipynb"): "2026-10-12T08:00:00+00:00",
+        ("Bo B", "01_leaves.ipynb"): "2026-10-11T08:00:00+00:00",
+        ("Cy C", "01_leaves.ipynb"): "2026-10-11T08:00:00+00:00",
+    }
+    assert (
+        "timestamp" not in said.output and "Feedback Attachment(s)/01_leaves.ipynb is an instr" in said.output
+    )
+    assert (tmp_path / "out/Z\u00fc O'Neil/report.pdf.not-copied").exists()
 
 
 def test_blackboard_gives_the_user_name_and_the_time_of_the_attempt(tmp_path, course_in_zurich):

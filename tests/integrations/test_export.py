@@ -31,7 +31,7 @@ from grader.people.record import RECORD, Entry, Record
 from grader.reports.feedback import about_question, feedback_html, feedback_markdown
 from grader.reports.plain import plain
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.results.store import RUN_SCHEMA, result_from_json
+from grader.results.store import RUN_SCHEMA, read_results, result_from_json
 from grader.sheets import read_sheet
 from grader.text import without_formula
 
@@ -909,6 +909,32 @@ def test_a_record_without_the_name_of_a_download_is_reported(desk, tmp_path):
     assert ended.exit_code == 2
     assert "lacks the name under which they were downloaded: `collect`" in ended.stderr
     assert "kim/01_tiny.ipynb" in ended.stderr
+
+
+@pytest.mark.parametrize("content", ['{"seed":\n 1,,}', "[]\n"])
+def test_nothing_is_exported_by_a_spoiled_run(desk, content):
+    """Only `run.json` says which results are those of notebooks that are still there."""
+    (desk.results / "run.json").write_text(content, encoding="utf-8")
+    ended = desk.export("wide")
+    assert ended.exit_code == 2 and not desk.files()
+    assert "run.json cannot be read" in ended.stderr and "run the same `grade` again" in ended.stderr
+
+
+def test_a_page_that_is_missing_leaves_nothing_half_exported(desk, tmp_path):
+    """No file is written before everything that is exported could be read."""
+    handed_in = tmp_path / "in"
+    (handed_in / "ada").mkdir(parents=True)
+    lines = ["student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"]
+    results = [result for result in read_results(desk.results) if result.assignment]
+    when = "2026-11-21T03:00:00+00:00"
+    lines += [f"{r.notebook.replace('/', ',')},,,{when},,0,hw/{r.notebook},,," for r in results]
+    (handed_in / "collected.csv").write_text("\n".join(lines), encoding="utf-8")
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(handed_in)}), encoding="utf-8")
+    last = results[-1]
+    (desk.results / "feedback" / last.student / f"{last.name}.md").unlink(missing_ok=True)
+    ended = desk.export("feedback")
+    assert ended.exit_code == 2 and "cannot be read" in ended.stderr
+    assert not desk.files()
 
 
 def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):

@@ -174,6 +174,10 @@ def test_characters_nobody_can_write(read):
             "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n",
             "is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone",
         ),
+        (
+            "/annex/objects/SHA256E-s9--ab.ipynb\n",
+            "is a pointer of git-annex, not the notebook: run `git annex get`",
+        ),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF, not a notebook"),
         ('{"cells": [\n<<<<<<< HEAD\n', r"markers of a merge conflict in it \(line 2\)"),
         ("\0" * 9, "not JSON"),
@@ -187,7 +191,7 @@ def test_characters_nobody_can_write(read):
         ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
         ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
     ],
-    ids=range(20),
+    ids=range(21),
 )
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""

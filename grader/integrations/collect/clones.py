@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -60,8 +60,8 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
     """
     files: list[SourceFile] = []
     read_at: dict[str, datetime] = {}
-    clones = {clone for clone in source.clones if not _is_inside(clone, source.clones)}
-    of_clone: dict[Parts, list[SourceFile]] = {clone: [] for clone in sorted(clones)}
+    outermost = [c for c in source.clones if not any(c[:depth] in source.clones for depth in range(len(c)))]
+    of_clone: dict[Parts, list[SourceFile]] = {clone: [] for clone in sorted(outermost)}
     for file in source.files:
         clone = next((file.parts[:at] for at in range(len(file.parts)) if file.parts[:at] in of_clone), None)
         if clone is None:
@@ -86,10 +86,6 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
             files += _in_time(file, place, clone, known, context, witness)
     source.files = files
     return read_at
-
-
-def _is_inside(parts: Parts, folders: Collection[Parts]) -> bool:
-    return any(parts[:depth] in folders for depth in range(len(parts)))
 
 
 def _in_time(  # noqa: PLR0913, PLR0917 - a file, where it lies, and what is known of it

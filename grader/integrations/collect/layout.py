@@ -24,11 +24,11 @@ from grader.integrations.collect.model import Context, Student, Submitted
 from grader.integrations.collect.source import MOST_NAMED, Skipped, UnreadableError
 from grader.notebooks.files import NEVER_SUBMITTED, NO_STUDENTS, NOTEBOOK
 from grader.people.directory import Person
+from grader.people.files import csv_content
 from grader.people.record import LOGIN, RECORD, Entry, Record, collision_key, earlier
 from grader.people.roster import ROSTER, Roster
 from grader.people.students import person_of_folder
 from grader.people.witness import SEEN, Committed, Witness, blob_of
-from grader.people.written import csv_content
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200

@@ -154,6 +154,9 @@ class System:
         parse: what a name at the top says; None where it is none of the system's.
         is_loose: other systems' names may look like its own, so it is asked last.
         check: refuses what is ambiguous in all names together.
+        is_wrapped: whether its zips hold everything in one folder.
+        times: when each was submitted, by the name at the top, as other files of the system say.
+        of_teachers: the name of a folder, in that of a student, which holds what teachers wrote.
         read: reads a source that has more than names; None from it where the source is another system's.
     """
 
@@ -165,4 +168,7 @@ class System:
     parse: Callable[[str, Context], Named | None] = _nothing
     is_loose: bool = False
     check: Callable[[Mapping[str, Named], Context], None] = _nothing
+    is_wrapped: bool = False
+    times: Callable[[Source], Mapping[str, datetime]] = lambda _: {}
+    of_teachers: str = ""
     read: Callable[[Source, Context], Listing | None] = _nothing

@@ -32,8 +32,6 @@ from grader.notebooks.files import (
 )
 from grader.text import terminal_text
 
-METADATA = "submission_metadata.yml"
-"""The file in which Gradescope says whose its folders are."""
 REPOSITORY = frozenset({".git", ".handout"})
 """At the top of a student's repository; a download has no `.git`, and a student cannot commit one."""
 MAX_MEMBERS = 200_000
@@ -64,7 +62,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A notebook in a source; `read` raises UnreadableError where it cannot be read."""
+    """A file in a source; `read` raises UnreadableError where it cannot be read."""
 
     parts: Parts  # below the folder that wraps everything
     path: str  # below the source, fit to be shown
@@ -82,10 +80,10 @@ class Source:
 
     is_archive: bool
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
-    metadata: dict[Parts, SourceFile] = field(default_factory=dict)  # Gradescope's, by their folder
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
-    others: list[Parts] = field(default_factory=list)  # ordinary files that are no notebooks
+    others: list[SourceFile] = field(default_factory=list)  # ordinary files that are no notebooks
+    systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
 
@@ -103,32 +101,39 @@ class Source:
         """Take an ordinary file for what its name says."""
         self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
         file = SourceFile(parts, path_text(parts), modified, size, read)
-        if parts[-1] == METADATA and len(parts) <= 2:
-            self.metadata[parts[:-1]] = file
-        elif not is_notebook(parts[-1]):
-            self.others.append(parts)
+        if not is_notebook(parts[-1]):
+            self.others.append(file)
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
         elif size > MAX_FILE_BYTES:
             self.skip(parts, TOO_LARGE)
         else:
             self.files.append(file)
 
+    def take(self, name: str) -> dict[Parts, SourceFile]:
+        """The files of that name by their folder; a system wrote them, so they are nobody's submission."""
+        files = {file.parts[:-1]: file for file in self.others if file.parts[-1] == name}
+        self.systems.update(file.path for file in files.values())
+        return files
+
     def about_others(self) -> list[Skipped]:
         """What is no notebook and lies in no repository, where other files are expected."""
-        named = {path for path, _ in self.skipped}
-        others = [parts for parts in self.others if parts[:1] not in self.repositories]
-        return [(path, "is not a notebook") for path in map(path_text, others) if path not in named]
+        named = {path for path, _ in self.skipped} | self.systems
+        others = [file.path for file in self.others if file.parts[:1] not in self.repositories]
+        return [(path, "is not a notebook") for path in others if path not in named]
 
     def below(self, root: Parts) -> Source:
         """The same source, seen from a folder that holds everything in it."""
         depth = len(root)
+
+        def inside(files: Collection[SourceFile]) -> list[SourceFile]:
+            return [replace(each, parts=each.parts[depth:]) for each in files if len(each.parts) > depth]
+
         return replace(
             self,
-            files=[replace(file, parts=file.parts[depth:]) for file in self.files],
-            metadata={at[depth:]: file for at, file in self.metadata.items() if at[:depth] == root},
+            files=inside(self.files),
+            others=inside(self.others),
             clones={at[depth:] for at in self.clones if len(at) > depth},
             repositories={at[depth:] for at in self.repositories if len(at) > depth},
-            others=[at[depth:] for at in self.others if len(at) > depth],
             folders={at[depth:] for at in self.folders if len(at) > depth},
         )
 

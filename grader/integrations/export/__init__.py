@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from grader.course.settings import Feedback
 from grader.errors import GraderError
-from grader.files import write_atomic
 from grader.people.directory import Directory, Pairs, Person, pair
 from grader.people.record import Entry, Record
 from grader.people.roster import NOBODY, Roster, read_people
@@ -43,7 +42,7 @@ class Export:
     out: Path
     gradebook: Path | None = None  # the teacher's own
     columns: Mapping[str, str] = field(default_factory=dict)  # of the gradebook, to fill, by stem
-    files: list[Path] = field(default_factory=list)  # that were written
+    contents: dict[Path, bytes] = field(default_factory=dict)  # of the files, which are written at the end
     notes: list[str] = field(default_factory=list)  # sentences to show at the end
 
     @property
@@ -146,20 +145,9 @@ class Export:
         """An assignment's title, or None where the course has no such assignment now."""
         return self.course.assignment(stem).title if stem in self.course.stems else None
 
-    def write(self, name: str, content: str | bytes) -> None:
-        """Write a file below ``out``.
-
-        Raises:
-            GraderError: it cannot be written.
-        """
-        path = self.out / name
-        try:
-            write_atomic(path, content.encode() if isinstance(content, str) else content)
-        except OSError as error:
-            raise GraderError(
-                f"{path} cannot be written ({error.strerror}): make room there or choose another --out"
-            ) from error
-        self.files.append(path)
+    def add_file(self, name: str, content: str | bytes) -> None:
+        """Have a file below ``out`` written, once everything that is exported could be read."""
+        self.contents[self.out / name] = content.encode() if isinstance(content, str) else content
 
     def note(self, sentence: str, names: Collection[str] | None = None) -> None:
         """Add a note, unless it is there already; about some of these names, if they are given and any."""

@@ -38,8 +38,9 @@ def _write(export: Export) -> None:
     headings = {heading.strip().casefold() for heading in sheet.rows[0]}
     if "id" not in headings or not ("student" in headings or {"lastname", "firstname"} <= headings):
         raise GraderError(
-            f"{sheet.path} is not a gradebook of Canvas, which has the columns Student (or LastName and"
-            f" FirstName) and ID: export it there by Grades, Export. Or {IN_ENGLISH}"
+            f"{sheet.path}, line {sheet.lines[0]}: it is not a gradebook of Canvas, which has the"
+            " columns Student (or LastName and FirstName) and ID: export it there by Grades, Export. Or"
+            f" {IN_ENGLISH}"
         )
     if (export.out / _FILE).resolve() == sheet.path.resolve():
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
@@ -61,7 +62,7 @@ def _write(export: Export) -> None:
             " the columns ID, SIS User ID, SIS Login ID and by name: write what stands there into roster.csv"
             " (columns canvas id, number, login, name)"
         )
-    export.write(_FILE, sheet.filled(values))
+    export.add_file(_FILE, sheet.filled(values))
 
 
 def _canvas_column(export: Export, sheet: Sheet, stem: str) -> int | None:

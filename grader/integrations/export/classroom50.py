@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,7 +101,7 @@ def _write(export: Export) -> None:
             told = {name: text for name, text in known.items() if text}
             document = record | {"assignment": slug_of(stem)} | told
             text = json.dumps(document, indent=1, allow_nan=False)
-            export.write(f"{result.student}/{stem}/result.json", f"{text}\n")
+            export.add_file(f"{result.student}/{stem}/result.json", f"{text}\n")
 
 
 def _write_scores(export: Export, path: Path) -> None:
@@ -131,7 +132,7 @@ def _write_scores(export: Export, path: Path) -> None:
         filled += count
     if not filled:
         raise GraderError(f"{path}: nothing could be filled in. {' '.join(export.notes)}")
-    export.write("scores.json", json.dumps(scores, indent=2, allow_nan=False) + "\n")
+    export.add_file("scores.json", json.dumps(scores, indent=2, allow_nan=False) + "\n")
 
 
 def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
@@ -140,8 +141,15 @@ def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
     Raises:
         GraderError: it is missing, or not what Classroom 50 writes.
     """
+    line = ""
     try:
-        content = msgspec.json.decode(path.read_bytes())  # refuses NaN, as theirs does
+        text = path.read_bytes()
+        try:
+            content = msgspec.json.decode(text)  # refuses NaN, as theirs does
+        except msgspec.DecodeError as error:
+            at = re.search(r"\(byte (\d+)\)", str(error))
+            line = f", line {text[: int(at[1])].count(10) + 1}" if at else ""
+            raise
         return content, msgspec.convert(content, shape)
     except OSError as error:
         raise GraderError(
@@ -150,7 +158,7 @@ def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise GraderError(
-            f"{path} is not as Classroom 50 writes it ({error}): take the version of the last commit"
+            f"{path}{line} is not as Classroom 50 writes it ({error}): take the version of the last commit"
         ) from error
 
 

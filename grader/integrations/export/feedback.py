@@ -58,10 +58,10 @@ def _write(export: Export) -> None:
     for repository, own in repositories.items():
         for result in own:
             for form in ("html", "md"):
-                export.write(f"{repository}/{result.name}.{form}", _page(export, result, form))
-        export.write(f"{repository}/README.md", _index(own))
+                export.add_file(f"{repository}/{result.name}.{form}", _page(export, result, form))
+        export.add_file(f"{repository}/README.md", _index(own))
     for file, members in zips.items():
-        export.write(file, _zipped(members))
+        export.add_file(file, _zipped(members))
 
 
 def _collected(export: Export) -> Iterator[tuple[Result, Entry | None]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grader.integrations.export as package
 from grader.errors import GraderError
+from grader.files import write_atomic
 from grader.integrations.export import Export, Format
 from grader.results.store import was_stopped
 from grader.text import did_you_mean
@@ -75,10 +76,18 @@ def write_export(form: Format, export: Export) -> None:
     """Write the files of one format.
 
     Raises:
-        GraderError: there is nothing to export, or it cannot be written.
+        GraderError: there is nothing to export or a file cannot be read, and nothing was written; or a file
+            cannot be written.
     """
     if was_stopped(export.folder):
         export.note(
             f"The last run into {export.folder} was stopped: grade again, or some results are missing."
         )
     form.write(export)
+    for path, content in export.contents.items():
+        try:
+            write_atomic(path, content)
+        except OSError as error:
+            raise GraderError(
+                f"{path} cannot be written ({error.strerror}): make room there or choose another --out"
+            ) from error

@@ -183,9 +183,9 @@ def _write(export: Export) -> None:
         for result in results:
             scored = [_question_score(result, answer, export.shows) for answer in result.questions]
             folder = f"{result.student}/{stem}"
-            export.write(f"{folder}/outputs.txt", outputs(stem, scored))
-            export.write(f"{folder}/notices.txt", "\n".join([*notices(scored, result.score), ""]))
-            export.write(f"{folder}/summary.md", step_summary(result, title, export.shows))
+            export.add_file(f"{folder}/outputs.txt", outputs(stem, scored))
+            export.add_file(f"{folder}/notices.txt", "\n".join([*notices(scored, result.score), ""]))
+            export.add_file(f"{folder}/summary.md", step_summary(result, title, export.shows))
 
 
 FORMAT = Format(

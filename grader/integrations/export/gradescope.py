@@ -76,7 +76,7 @@ def _write(export: Export) -> None:
     if not graded:
         export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
     for stem in export.stems:
-        export.write(f"{stem}.zip", autograder(export.course, stem))
+        export.add_file(f"{stem}.zip", autograder(export.course, stem))
     export.note(
         "A zip holds the reference solution and hidden checks: upload it to Gradescope, give it to nobody."
         " Raise its container there to 2 CPUs and 6 GB: the default of 768 MB is too small for torch."
@@ -85,7 +85,7 @@ def _write(export: Export) -> None:
         for result in results:
             made = results_json(result, export.shows, export.course.settings.visibility)
             document = json.dumps(made, indent=1, allow_nan=False)
-            export.write(f"{stem}/{result.student}/results.json", document + "\n")
+            export.add_file(f"{stem}/{result.student}/results.json", document + "\n")
 
 
 def results_json(result: Result, shows: Feedback, visibility: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def _write(export: Export) -> None:
         ET.indent(suites)
         text = io.BytesIO()
         ET.ElementTree(suites).write(text, encoding="utf-8", xml_declaration=True)
-        export.write(f"{stem}.xml", text.getvalue() + b"\n")
+        export.add_file(f"{stem}.xml", text.getvalue() + b"\n")
 
 
 def _add_suite(suites: ET.Element, result: Result, shows: Feedback) -> None:

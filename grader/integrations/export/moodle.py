@@ -51,8 +51,9 @@ def _write(export: Export) -> None:
     ]
     if user_columns[0] is None:
         raise GraderError(
-            f"{sheet.path} has no column Email address ({', '.join(sheet.rows[0])}). If it is Moodle's,"
-            f" {IN_ENGLISH}. Otherwise export the gradebook in Moodle by Grades, Export, Plain text file"
+            f"{sheet.path}, line {sheet.lines[0]}: there is no column Email address"
+            f" ({', '.join(sheet.rows[0])}). If it is Moodle's, {IN_ENGLISH}. Otherwise"
+            " export the gradebook in Moodle by Grades, Export, Plain text file"
         )
     people = people_of_rows(sheet)
     for stem, results in export.results.items():
@@ -71,9 +72,9 @@ def _write(export: Export) -> None:
             title = without_formula(plain_text(export.title(stem) or stem))
             text = io.StringIO()
             csv.writer(text).writerows([["Email address", "ID number", title, "Feedback"], *lines])
-            export.write(f"{stem}.csv", text.getvalue())
+            export.add_file(f"{stem}.csv", text.getvalue())
             export.note(f"{stem}, scores written: {len(lines)}.")
-    if not export.files:
+    if not export.contents:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
 
 
@@ -114,7 +115,7 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
     export.note(f"{stem}, left out, because Moodle says that their grade cannot be changed", fixed)
     if not known:
         raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
-    export.write(f"{stem}.csv", sheet.filled(values))
+    export.add_file(f"{stem}.csv", sheet.filled(values))
     export.note(f"{stem}, grades filled in: {sum(column == columns['grade'] for _, column in values)}.")
 
 

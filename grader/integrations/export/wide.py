@@ -32,7 +32,7 @@ def _write(export: Export) -> None:
         names = [without_formula(text) for text in (student, name, person.ids.get("email", ""))]
         share = f"{100 * earned / most:.1f}" if most else ""
         writer.writerow([*names, *cells, format_points(earned), format_points(most), share])
-    export.write("grades.csv", text.getvalue())
+    export.add_file("grades.csv", text.getvalue())
 
 
 FORMAT = Format(

@@ -1,9 +1,9 @@
 """The systems that notebooks come back from: one module each, found by being here.
 
 A module holds a `SYSTEM`, which says how that system names what it hands out. To add a system, add a module:
-``collect --help`` and the messages read it from there, and a test asks for its row in the documentation. A
-name counts only where the system puts it, at the top: a student named what is below, and could write another
-student's name there.
+``collect --help``, the messages, the documentation and the tests of what every system must do read it from
+there. A name counts only where the system puts it, at the top: a student named what is below, and could write
+another student's name there.
 """
 
 from __future__ import annotations
@@ -64,10 +64,22 @@ def _of_system(source: Source, context: Context) -> Listing | None:
     for system in all_systems():
         if (listing := system.read(source, context)) is not None:
             return listing
-        named = {top: found for top in source.tops if (found := system.parse(top, context))}
-        if named:
-            return _by_names(system, source, named, context)
+        views = [source]
+        if system.is_wrapped and source.is_archive and len(source.tops) == 1:
+            views.append(source.below((*source.tops,)))
+        for view in views:
+            named = {top: found for top in view.tops if (found := system.parse(top, context))}
+            if named:
+                return _by_names(system, view, named, context)
     return None
+
+
+def table() -> str:
+    """The systems as the rows of a table in Markdown, for the documentation."""
+    return "".join(
+        f"| {system.title}: `{system.example[0]}` | `{system.example[1]}` | {system.about} |\n"
+        for system in all_systems()
+    )
 
 
 def _wrapper(source: Source, context: Context) -> Parts:
@@ -115,20 +127,29 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
             f" {'it' if len(others) == 1 else 'them'} from the source, and collect again."
         )
     system.check(named, context)
+    times = system.times(source)
+    named = {top: replace(each, when=times.get(top, each.when)) for top, each in named.items()}
     notebooks = []
     for file in source.files:
         top = file.parts[0]
+        if system.of_teachers in file.parts[1:-1]:
+            source.skipped.append((file.path, "is an instructor's"))
+            continue
         name = named[top].file if len(file.parts) == 1 else file.parts[-1]
         notebooks.append((_student(system, named[top]), named[top], file, name or top))
     submitted = [*_in_order(notebooks, context)]
     holding = {notebook.student for notebook in submitted}
     listing = Listing(submitted)
     plain = replace(context, prefixes=())
-    if any(context.prefixes or ()) and all(system.parse(top, plain) == each for top, each in named.items()):
+    if any(context.prefixes or ()) and all(
+        (again := system.parse(top, plain)) and again.student == each.student for top, each in named.items()
+    ):
         listing.notes.append(
             f"--prefix did nothing: no student's name in this download from {system.title} begins with it."
         )
-    for parts in sorted(source.others):
+    for parts in sorted(file.parts for file in source.others if file.path not in source.systems):
+        if system.of_teachers in parts[1:-1]:
+            continue
         found = named.get(parts[0]) or system.parse(parts[0], context)
         if found and (student := _student(system, found)) not in holding:
             listing.others.setdefault(student, found.file if len(parts) == 1 and found.file else parts[-1])

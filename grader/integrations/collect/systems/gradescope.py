@@ -12,10 +12,11 @@ import yaml  # type: ignore[import-untyped]
 
 from grader.errors import GraderError
 from grader.integrations.collect.model import Context, Listing, Student, Submitted, System
-from grader.integrations.collect.source import METADATA, MOST_NAMED, Source, SourceFile, UnreadableError
+from grader.integrations.collect.source import MOST_NAMED, Source, SourceFile, UnreadableError
 from grader.notebooks.files import notebook_stem
 from grader.text import some, terminal_text
 
+METADATA = "submission_metadata.yml"
 _FOLDER = re.compile(r"submission_\d+")
 _EXPORT = re.compile(r"assignment_\d+_export(?: ?\(\d+\))?")  # a browser adds the number
 MAX_METADATA_BYTES = 64 << 20
@@ -31,9 +32,10 @@ def read(source: Source, _: Context) -> Listing | None:
     tops = {folder[0] for folder in source.folders}
     if len(tops) == 1 and _EXPORT.fullmatch(next(iter(tops))):
         source = source.below((tops.pop(),))
-    if () not in source.metadata or not any(_FOLDER.fullmatch(folder[0]) for folder in source.folders):
+    is_there = any(file.parts == (METADATA,) for file in source.others)
+    if not is_there or not any(_FOLDER.fullmatch(folder[0]) for folder in source.folders):
         return None
-    groups, times = _read_metadata(source.metadata[()])
+    groups, times = _read_metadata(source.take(METADATA)[()])
     notebooks, unknown = [], set()
     for file in source.files:
         top = file.parts[0]
@@ -48,9 +50,9 @@ def read(source: Source, _: Context) -> Listing | None:
     if unknown:
         named = ", ".join(some(sorted(unknown), MOST_NAMED))
         listing.notes.append(f"{METADATA} does not say whose these are: {named}.")
-    for parts in sorted(source.others):
-        for student in groups.get(parts[0], []) if parts[0] not in source.tops else ():
-            listing.others.setdefault(student, parts[-1])
+    for other in sorted(source.others, key=lambda file: file.parts):
+        for student in groups.get(other.parts[0], []) if other.parts[0] not in source.tops else ():
+            listing.others.setdefault(student, other.parts[-1])
     return listing
 
 
@@ -62,10 +64,11 @@ def _read_metadata(file: SourceFile) -> Metadata:
     try:
         return _parse_metadata(file.read())
     except (UnreadableError, yaml.YAMLError, ValueError) as error:
-        reason = terminal_text(str(error).partition("\n")[0])
+        reason, mark = terminal_text(str(error).partition("\n")[0]), getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
         raise GraderError(
-            f"{METADATA} cannot be read ({reason}): download the export again, or collect without that file,"
-            " which names the students by their folders."
+            f"{METADATA}{line} cannot be read ({reason}): download the export again, or collect without"
+            " that file, which names the students by their folders."
         ) from error
 
 
