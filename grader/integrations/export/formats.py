@@ -11,7 +11,7 @@ from pathlib import Path
 import grader.integrations.export as package
 from grader.errors import GraderError
 from grader.integrations.export import Export, Format
-from grader.results.store import was_stopped
+from grader.results.store import read_run
 from grader.text import did_you_mean
 
 
@@ -77,7 +77,7 @@ def write_export(form: Format, export: Export) -> None:
     Raises:
         GraderError: there is nothing to export, or it cannot be written.
     """
-    if was_stopped(export.folder):
+    if read_run(export.folder).finished is False:
         export.note(
             f"The last run into {export.folder} was stopped: grade again, or some results are missing."
         )
