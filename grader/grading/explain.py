@@ -22,6 +22,7 @@ from grader.reports.document import Block, Check, Code, Heading, Paragraph, Row,
 from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import about_check, diagnoses_of
 from grader.reports.own_code import LONGEST_CELL, own_code
+from grader.reports.standing import about_others, about_standing
 from grader.results.model import CheckResult, QuestionResult
 from grader.sandbox.evidence import Evidence, NoFacts, RequestRaised
 from grader.scores import counted_points, points_text
@@ -72,7 +73,7 @@ def _head(regrade: Regrade) -> Iterator[Block]:
     score = points_text(result.score, result.max_score)
     yield Heading(f"{_cut(result.student)}, {_cut(result.what)}: {score}, {result.status}")
     rows = [["graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}"]]
-    rows += [["version", sentence] for sentence in (*result.about_standing, *result.about_others)]
+    rows += [["version", sentence] for sentence in (*about_standing(result), *about_others(result))]
     if result.error:
         rows.append(["error", f"{result.error} Nothing was judged: each check failed for this reason."])
     elif result.unanswered:

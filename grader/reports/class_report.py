@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from grader.reports.review import reviews_of
 from grader.reports.templates import HTML
 from grader.results.model import Earned, Result
 from grader.results.similar import SameWork
@@ -27,7 +28,6 @@ from grader.results.statistics import (
     AssignmentSummary,
     Known,
     QuestionSummary,
-    cases,
     summarise,
 )
 from grader.results.students import Entry, Student
@@ -167,9 +167,9 @@ def report_html(  # noqa: PLR0913 - what the page shows
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    every, assignments = cases(results), summarise(results, known)
+    every, assignments = reviews_of(results), summarise(results, known)
     counted = [result for result in results if not result.excuse]
-    resubmitted = [case for case in every if case.is_resubmission]
+    resubmitted = [review for review in every if review.is_resubmission]
     return HTML.get_template("report.html").render(
         figures=_figures(results, students, protection),
         students=students,
@@ -184,10 +184,10 @@ def report_html(  # noqa: PLR0913 - what the page shows
         unlisted=unlisted,
         late=[result for result in counted if result.late],
         claimed=[result for result in counted if result.seen],
-        cases=[case for case in every if not case.is_resubmission],
+        reviews=[review for review in every if not review.is_resubmission],
         resubmitted=resubmitted,
         same_work=work,
-        resubmitting=len({case.result.student for case in resubmitted}),
+        resubmitting=len({review.result.student for review in resubmitted}),
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,

@@ -283,7 +283,7 @@ def test_nothing_is_cut_off_on_a_phone(report, visit):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     for selector in (
         "#students td",
-        ".cases td",
+        ".reviews td",
         "figure *",
         "#controls",
         "#students th",
