@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
@@ -58,13 +60,17 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
         return blocks
     if question is None:
         asked = [each for each in asked if each.has_failed_checks]
+    is_brief = len(asked) > 1
     for each in asked:
-        most = _MOST_DIAGNOSES if len(asked) == 1 else 1
-        blocks += [*_title(each), *_about_answer(each, cells), *_failures(regrade, each, most)]
+        blocks += _title(each, with_cell=is_brief)
+        blocks += [] if is_brief else _about_answer(each, cells)
+        blocks += _failures(regrade, each, 1 if is_brief else _MOST_DIAGNOSES)
     if not asked and not result.error:
         blocks.append(Paragraph("No check of an answer failed."))
-    arguments = " ".join(filter(None, (result.student, result.name, question)))
-    return [*blocks, Heading(f"Observations, code and checks: python -m grader explain {arguments} --all")]
+    arguments = [each for each in (result.student, result.name, question) if each]
+    folder = [] if regrade.results == Path("results") else ["--results", str(regrade.results)]
+    command = shlex.join(["python", "-m", "grader", "explain", *arguments, *folder, "--all"])
+    return [*blocks, Heading(f"Observations, code and checks: {command}")]
 
 
 def _head(regrade: Regrade) -> Iterator[Block]:
@@ -89,9 +95,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} …"
 
 
-def _title(question: QuestionResult) -> Iterator[Block]:
+def _title(question: QuestionResult, *, with_cell: bool = False) -> Iterator[Block]:
     score = points_text(question.score, question.max_score)
-    yield Heading(f"{question.id} · {question.title}: {score}, {question.status}")
+    cell = f", code cell {question.cell} counted" if with_cell and question.cell else ""
+    yield Heading(f"{question.id} · {question.title}: {score}, {question.status}{cell}")
 
 
 def _failures(regrade: Regrade, question: QuestionResult, most: int) -> Iterator[Block]:

@@ -27,6 +27,7 @@ class Regrade:
     """A stored result, and what judging it now gives; None stands for what is not known.
 
     Attributes:
+        results: the folder of the stored result.
         submissions: the folder that was graded.
         reference: what was observed of the reference on the same inputs.
         rubric: the checks as they are now; None where the course has no such assignment.
@@ -36,6 +37,7 @@ class Regrade:
     """
 
     result: Result
+    results: Path
     submissions: Path
     evidence: Evidence | None = None
     reference: Evidence | None = None
@@ -63,7 +65,7 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
     if students and name not in students:
         name = student_called(name, students, run.submissions)
     result = store.find(name, stem)
-    found = Regrade(result, Path(run.submissions or "."))
+    found = Regrade(result, results, Path(run.submissions or "."))
     if result.assignment is None or result.assignment not in course.stems:
         return found
     found = replace(found, rubric=course.rubric(result.assignment))

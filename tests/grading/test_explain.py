@@ -1,5 +1,7 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
+import shlex
+
 import pytest
 from tiny_course import HALF, RIGHT, write_notebook
 
@@ -90,8 +92,20 @@ def test_what_failed_stands_on_the_first_screen(klass):
         assert text in out
     for more in ("passed: It", "Observations of", "seed 1", "contract(", "sha256", "q2 ·"):
         assert more not in out
-    assert "q1 · Double" in (whole := "\n".join(screen_of(klass, "ben", "01_tiny")))
+    whole = "\n".join(screen_of(klass, "ben", "01_tiny"))
+    assert "\nq1 · Double: 0 of 2, answered, code cell 2 counted\nfailed: It is twice as much\n" in whole
     assert "q2 · A leaf" in whole
+
+
+def test_the_command_for_more_can_be_typed_as_it_is_shown(klass):
+    """A name with a blank is quoted, and the folder of results is named."""
+    klass.hand_in("Ada Lovelace", HALF)
+    klass.grade()
+    shown = said(klass, "Ada Lovelace", "01_tiny", "q1").partition("python -m grader ")[2]
+    assert shlex.split(shown) == [
+        *("explain", "Ada Lovelace", "01_tiny", "q1", "--results", str(klass.out), "--all"),
+    ]
+    assert klass.run(*shlex.split(shown)).exit_code == 0
 
 
 def test_of_many_failures_the_first_are_shown(klass):
