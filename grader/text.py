@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Container, Iterable
+from datetime import datetime
 from difflib import get_close_matches
 from html import escape
 from itertools import count
@@ -166,3 +167,8 @@ def _plain_letter(letter: str) -> str:
         return unicodedata.lookup(base)
     except KeyError:
         return letter
+
+
+def format_time(iso: str) -> str:
+    """A time for people: ``2026-11-21 04:00:00 (UTC+0100)``."""
+    return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S (UTC%z)")

@@ -286,8 +286,8 @@ def explain(student: str, stem: str, question: str | None, results: Path, everyt
     Don't forward the output: it contains expected values, hidden checks and the seed.
     """
     from grader.course.course import Course
+    from grader.grading.explain import COLUMNS, explanation
     from grader.grading.regrade import regrade
-    from grader.reports.explain import COLUMNS, explanation
     from grader.reports.plain import plain
 
     course = Course.find().without_unfinished()

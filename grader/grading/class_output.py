@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from grader.course.course import Course
 from grader.course.outcomes import Misconceptions, read_misconceptions
@@ -23,12 +23,11 @@ from grader.results.changes import Change, add_change, withdrawn
 from grader.results.gradebook import gradebook, sha256_of, write_gradebook
 from grader.results.model import Absence, Result, sandbox_of
 from grader.results.similar import same_work
-from grader.results.store import current_keys
+from grader.results.store import Run
 from grader.results.students import students_of
 from grader.text import printable, some
 
 _MOST_NAMED, _MOST_UNREAD = 5, 20
-_OF_UNFINISHED = {"seed", "forced"}  # what ``run.json`` says only of a run that has to be completed
 
 
 def write_class(
@@ -36,7 +35,7 @@ def write_class(
     grader: SubmissionGrader,
     submissions: Path,
     handed_in: Sequence[Submission],
-    record: Mapping[str, Any],
+    record: Run,
 ) -> RunSummary:
     """Write the gradebook, the report, the students' pages and the final record.
 
@@ -49,12 +48,12 @@ def write_class(
     results = [grader.results[s.key] for s in handed_in if s.key in grader.results]
     missing = _missing_rows(handed_in, term, plan.course)
     changes = [*grader.changes]
-    if plan.before.get("submissions") == record["submissions"]:
+    if plan.before.submissions == record.submissions:
         changes += _withdraw(plan, grader, handed_in, missing)
     text = gradebook(results, missing)
-    written, sha256 = record["gradebook_sha256"], sha256_of(text)
+    written, sha256 = record.gradebook_sha256, sha256_of(text)
     if sha256 not in written:  # or the file would pass for edited if the run is killed before its record
-        store.write_run({**record, "gradebook_sha256": [*written, sha256]})
+        store.write_run(replace(record, gradebook_sha256=(*written, sha256)))
     about_gradebook = write_gradebook(store, text, written)
     sandbox = sandbox_of(results)
     full_names = {person.student: person.name for person in term.students.roster.people}
@@ -67,11 +66,10 @@ def write_class(
     page = report_html(results, students, sandbox, work=work, due=due, unlisted=unlisted, known=known)
     store.write(store.path / "report.html", page)
     write_students(store, students)
-    final = {key: value for key, value in record.items() if key not in _OF_UNFINISHED}
-    final |= {"finished": True, "protection": sandbox, "gradebook_sha256": [sha256]}
-    final["current"] = [[result.student, result.name] for result in results]
-    final["excused"] = [[row.student, row.assignment] for row in missing if row.excuse]
-    store.write_run(final)
+    final = replace(record, seed=None, forced=False, finished=True, protection=sandbox)
+    current = tuple((result.student, result.name) for result in results)
+    excused = tuple((row.student, row.assignment) for row in missing if row.excuse)
+    store.write_run(replace(final, gradebook_sha256=(sha256,), current=current, excused=excused))
     return RunSummary(
         results=results,
         absent=missing,
@@ -80,7 +78,7 @@ def write_class(
         judged_again=plan.known,
         without_notebook=_without_notebook(handed_in, submissions, store.path),
         notes=[
-            *_about_others(plan, record["submissions"], len(grader.results) - len(results)),
+            *_about_others(plan, record.submissions or "", len(grader.results) - len(results)),
             *about_gradebook,
             *about_known,
             *_about_missing(results, missing),
@@ -98,10 +96,10 @@ def _withdraw(
     """Log results whose notebooks have gone since the last run, and remove their pages; results stay."""
     rows = {(row.student, row.assignment) for row in missing}
     changes = []
-    for key in sorted(current_keys(plan.before) - {submission.key for submission in handed_in}):
+    for key in sorted({*(plan.before.current or ())} - {submission.key for submission in handed_in}):
         if key in grader.results:
             changes.append(withdrawn(grader.results[key], is_absent=key in rows))
-            add_change(plan.store.path, changes[-1])
+            add_change(plan.store, changes[-1])
         plan.store.remove_feedback(*key)
     return changes
 
@@ -161,8 +159,8 @@ def _without_notebook(handed_in: Sequence[Submission], submissions: Path, result
 
 def _about_others(plan: RunPlan, submissions: str, others: int) -> list[str]:
     """A sentence if results of other submissions are stored besides those that are shown."""
-    folder, path = plan.before.get("submissions"), plan.store.path
-    if not isinstance(folder, str) or str(Path(folder).resolve()) == submissions or others <= 0:
+    folder, path = plan.before.submissions, plan.store.path
+    if folder is None or str(Path(folder).resolve()) == submissions or others <= 0:
         return []
     results = "one result" if others == 1 else f"{others} results"
     shown = f"{results} of that stay in {path / 'submissions'}, but not in this gradebook and report"

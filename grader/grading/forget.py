@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from grader.errors import BrokenRunError, GraderError
 from grader.files import write_atomic
-from grader.people.roster import read_people
-from grader.people.students import Students
+from grader.people.students import student_called
 from grader.reports.student_page import FOLDER
 from grader.results import changes, gradebook
 from grader.results.store import ResultsStore, read_run
@@ -42,7 +42,7 @@ def forget(results: Path, name: str) -> list[str]:
         if not known:
             raise GraderError(f"{results} has nothing about {name}: no student has results there")
         if name not in known:
-            name = Students(read_people(Path(str(run.get("submissions")))), known).called(name)
+            name = student_called(name, known, run.submissions)
         try:
             done = [*_removed(results, name), *_without_lines(results, name)]
         except OSError as error:
@@ -52,9 +52,10 @@ def forget(results: Path, name: str) -> list[str]:
         if not done:
             raise GraderError(f"{results} has nothing about {name}")
         store.prune_expected()
-        if "current" in run:
-            current = [key for key in run["current"] if key[0] != name]
-            store.write_run({**run, "current": current})
+        if run.current is not None:
+            current = tuple(key for key in run.current if key[0] != name)
+            excused = tuple(key for key in run.excused if key[0] != name)
+            store.write_run(replace(run, current=current, excused=excused))
     return done
 
 
@@ -65,7 +66,7 @@ def _removed(results: Path, name: str) -> Iterator[str]:
     for folder in own:
         yield from sorted(str(path.relative_to(results)) for path in folder.rglob("*") if path.is_file())
         shutil.rmtree(folder)
-    for path in [*pages, *(results / each for each in _OF_ALL if own)]:
+    for path in [*pages, *(results / each for each in _OF_ALL if own or pages)]:
         if path.is_file():
             path.unlink()
             yield str(path.relative_to(results))

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course.course import Course
+from grader.course.rubric import Rubric
 from grader.errors import CourseError
 from grader.grading.executor import environment_fingerprint, torch_version
 from grader.grading.judge import judge
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.people.roster import read_people
 from grader.people.standing import Standing, with_standing
-from grader.people.students import Students
-from grader.reports.explain import Regrade
-from grader.results.model import CheckResult, Result
+from grader.people.students import student_called
+from grader.results.changes import Score, changed_checks
+from grader.results.model import Result
 from grader.results.store import ResultsStore, read_run
 from grader.sandbox.evidence import Evidence
-from grader.scores import format_points
 from grader.version import __version__
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """A stored result, and what judging it now gives; None stands for what is not known.
+
+    Attributes:
+        results: the folder of the stored result.
+        submissions: the folder that was graded.
+        reference: what was observed of the reference on the same inputs.
+        rubric: the checks as they are now; None where the course has no such assignment.
+        remarks: sentences on why judging now may not be as it was then.
+        causes: by check, where and why it broke now.
+        differences: where judging now says something else, in a line each.
+    """
+
+    result: Result
+    results: Path
+    submissions: Path
+    evidence: Evidence | None = None
+    reference: Evidence | None = None
+    rubric: Rubric | None = None
+    seed: int | None = None
+    now: Result | None = None
+    remarks: Sequence[str] = ()
+    causes: Mapping[str, str] = field(default_factory=dict)
+    differences: Sequence[str] = ()
 
 
 def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
@@ -37,9 +63,9 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
     store = ResultsStore(results)
     run, students = read_run(results, makes_again=True), store.students()
     if students and name not in students:
-        name = Students(read_people(Path(str(run.get("submissions")))), students).called(name)
+        name = student_called(name, students, run.submissions)
     result = store.find(name, stem)
-    found = Regrade(result, run)
+    found = Regrade(result, results, Path(run.submissions or "."))
     if result.assignment is None or result.assignment not in course.stems:
         return found
     found = replace(found, rubric=course.rubric(result.assignment))
@@ -77,7 +103,7 @@ def _judged_now(
     if stubs is None and now.score != result.score:
         found = replace(found, remarks=[*found.remarks, _NO_STUBS])
     causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
-    return replace(found, now=now, causes=causes, differences=tuple(differences(result, now)))
+    return replace(found, now=now, causes=causes, differences=tuple(_differences(result, now)))
 
 
 def _changed(course: Course, result: Result) -> Iterator[str]:
@@ -100,34 +126,8 @@ _NO_STUBS = (
 _OTHER_CASES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
 
 
-def differences(stored: Result, now: Result) -> Iterator[str]:
+def _differences(stored: Result, now: Result) -> Iterator[str]:
     """A line for each difference between two results of a submission."""
     if stored.score != now.score or stored.max_score != now.max_score:
-        yield f"score: {_score(stored)}, now {_score(now)}"
-    after = {question.id: question for question in now.all_questions}
-    for question in stored.all_questions:
-        other = after.pop(question.id, None)
-        if other is None:
-            yield f"{question.id}: the course does not ask it any more"
-            continue
-        checks = {check.id: check for check in other.checks}
-        for check in question.checks:
-            yield from _check_differs(question.id, check, checks.pop(check.id, None))
-        yield from (f"{question.id}, {check}: this check is new" for check in checks)
-    yield from (f"{question}: this question is new" for question in after)
-
-
-def _check_differs(question: str, stored: CheckResult, now: CheckResult | None) -> Iterator[str]:
-    if now is None:
-        yield f"{question}, {stored.id}: the course does not check it any more"
-    elif stored.outcome != now.outcome:
-        yield f"{question}, {stored.id}: {stored.outcome}, now {now.outcome}"
-    elif stored.message != now.message:
-        yield f"{question}, {stored.id}: {stored.outcome} as then, but now it says: {now.message}"
-    elif stored.max_points != now.max_points:
-        points = f"{format_points(stored.max_points)} points, now {format_points(now.max_points)}"
-        yield f"{question}, {stored.id}: {points}"
-
-
-def _score(result: Result) -> str:
-    return f"{format_points(result.score)} of {format_points(result.max_score)}"
+        yield f"score: {Score.of(stored)}, now {Score.of(now)}"
+    yield from changed_checks(stored, now)

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from grader.course.course import Course
 from grader.course.rubric import Rubric
@@ -26,7 +25,7 @@ from grader.people.standing import Standing
 from grader.people.students import Students
 from grader.people.term import Term
 from grader.results.model import Provenance, Result
-from grader.results.store import Head, ResultsStore
+from grader.results.store import Head, ResultsStore, Run
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Protection
@@ -140,7 +139,7 @@ class RunPlan:
     course: Course
     term: Term
     store: ResultsStore
-    before: Mapping[str, Any]
+    before: Run
     options: Options
     environment: Sequence[str]
     rubrics: Mapping[str, Rubric]
@@ -187,21 +186,19 @@ class RunPlan:
         max_score = total(self.course.points(stem).values())
         return self.term.standing(submission.student, stem, max_score, submission.submitted)
 
-    def record(self, submissions: Path) -> dict[str, Any]:
-        """What ``run.json`` says while the run goes on; its seed is for a run that has to be completed."""
-        hashes = self.before.get("gradebook_sha256")
-        return {
-            "seed": self.seed,
-            "forced": self.is_forced,
-            "finished": False,
-            # Of the last run that was completed, until this one is.
-            "current": self.before.get("current", []),
-            "gradebook_sha256": hashes if isinstance(hashes, list) else [],
-            "submissions": str(submissions.resolve()),
-            "submissions_from_here": os.path.relpath(submissions.resolve(), self.store.path.resolve()),
-            "grader": __version__,
-            "limits": asdict(self.options.limits),
-        }
+    def record(self, submissions: Path) -> Run:
+        """What ``run.json`` says while the run goes on."""
+        return Run(
+            seed=self.seed,
+            forced=self.is_forced,
+            finished=False,
+            current=self.before.current or (),  # of the last run that ended, until this one does
+            gradebook_sha256=self.before.gradebook_sha256,
+            submissions=str(submissions.resolve()),
+            submissions_from_here=os.path.relpath(submissions.resolve(), self.store.path.resolve()),
+            grader=__version__,
+            limits=asdict(self.options.limits),
+        )
 
     def is_up_to_date(self, submission: Submission, result: Result | None, head: Head | None) -> bool:
         """Whether a stored result is what grading would give again, from the evidence with this head."""
@@ -236,7 +233,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     course: Course,
     term: Term,
     store: ResultsStore,
-    before: Mapping[str, Any],
+    before: Run,
     selected: Sequence[Submission],
     results: Results,
     options: Options,
@@ -254,9 +251,9 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     rubrics = {stem: course.rubric(stem) for stem in stems}
     checks_sha256 = {stem: course.fingerprint(stem) for stem in stems}
     # Students who have read feedback may know the inputs and submit again: a run that has ended is over.
-    known = None if options.force or before.get("finished") else before.get("seed")
-    seed = known if isinstance(known, int) else secrets.randbits(63)
-    is_forced = options.force or (known is not None and before.get("forced") is True)
+    known = None if options.force or before.finished else before.seed
+    seed = secrets.randbits(63) if known is None else known
+    is_forced = options.force or (known is not None and before.forced)
     plan = RunPlan(course, term, store, before, options, environment, rubrics, checks_sha256, seed, is_forced)
     for submission in selected:
         is_readable, result = submission.error is None, results.get(submission.key)

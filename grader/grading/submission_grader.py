@@ -63,7 +63,7 @@ class SubmissionGrader:
         if before is not None:
             self.replaced += 1
             if change := replaced(before, result):
-                add_change(self._store.path, change)
+                add_change(self._store, change)
                 self.changes.append(change)
         self._store.write_result(result)
         self.results[submission.key] = result

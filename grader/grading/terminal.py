@@ -21,9 +21,10 @@ from rich.table import Table
 from grader import signals as interrupt
 from grader.grading.run_summary import GRADING, Progress, ProgressCallback, RunSummary
 from grader.reports.progress import progress_bar
+from grader.reports.review import review_of, reviews_of
 from grader.results.changes import FILE_NAME as CHANGES_FILE_NAME
 from grader.results.model import Result, sandbox_of
-from grader.results.statistics import case_of, cases, summarise
+from grader.results.statistics import summarise
 from grader.scores import format_points, points_text
 from grader.text import some, terminal_text
 
@@ -127,7 +128,7 @@ def print_class(run: RunSummary, out: Path) -> None:
         console.print(f"[yellow]No notebook in:[/] {listed}", highlight=False)
     for sentence in some(run.unlisted, _MAX_NAMED):
         console.print(f"[yellow]{escape(terminal_text(sentence))}[/]", highlight=False)
-    to_review = sum(not case.is_resubmission for case in cases(run.results))
+    to_review = sum(not review.is_resubmission for review in reviews_of(run.results))
     _print_line(console, "Needs review", _submissions(to_review) if to_review else "nothing")
     for label, name in (("Report", "report.html"), ("Gradebook", "gradebook.csv"), ("Feedback", "feedback")):
         _print_line(console, label, str(out / name))
@@ -179,13 +180,13 @@ def _print_summary(console: Console, run: RunSummary) -> None:
         counts = map(str, (summary.errors, summary.flagged, missing[summary.stem]))
         table.add_row(_plain(summary.stem), str(summary.submissions), mean, *counts)
     console.print(table)
-    to_review = cases(run.results)
+    to_review = reviews_of(run.results)
     if to_review:
         console.print("\nNeeds review:", highlight=False)
         named = _table("student", "assignment", remark="left")
-        for case in to_review[:_MAX_NAMED]:
-            reasons = escape(terminal_text(" ".join(case.reasons)))
-            named.add_row(_plain(case.result.student), _plain(case.result.what), reasons)
+        for review in to_review[:_MAX_NAMED]:
+            reasons = escape(terminal_text(" ".join(review.reasons)))
+            named.add_row(_plain(review.result.student), _plain(review.result.what), reasons)
         console.print(named)
     if len(to_review) > _MAX_NAMED:
         console.print(f"... and {len(to_review) - _MAX_NAMED} more, see report.html", highlight=False)
@@ -223,8 +224,8 @@ def _remark(result: Result) -> str:
         versions = "version" if len(result.superseded) == 1 else "versions"
         remarks.append(f"{len(result.superseded)} other {versions} superseded")
     remarks += [f"{len(result.ignored)} ignored"] if result.ignored else []
-    case = case_of(result)
-    if case and not case.is_resubmission and not result.flags:
+    review = review_of(result)
+    if review and not review.is_resubmission and not result.flags:
         remarks.append("needs review")
     return escape(terminal_text("; ".join(remarks)))
 

@@ -17,7 +17,8 @@ from grader.course.settings import Deadline, Settings
 from grader.people.files import Row, find_file, read_rows
 from grader.people.record import SubmissionTime
 from grader.people.students import Students
-from grader.results.model import Late, told_time
+from grader.results.model import Late
+from grader.text import format_time
 
 EXTENSIONS = "extensions.csv"
 _COLUMNS = ("student", "assignment", "until", "submitted")
@@ -86,7 +87,7 @@ class Deadlines:
         deadline = self.of_class.get(stem)
         if deadline is None:
             return None
-        told = f"Due on {told_time(self.told(deadline.due))}"
+        told = f"Due on {format_time(self.told(deadline.due))}"
         if deadline.grace_minutes:
             told += f", with {deadline.grace_minutes:g} minutes of grace"
         if deadline.penalty_per_day:

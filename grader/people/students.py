@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from grader.errors import GraderError
 from grader.people.directory import NUMBERED, Directory, Person
 from grader.people.files import Row
 from grader.people.record import Record
-from grader.people.roster import Roster
+from grader.people.roster import NOBODY, Roster, read_people
 from grader.text import did_you_mean, terminal_text
 
 
@@ -68,6 +69,18 @@ class Students:
             return self.called(name)
         except GraderError as error:
             raise row.error(str(error)) from None
+
+
+def student_called(name: str, known: Collection[str], submissions: str | None) -> str:
+    """The student whom a person calls so, among those that are known.
+
+    Args:
+        submissions: the folder that was graded, whose roster has other names of theirs.
+
+    Raises:
+        GraderError: it is nobody's, or may be that of several; or the roster cannot be read.
+    """
+    return Students(read_people(Path(submissions)) if submissions else NOBODY, known).called(name)
 
 
 def person_of_folder(folder: str, roster: Roster, record: Record) -> Person | None:

@@ -14,8 +14,8 @@ from grader.people.record import RECORD, Record, SubmissionTime
 from grader.people.standing import Standing
 from grader.people.students import Students, students_of_folders
 from grader.people.witness import Witness
-from grader.results.model import Adjustment, Missing, told_time
-from grader.text import some, terminal_text
+from grader.results.model import Adjustment, Missing
+from grader.text import format_time, some, terminal_text
 
 _MOST_NAMED = 12
 
@@ -78,9 +78,9 @@ class Term:
             return None
         until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
         at = submitted.at
-        told = told_time(deadlines.told(at))
+        told = format_time(deadlines.told(at))
         if submitted.is_marked_late and until and at > until:
-            end = told_time(deadlines.told(until))
+            end = format_time(deadlines.told(until))
             why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {told}"
         elif submitted.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
             why = f"{RECORD} has no line for it, and the file was written on {told}, after the deadline"

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, count
 from types import MappingProxyType
 from urllib.parse import quote
 
 from markupsafe import Markup
 
+from grader.reports.review import reviews_of
 from grader.reports.templates import HTML
 from grader.results.model import Earned, Result
 from grader.results.similar import SameWork
@@ -27,7 +27,6 @@ from grader.results.statistics import (
     AssignmentSummary,
     Known,
     QuestionSummary,
-    cases,
     summarise,
 )
 from grader.results.students import Entry, Student
@@ -47,7 +46,6 @@ OUTCOMES: dict[Earned, str] = {
     "unanswered": "not answered",
 }
 
-_MOST_BARS, _MOST_TICKS, _MOST_COUNTS = 40, 8, 5
 _LEAST_SHARE = 9.0  # a number does not fit into a narrower piece of a bar
 
 
@@ -167,9 +165,9 @@ def report_html(  # noqa: PLR0913 - what the page shows
     """
     script = files("grader").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    every, assignments = cases(results), summarise(results, known)
+    every, assignments = reviews_of(results), summarise(results, known)
     counted = [result for result in results if not result.excuse]
-    resubmitted = [case for case in every if case.is_resubmission]
+    resubmitted = [review for review in every if review.is_resubmission]
     return HTML.get_template("report.html").render(
         figures=_figures(results, students, protection),
         students=students,
@@ -184,10 +182,10 @@ def report_html(  # noqa: PLR0913 - what the page shows
         unlisted=unlisted,
         late=[result for result in counted if result.late],
         claimed=[result for result in counted if result.seen],
-        cases=[case for case in every if not case.is_resubmission],
+        reviews=[review for review in every if not review.is_resubmission],
         resubmitted=resubmitted,
         same_work=work,
-        resubmitting=len({case.result.student for case in resubmitted}),
+        resubmitting=len({review.result.student for review in resubmitted}),
         histogram=histogram,
         parts_of_bar=parts_of_bar,
         outcomes=OUTCOMES,
@@ -226,30 +224,16 @@ def _figures(
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A bar of a histogram, or a tick of an axis: where it begins or stands, and what it shows."""
-
-    position: float
-    value: float
-    height: float = 0.0
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """How many submissions have which score.
+class Bar:
+    """A bar of a histogram: the submissions with at least this percentage of the points.
 
     Attributes:
-        bars: those that are not empty; a bar's value is its number of submissions.
-        width: of each bar, which stands over its score.
-        scores: ticks of the axis below.
-        counts: ticks of the axis beside it.
+        height: in percent of the highest bar.
     """
 
-    bars: list[Mark]
-    width: float
-    median: float
-    scores: list[Mark]
-    counts: list[Mark]
+    percent: int
+    number: int
+    height: float
 
 
 @dataclass(frozen=True)
@@ -265,25 +249,12 @@ class Piece:
         return str(self.number) if self.share >= _LEAST_SHARE else ""
 
 
-def histogram(summary: AssignmentSummary) -> Histogram:
-    """A bar for each score, or for each few points of many; there has to be a score."""
-    greatest = max(summary.max_score, *summary.scores)  # of an older course, with more points
-    step = _step(greatest, _MOST_BARS, 0.5)
-    numbers = sorted(Counter(_bar(score, step) for score in summary.scores).items())
-    width = 100 / (_bar(greatest, step) + 1)
-    most = max(number for _, number in numbers)
-    counted = _step(most, _MOST_COUNTS, 1)
-
-    def position(score: float) -> float:
-        return (score / step + 0.5) * width
-
-    return Histogram(
-        [Mark(bar * width, number, 100 * number / most) for bar, number in numbers],
-        width,
-        position(summary.median or 0.0),
-        [Mark(position(score), score) for score in _ticks(greatest, _step(greatest, _MOST_TICKS, 0.5))],
-        [Mark(100 * number / most, number) for number in _ticks(most, counted)],
-    )
+def histogram(summary: AssignmentSummary) -> list[Bar]:
+    """A bar for each tenth of the points, and one for all of them; there has to be a score."""
+    most = max(summary.max_score, *summary.scores) or 1.0  # an older course may have had more points
+    tenths = [math.floor(round(10 * score / most, 6)) for score in summary.scores]
+    numbers = [tenths.count(tenth) for tenth in range(11)]
+    return [Bar(10 * tenth, number, 100 * number / max(numbers)) for tenth, number in enumerate(numbers)]
 
 
 def parts_of_bar(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
@@ -299,17 +270,3 @@ def parts_of_bar(summary: AssignmentSummary) -> list[tuple[str, list[Piece]]]:
         )
         for question in summary.questions
     ]
-
-
-def _bar(score: float, step: float) -> int:
-    return math.floor(score / step + 0.5)
-
-
-def _step(length: float, parts: int, least: float) -> float:
-    """The least of 1, 2, 5, 10, 20 ..., or ``least`` itself, that makes so many parts at most."""
-    rounded = (float(digit * 10**power) for power in count() for digit in (1, 2, 5))
-    return next(step for step in chain([least], rounded) if step >= least and length / step <= parts)
-
-
-def _ticks(length: float, step: float) -> list[float]:
-    return [step * number for number in range(int(length / step) + 1)]

@@ -1,70 +1,51 @@
-"""The facts of a case in short form, of several notebooks side by side: for authors, and for an appeal."""
+"""The facts of a case, of several notebooks side by side: for authors, and for an appeal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from grader.contracts.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
 from grader.contracts.untouched import changed_parts
 from grader.sandbox.facts import Other, Raised, Tensor
 
-_EQUAL, _DIFFERS, _ASIDE = "equal", "differs", "differs (not compared by assert_close)"
-_MAX_ENTRIES = 40  # of a kind
-_MAX_TENSOR_NUMBERS, _MAX_LIST_NUMBERS = 3, 8
-_MAX_TEXT = 90
-_DIGITS = (3, 6, 17)
-_WIDTH = 110
+_MAX_ENTRIES = 40  # that are equal, or that differ
+_MAX_NUMBERS, _MAX_TEXT = 4, 90
+_MISSING = Other("nothing")
 _GAP = "   "
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A part of some facts that has no parts itself.
-
-    Attributes:
-        fact: what it is.
-        text: the same in words; of a tensor, its form alone.
-        beside: of a tensor, what a check may look at but assert_close does not compare. The name of its node
-            is not among it: right answers differ in that.
-        within: the names of the dicts and lists it is in, the outermost first, without the whole.
-        is_gradient: whether it is the ``.grad`` of a tensor.
-    """
-
-    fact: Any
-    text: str
-    beside: tuple[str, ...] = ()
-    within: tuple[str, ...] = ()
-    is_gradient: bool = False
-
-
-_NO_GRADIENT = Entry(None, "None", is_gradient=True)
-
-
 def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each entry of some facts; entries that are equal everywhere stand once.
+    """A line for each entry of some facts that is equal everywhere; of others, one for each notebook.
 
-    A dict or a list below the top is a single line if everything in it is equal. Each line begins with the
-    `head`; the facts, by notebook, are compared with the first.
+    Each line begins with the `head`. The facts, by notebook, are compared with the first; numbers are equal
+    if a check would accept them.
     """
-    are_all_empty = all(of_notebook == {} for of_notebook in facts.values())
-    sides = {
-        notebook: entries_of(of_notebook) if of_notebook != {} or are_all_empty else {}
-        for notebook, of_notebook in facts.items()
-    }
-    every = {name: list(_cells(_row(sides, name), [*sides])) for name in _in_order([*sides.values()])}
-    cells_of = _equal_parts_as_one(sides, every)
-    width, shown, hidden = max(map(len, cells_of), default=0), Counter[str](), Counter[str]()
-    for name, cells in cells_of.items():
-        kind = "equal " if cells[-1] == _EQUAL else "different " if len(sides) > 1 else ""
+    sides = {notebook: dict(_entries(of_notebook)) for notebook, of_notebook in facts.items()}
+    names = [*dict.fromkeys(name for side in sides.values() for name in side)]
+    first, width = next(iter(sides)), max(map(len, names), default=0)
+    shown, hidden = Counter[str](), Counter[str]()
+    for name in names:
+        row = {notebook: side.get(name, (_MISSING, "")) for notebook, side in sides.items()}
+        others = {notebook: entry for notebook, entry in row.items() if not _are_equal(entry, row[first])}
+        kind = "different" if others else "equal"
         if shown[kind] == _MAX_ENTRIES:
             hidden[kind] += 1
-        else:
-            shown[kind] += 1
-            yield from _lines(f"{head}{_GAP} {name:{width}}", cells)
-    yield from (f"{head}{_GAP} and {number} more {kind}entries" for kind, number in hidden.items())
+            continue
+        shown[kind] += 1
+        named = f"{head}{_GAP} {name:{width}}{_GAP}"
+        expected = row[first][0]
+        if not others:
+            yield f"{named}{_text(row[first])}{f'{_GAP}equal' if len(sides) > 1 else ''}"
+            continue
+        begin = min(_first_difference(fact, expected) for fact, _ in others.values())
+        alike = ", ".join(notebook for notebook in row if notebook not in others)
+        yield f"{named}{alike} {_text(row[first], begin)}"
+        for notebook, entry in others.items():
+            how = how_it_differs(entry[0], expected)
+            yield f"{named}{notebook} {_text(entry, begin)}{_GAP}differs{f': {how}' if how else ''}"
+    yield from (f"{head}{_GAP} and {number} more {kind} entries" for kind, number in hidden.items())
 
 
 def only_changes(fact: Any) -> Any:
@@ -93,160 +74,53 @@ def _is_kept(fact: Any) -> bool:
     return len(records) == len(fact) and all(isinstance(entry, dict) and "kind" in entry for entry in entries)
 
 
-def entries_of(facts: Any) -> dict[str, Entry]:
-    """Every entry of some facts, by the path that leads to it; a gradient is one too, as in ``w.grad``.
+def _entries(facts: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """Every part of some facts that has no parts itself, by the path that leads to it, as in ``w.grad``.
 
-    A tensor's object and its storage are told by the name under which each was met first.
+    Each is a fact, and the properties of a tensor in words. The name of its node is not among them, because
+    right answers differ in that. Its object and its storage have the name under which each was met first.
     """
-    entries: dict[str, Entry] = {}
     objects: dict[int, str] = {}
     storages: dict[int, str] = {}
-
-    def add(fact: Any, name: str, within: tuple[str, ...], *, is_gradient: bool = False) -> None:
-        inner, called = ((*within, name) if name else within), name or "result"
-        if isinstance(fact, dict) and fact:
-            for key, item in fact.items():
-                add(item, f"{name}[{key!r}]" if name else str(key), inner)
-        elif isinstance(fact, list | tuple) and any(type(item) not in {int, float, bool} for item in fact):
-            for index, item in enumerate(fact):
-                add(item, f"{called}[{index}]", inner)
-        elif isinstance(fact, Tensor):
-            own = objects.setdefault(fact.identity, called), storages.setdefault(fact.storage, called)
-            beside = (
-                "leaf" if fact.is_leaf else "non-leaf",
-                f"requires_grad {fact.requires_grad}",
-                "retains its grad" if fact.retains_grad else "retains no grad",
-                "an inference tensor" if fact.version is None else f"version {fact.version}",
-                "object of its own" if own[0] == called else f"the object of {own[0]}",
-                "storage of its own" if own[1] == called else f"the storage of {own[1]}",
-            )
-            text = f"{fact.dtype.removeprefix('torch.')} {fact.shape}"
-            entries[called] = Entry(fact, text, beside, within, is_gradient)
-            if fact.grad is not None:
-                add(fact.grad, f"{called}.grad", within, is_gradient=True)
-        else:
-            entries[called] = Entry(fact, _text(fact), within=within)
-
-    add(facts, "", ())
-    return entries
+    pending = [("", facts)]
+    while pending:
+        name, fact = pending.pop()
+        called = name or "result"
+        match fact:
+            case Tensor():
+                yield called, (fact, ", ".join(_properties(fact, called, objects, storages)))
+                pending += [(f"{called}.grad", fact.grad)] if fact.grad is not None else []
+            case dict() if fact:
+                parts = [(f"{name}[{key!r}]" if name else str(key), part) for key, part in fact.items()]
+                pending += reversed(parts)
+            case list() | tuple() if _numbers(fact) is None:
+                pending += reversed([(f"{called}[{index}]", part) for index, part in enumerate(fact)])
+            case _:
+                yield called, (fact, "")
 
 
-def _text(fact: Any) -> str:
-    match fact:
-        case Raised():
-            where = f" (code {fact.where})" if fact.where else ""
-            text = f"raised {fact.type}{where}: {fact.text}"
-        case Other():
-            text = f"an object of type {fact.type}"
-        case list() | tuple() if fact:
-            shown = " ".join(_digits(number, 6) for number in fact[:_MAX_LIST_NUMBERS])
-            more = "" if len(fact) <= _MAX_LIST_NUMBERS else f" ... ({len(fact)} in all)"
-            text = f"{type(fact).__name__} of {shown}{more}"
-        case float():
-            text = _digits(fact, 6)
-        case _:
-            text = repr(fact)
-    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
+def _properties(
+    tensor: Tensor, name: str, objects: dict[int, str], storages: dict[int, str]
+) -> Iterator[str]:
+    yield from ["Parameter"] if tensor.kind == "Parameter" else []
+    yield from [] if tensor.is_leaf else ["non-leaf"]
+    yield from ["requires grad"] if tensor.requires_grad else []
+    yield from ["retains its grad"] if tensor.retains_grad else []
+    yield from [f"version {tensor.version}"] if tensor.version else []
+    yield from ["inference tensor"] if tensor.version is None else []
+    same, shares = objects.setdefault(tensor.identity, name), storages.setdefault(tensor.storage, name)
+    yield from [f"the object of {same}"] if same != name else []
+    yield from [f"the storage of {shares}"] if shares not in {name, same} else []
 
 
-def _in_order(sides: Sequence[Mapping[str, Entry]]) -> list[str]:
-    """The names of all entries, in the order of the first side; a name stands before its parts."""
-    names = list(sides[0])
-    for name in (name for side in sides[1:] for name in side):
-        if name not in names:
-            parts = [index for index, other in enumerate(names) if _is_part(other, name)]
-            names.insert(parts[0] if parts else len(names), name)
-    return names
-
-
-def _is_part(name: str, whole: str) -> bool:
-    return name.startswith((f"{whole}[", f"{whole}."))
-
-
-def _row(sides: Mapping[str, Mapping[str, Entry]], name: str) -> dict[str, Entry | None]:
-    """The entry of each side, unless a side has this entry as a part of another, or in parts."""
-    row: dict[str, Entry | None] = {}
-    for notebook, entries in sides.items():
-        whole = {other: entry for other, entry in entries.items() if _is_part(name, other)}
-        if any(isinstance(entry.fact, Tensor) for entry in whole.values()):
-            row[notebook] = entries.get(name, _NO_GRADIENT)
-        elif name in entries or not (whole or any(_is_part(other, name) for other in entries)):
-            row[notebook] = entries.get(name)
-    return row
-
-
-def _equal_parts_as_one(
-    sides: Mapping[str, Mapping[str, Entry]], cells_of: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    """The cells by name; for a dict or a list whose entries are all equal, the number of entries."""
-    entries = {name: entry for side in sides.values() for name, entry in side.items()}
-    inside: dict[str, list[str]] = {}
-    for name, entry in entries.items():
-        for whole in entry.within:
-            inside.setdefault(whole, []).append(name)
-    equal = {
-        whole: len(names)
-        for whole, names in inside.items()
-        if len(names) > 1 and all(cells_of[name][-1] == _EQUAL for name in names)
-    }
-    merged: dict[str, list[str]] = {}
-    for name, cells in cells_of.items():
-        outermost = next((whole for whole in entries[name].within if whole in equal), None)
-        merged |= {name: cells} if outermost is None else {outermost: [f"<{equal[outermost]} facts>", _EQUAL]}
-    return merged
-
-
-def _lines(head: str, cells: Sequence[str]) -> Iterator[str]:
-    """A row on a single line if it fits, else with a line for each cell."""
-    line = _GAP.join([head, *cells])
-    if len(line) <= _WIDTH or len(cells) == 1 or cells[-1] == _EQUAL:
-        yield line
-        return
-    yield f"{head}{_GAP}{cells[0]}"
-    yield from (f"{' ' * len(head)}{_GAP}{cell}" for cell in cells[1:])
-
-
-def _cells(row: Mapping[str, Entry | None], notebooks: Sequence[str]) -> Iterator[str]:
-    """The cells of a row: `reference <float32 (4, 3) 0.21 -1.3 ..>`, and how the others differ."""
-    first = notebooks[0]
-    entries = [entry for entry in row.values() if entry is not None]
-    if first not in row:
-        yield from (f"{notebook} {_short(entry, entries)}{_GAP}{_DIFFERS}" for notebook, entry in row.items())
-        return
-    expected = row[first]
-    verdicts = {notebook: _verdict(expected, seen) for notebook, seen in row.items() if notebook != first}
-    alike = [first, *(notebook for notebook, verdict in verdicts.items() if verdict == _EQUAL)]
-    if len(alike) == len(notebooks):
-        yield _short(expected, entries)
-        yield from [_EQUAL] if verdicts else []
-        return
-    yield f"{', '.join(alike)} {_short(expected, entries)}"
-    for notebook, verdict in verdicts.items():
-        if verdict != _EQUAL:
-            seen = row[notebook]
-            kind = how_it_differs(seen.fact, expected.fact) if seen and expected else None
-            yield f"{notebook} {_short(seen, entries)}{_GAP}{verdict}{f': {kind}' if kind else ''}"
-
-
-def _verdict(expected: Entry | None, seen: Entry | None) -> str:
-    """Whether two entries are the same, and if not, whether assert_close compares what differs."""
-    if expected is None or seen is None:
-        return _EQUAL if expected is seen else _DIFFERS
-    if not _agree(expected, seen):
-        return _ASIDE if seen.is_gradient else _DIFFERS
-    is_same_kind = not isinstance(seen.fact, Tensor) or seen.fact.kind == expected.fact.kind
-    return _EQUAL if is_same_kind and expected.beside == seen.beside else _ASIDE
-
-
-def _agree(expected: Entry, seen: Entry) -> bool:
-    """Whether two entries are the same; numbers are if a check would accept them."""
-    if _form(expected.fact) != _form(seen.fact):
+def _are_equal(seen: tuple[Any, str], expected: tuple[Any, str]) -> bool:
+    """Whether two entries are equal; numbers are if a check would accept them."""
+    if _form(seen[0]) != _form(expected[0]) or seen[1] != expected[1]:
         return False
-    right, numbers = _numbers(expected.fact), _numbers(seen.fact)
-    if right is None or numbers is None:
-        return right is numbers and expected.text == seen.text
-    tolerance, rounding = _tolerance(expected.fact), rounding_of(expected.fact)
-    return len(right) == len(numbers) and all(are_close(numbers, right, tolerance, rounding))
+    numbers, right = _numbers(seen[0]), _numbers(expected[0])
+    if numbers is None or right is None:
+        return numbers is right
+    return all(_close(numbers, expected[0]))
 
 
 def _form(fact: Any) -> object:
@@ -256,9 +130,8 @@ def _form(fact: Any) -> object:
             return fact.shape, fact.dtype
         case Raised():
             return fact.type, fact.text, fact.where
-        case str() | list() | tuple() if _numbers(fact) is None:
-            return repr(fact)  # an entry's text may be cut
-    return float if isinstance(fact, float) else type(fact)
+    numbers = _numbers(fact)
+    return repr(fact) if numbers is None else (isinstance(fact, float) or type(fact), len(numbers))
 
 
 def _numbers(fact: Any) -> Sequence[float] | None:
@@ -269,39 +142,43 @@ def _numbers(fact: Any) -> Sequence[float] | None:
     return numbers if all(map(is_number, numbers)) else None
 
 
-def _tolerance(fact: Any) -> float:
-    return TOLERANCE.get(fact.dtype if isinstance(fact, Tensor) else "torch.float32", 0.0)
+def _close(numbers: Sequence[float], expected: Any) -> list[bool]:
+    dtype = expected.dtype if isinstance(expected, Tensor) else "torch.float32"
+    return are_close(numbers, _numbers(expected) or (), TOLERANCE.get(dtype, 0.0), rounding_of(expected))
 
 
-def _short(entry: Entry | None, row: Sequence[Entry]) -> str:
-    """An entry; of a tensor the numbers from the first difference on, and other parts only if they differ."""
-    if entry is None:
-        return "nothing"
-    if not isinstance(entry.fact, Tensor):
-        return entry.text
-    tensors = [other for other in row if isinstance(other.fact, Tensor)]
-    parts = zip(entry.beside, *(other.beside for other in tensors), strict=True)
-    differing = [part for part, *others in parts if {part} != {*others}]
-    kind = f"{entry.fact.kind} " if len({other.fact.kind for other in tensors}) > 1 else ""
-    values = _some_numbers(entry.fact, [other.fact for other in tensors])
-    return f"<{', '.join([f'{kind}{entry.text} {values}'.rstrip(), *differing])}>"
+def _first_difference(fact: Any, expected: Any) -> int:
+    """The index of the first number that differs; 0 where others than numbers do."""
+    numbers = _numbers(fact)
+    if numbers is None or _numbers(expected) is None or _form(fact) != _form(expected):
+        return 0
+    return next((index for index, right in enumerate(_close(numbers, expected)) if not right), 0)
 
 
-def _some_numbers(tensor: Tensor, row: Sequence[Tensor]) -> str:
-    """A few numbers, with enough digits to show a difference; `row` has this tensor, too."""
-    if tensor.value is None:
-        return "(values not kept)"
-    values = [other.value for other in row if other.value is not None and other.shape == tensor.shape]
-    right = [are_close(tensor.value, other, _tolerance(tensor)) for other in values]
-    begin = next((index for index, column in enumerate(zip(*right, strict=True)) if not all(column)), 0)
-    end = begin + _MAX_TENSOR_NUMBERS
-    for digits in _DIGITS:
-        texts = {other[begin:end]: " ".join(_digits(n, digits) for n in other[begin:end]) for other in values}
-        if len(set(texts.values())) == len(texts):
-            break
-    before, after = (".. " if begin else ""), (" .." if end < len(tensor.value) else "")
-    return f"{before}{texts[tensor.value[begin:end]]}{after}"
+def _text(entry: tuple[Any, str], begin: int = 0) -> str:
+    """A fact and its properties; of many numbers some, from an index on."""
+    fact, properties = entry
+    match fact:
+        case Tensor():
+            numbers = "values not kept" if fact.value is None else _some(fact.value, begin, fact.dtype)
+            shown = f"{fact.dtype.removeprefix('torch.')} {fact.shape} {numbers}".rstrip()
+            return f"<{', '.join(filter(None, [shown, properties]))}>"
+        case Raised():
+            where = f" (code {fact.where})" if fact.where else ""
+            text = f"raised {fact.type}{where}: {fact.text}"
+        case Other():
+            text = "nothing" if fact is _MISSING else f"an object of type {fact.type}"
+        case list() | tuple() if fact:
+            text = f"{type(fact).__name__} of {_some(fact, begin)}"
+        case float():
+            text = _some([fact], 0)
+        case _:
+            text = repr(fact)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
 
 
-def _digits(number: float, digits: int) -> str:
-    return str(number) if isinstance(number, bool) else f"{number:.{digits}g}"
+def _some(numbers: Sequence[float], begin: int, dtype: str = "torch.float32") -> str:
+    digits = 12 if dtype in {"torch.float64", "torch.complex128"} else 6
+    texts = [f"{n:.{digits}g}" if isinstance(n, float) else str(n) for n in numbers[begin:][:_MAX_NUMBERS]]
+    before, after = (".. " if begin else ""), (" .." if begin + _MAX_NUMBERS < len(numbers) else "")
+    return f"{before}{' '.join(texts)}{after}"

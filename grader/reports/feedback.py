@@ -27,6 +27,7 @@ from grader.reports.document import (
 from grader.reports.html import html
 from grader.reports.markdown import markdown
 from grader.reports.own_code import Excerpt, OwnCode
+from grader.reports.standing import about_others, about_standing
 from grader.reports.templates import HTML
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
@@ -92,7 +93,7 @@ def feedback(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
         Paragraph([Span(result.student), "·", Span(result.notebook)], "soft"),
         *about_submission(result),
     ]
-    if others := result.about_others:
+    if others := about_others(result):
         blocks.append(Bullets([Span(sentence) for sentence in others]))
     if not result.error:
         every = result.all_questions
@@ -117,8 +118,8 @@ def about_submission(result: Result) -> list[Block]:
     if result.error:
         could_not = Span("This notebook could not be graded.", "strong")
         blocks.append(Paragraph([could_not, Span(result.error)], "notice"))
-    if result.about_standing:
-        blocks.append(Bullets([Span(sentence) for sentence in result.about_standing]))
+    if standing := about_standing(result):
+        blocks.append(Bullets([Span(sentence) for sentence in standing]))
     return blocks
 
 

@@ -110,7 +110,7 @@ def _headed(check: Check) -> Markup:
     points = f", {check.points}" if check.points else ""
     return Markup(
         '<p><strong>{}</strong> <span class="points"><span class="outcome {}">{}</span>{}</span></p>'
-    ).format(_exact(check.title), check.outcome, check.outcome, points)
+    ).format(_part(check.title), check.outcome, check.outcome, points)
 
 
 def _details(kind: str, summary: str, body: Markup, *, is_open: bool = False) -> Markup:

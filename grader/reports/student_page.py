@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.course.assignment import name_of
+from grader.reports.standing import about_others, about_standing
 from grader.reports.templates import HTML
 from grader.results.statistics import distinct_failures
 from grader.results.store import ResultsStore
@@ -16,7 +17,11 @@ FOLDER = "students"
 def student_html(student: Student) -> str:
     """What a student handed in and earned, as an HTML file that stands in `FOLDER` beside ``feedback``."""
     return HTML.get_template("student.html").render(
-        student=student, distinct_failures=distinct_failures, name_of=name_of
+        student=student,
+        distinct_failures=distinct_failures,
+        name_of=name_of,
+        about_standing=about_standing,
+        about_others=about_others,
     )
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 from grader.errors import BrokenRunError
 from grader.results.model import Outcome, Result
+from grader.results.store import ResultsStore
 from grader.scores import format_points, points_text
 from grader.text import some, without_formula
 
@@ -72,7 +70,8 @@ def replaced(before: Result, after: Result) -> Change | None:
     old, new = Score.of(before), Score.of(after)
     if old == new:
         return None
-    return Change(after.student, after.what, old, new, _why(before, after), changed_checks(before, after))
+    checks = "; ".join(some(changed_checks(before, after), _MOST_CHECKS))
+    return Change(after.student, after.what, old, new, _why(before, after), checks)
 
 
 def withdrawn(result: Result, *, is_absent: bool) -> Change:
@@ -108,15 +107,14 @@ def _earned(result: Result) -> list[tuple[str, float, float]]:
     return [(question.id, question.by_checks, question.max_score) for question in result.questions]
 
 
-def changed_checks(before: Result, after: Result) -> str:
-    """The checks that end otherwise, as ``q1: test_gradient passed -> failed``; of very many the first."""
+def changed_checks(before: Result, after: Result) -> list[str]:
+    """The checks that end otherwise, each as ``q1: test_gradient passed -> failed``."""
     old, new = _outcomes(before), _outcomes(after)
-    changed = [
+    return [
         f"{question}: {check} {old.get((question, check), 'none')} -> {new.get((question, check), 'none')}"
         for question, check in {**old, **new}
         if old.get((question, check)) != new.get((question, check))
     ]
-    return "; ".join(some(changed, _MOST_CHECKS))
 
 
 def _outcomes(result: Result) -> dict[tuple[str, str], Outcome]:
@@ -128,44 +126,32 @@ def _outcomes(result: Result) -> dict[tuple[str, str], Outcome]:
     }
 
 
-def add_change(folder: Path, change: Change) -> None:
+def add_change(store: ResultsStore, change: Change) -> None:
     """Add a line to ``changes.csv``; the lines that are there stay, whatever program saved them.
 
     A run adds a change before it replaces the result, so a run that is killed in between loses none: the next
     run adds it again.
 
     Raises:
-        BrokenRunError: it cannot be written; then it is as before.
+        BrokenRunError: it cannot be read or written; then it is as before.
     """
-    path = folder / FILE_NAME
+    path = store.path / FILE_NAME
+    try:
+        before = path.read_bytes() or _line(_COLUMNS)
+    except FileNotFoundError:
+        before = _line(_COLUMNS)
+    except OSError as error:
+        raise BrokenRunError(
+            f"{path} cannot be read ({error.strerror}): move it away and run the same again"
+        ) from error
+    margin = b"" if before.endswith(b"\n") else b"\n"
     names = without_formula(change.student), without_formula(change.assignment)
     time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     row = [time, *names, *change.before.cells, *change.after.cells, change.why, change.checks]
-    try:
-        _append(path, row)
-    except OSError as error:
-        raise BrokenRunError(
-            f"{path} cannot be written ({error.strerror}): make room or move it away, and run the same again"
-        ) from error
+    store.write(path, before + margin + _line(row))
 
 
-def _append(path: Path, row: Sequence[str]) -> None:
-    with path.open("a+b", buffering=0) as file:
-        end = file.seek(0, io.SEEK_END)
-        file.seek(max(0, end - 1))
-        is_at_margin = file.read(1) in {b"", b"\n"}
-        text = ("" if is_at_margin else "\n") + _csv([row] if end else [_COLUMNS, row])
-        content = text.encode(errors="replace")
-        try:
-            written = file.write(content)
-        except OSError:
-            written = None
-        if written != len(content):
-            file.truncate(end)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _csv(rows: Iterable[Sequence[str]]) -> str:
+def _line(cells: Sequence[str]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(cells)
+    return text.getvalue().encode(errors="replace")

@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 from grader.contracts.finding import Kind, Place
 from grader.course.assignment import END_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
-from grader.scores import counted_points, format_points, remarks, total
-from grader.text import some
+from grader.scores import counted_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v2"
-_MOST_NAMED = 12  # other versions
 _MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
 #: Of an end task, the best first.
@@ -160,13 +157,6 @@ class Late:
         return f"late by {self.duration}" if self.minutes else "late"
 
     @property
-    def sentence(self) -> str:
-        """The beginning of a sentence: the deadline, or that only a mark tells of one."""
-        if self.due is None:
-            return "The system that it comes from has marked it as late"
-        return f"It was due on {told_time(self.due)} and is {self.text}"
-
-    @property
     def duration(self) -> str:
         """How late it is, as ``2 h 5 min`` or ``3 days 1 h``; ``yes`` where only a mark tells it."""
         hours, minutes = divmod(self.minutes, 60)
@@ -176,11 +166,6 @@ class Late:
             days, hours = divmod(hours, 24)
             return f"{days} days {hours} h" if hours else f"{days} days"
         return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
-
-
-def told_time(iso: str) -> str:
-    """A time for people: ``2026-11-21 04:00:00 (UTC+0100)``."""
-    return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S (UTC%z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +184,6 @@ class Missing:
     def text(self) -> str:
         """For a cell of a table: ``unread since 2026-11-21``."""
         return f"{self.why} since {self.since[:10]}"
-
-    @property
-    def sentence(self) -> str:
-        """What happened, and what counts."""
-        since = told_time(self.since)
-        if self.why == "unread":
-            return f"The repository could not be read since {since}: this is what it held before."
-        return f"The repository does not hold this notebook any more since {since}: its result stays."
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +214,6 @@ class Adjustment:
     points: float
     comment: str
     excused: bool = False
-
-    @property
-    def excuse(self) -> str:
-        """A sentence for the student who is excused."""
-        return f"Excused: {self.comment}" if self.comment else "Excused."
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,66 +322,6 @@ class Result:
             return total(question.adjusted for question in self.questions if question.id == given.question)
         earned = total(question.score for question in self.questions)
         return total([self.score, self.penalty, -earned])
-
-    @property
-    def about_version(self) -> list[str]:
-        """Sentences for which version counts, when it was submitted, and which others hold answers."""
-        if self.assignment is None:
-            return []
-        sentences = [self.missing.sentence] if self.missing else []
-        if self.handed_in:
-            sentences.append(f"This version, {self.notebook}, was submitted on {told_time(self.handed_in)}.")
-        elif self.superseded or self.ignored:
-            sentences.append(f"{self.notebook} is the version that counts.")
-        if self.seen:
-            sentences.append(
-                "That is the time of its commit, which the student's computer gives; the repository was first"
-                f" seen with it on {told_time(self.seen)}."
-            )
-        if self.copy:
-            sentences.append(
-                f"It {self.copy}: a copy that a tool keeps. It counts because nothing else is there."
-            )
-        if self.with_answers:
-            named = ", ".join(some(self.with_answers, _MOST_NAMED))
-            sentences.append(f"Versions that don't count but contain answers: {named}.")
-        return sentences
-
-    @property
-    def about_others(self) -> list[str]:
-        """A sentence for the superseded versions, and one for each ignored file; the first of very many."""
-        others = some(self.superseded, _MOST_NAMED) if self.assignment else []
-        sentences = [f"Superseded: {', '.join(others)}."] if others else []
-        return sentences + some(
-            (f"Ignored: {each.path} ({each.reason.removesuffix('.')})." for each in self.ignored), _MOST_NAMED
-        )
-
-    @property
-    def about_standing(self) -> list[str]:
-        """Sentences for which version counts, its deadline, how late it is, and each adjustment."""
-        sentences = [self.excuse.excuse] if self.excuse else []
-        sentences += self.about_version
-        if self.extended:
-            sentences.append(f"Its deadline was extended to {told_time(self.extended)}.")
-        if self.late:
-            sentences.append(f"{self.late.sentence}, {self._about_penalty(self.late)}.")
-        for given in (each for each in self.adjustments if not each.excused):
-            done = "added to" if given.points >= 0 else "taken from"
-            what = given.question or "the assignment"
-            points, wanted = abs(self.adjusted_by(given)), abs(given.points)
-            least = "there is room for no more" if given.points >= 0 else "there was no more to take"
-            limit = f" (of {format_points(wanted)}: {least})" if points != wanted else ""
-            reason = f": {given.comment}" if given.comment else "."
-            sentences.append(f"By hand {counted_points(points)} {done} {what}{limit}{reason}")
-        return sentences
-
-    def _about_penalty(self, late: Late) -> str:
-        if not late.penalty:
-            return "which costs nothing"
-        if self.penalty < late.penalty:
-            points = f"{format_points(self.penalty)} of {counted_points(late.penalty)}"
-            return f"which costs {points}: all that was earned"
-        return f"which costs {counted_points(self.penalty)}"
 
     @property
     def stopped_cells(self) -> list[FailedCell]:

@@ -38,6 +38,7 @@ _LONGEST_SHOWN = 4_000  # characters of an answer beside another
 _FULL_WRONG, _FULL_RIGHT = 30, 60  # nodes from which an equal answer has its full weight
 _OF_MISTAKE = 0.2  # the weight of the same mistake, and again that of a message with the same values
 _LEAST = 1.0  # the least weight that is reported: a rare wrong answer of 30 nodes
+_LEAST_NAMED = 0.1  # the least weight of an answer or a mistake that is named; the answer of most has less
 _FEWEST_TOLD = 8  # students
 _MOST_SHARING = 12  # students who share something that is rare enough to make them a pair
 _MOST_SHOWN = 10  # groups with their answers side by side
@@ -62,8 +63,8 @@ class SameWork:
 
     Attributes:
         is_file: whether the notebooks are the same file.
-        answers: the questions with equal answers.
-        mistakes: the questions with the same mistake.
+        answers: the questions with equal answers that are rare, the rarest first.
+        mistakes: the questions with the same rare mistake, the rarest first.
         weight: how rare what they share is; see the top of this module.
         sides: the answers of the first two, of the questions that say most.
     """
@@ -312,12 +313,15 @@ def _of_assignment(stem: str, results: Sequence[Result]) -> list[SameWork]:
     files = _files(results)
     known = [{*students} for students in files]
     found = [SameWork(stem, students, is_file=True) for students in files]
-    for students, shared, weight in _groups(results):
+    for students, shared in _groups(results):
         if not any({*students} <= group for group in known):
+            rarest = sorted(shared, key=lambda feature: (-shared[feature], feature))
+            named = [feature for feature in rarest if shared[feature] >= _LEAST_NAMED]
             answers, mistakes = (
-                tuple(sorted({question for question, of, _ in shared if of in kinds}))
+                tuple(dict.fromkeys(question for question, of, _ in named if of in kinds))
                 for kinds in ({"answer"}, {"mistake", "values"})
             )
+            weight = math.fsum(shared.values())
             found.append(SameWork(stem, students, answers=answers, mistakes=mistakes, weight=weight))
     return found
 
@@ -331,8 +335,8 @@ def _files(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in students.values() if len(group) > 1]
 
 
-def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], frozenset[_Feature], float]]:
-    """Students who share the same things that are rare enough: who, what, and its weight."""
+def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], dict[_Feature, float]]]:
+    """Students who share the same things that are rare enough: who, and the weight of each thing."""
     having: dict[_Feature, dict[str, float]] = defaultdict(dict)  # by student the weight, were it unique
     for result in results:
         for feature, weight in _features(result):
@@ -355,7 +359,7 @@ def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], frozen
         if math.fsum(weights[feature] for feature in both) >= _LEAST:
             groups[both] |= {one, other}
     for features, students in groups.items():
-        yield tuple(sorted(students)), features, math.fsum(weights[feature] for feature in features)
+        yield tuple(sorted(students)), {feature: weights[feature] for feature in features}
 
 
 def _features(result: Result) -> Iterator[tuple[_Feature, float]]:

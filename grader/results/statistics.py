@@ -1,4 +1,4 @@
-"""What a class did: scores, how often each check failed, what was misunderstood, and who needs a human.
+"""What a class did: scores, how often each check failed, and what was misunderstood.
 
 Statistics are about work that was graded: an error and excused work count in none of them.
 """
@@ -19,13 +19,11 @@ from grader.results.model import (
     END_TASK_STATUSES,
     CheckResult,
     Earned,
-    Flag,
     QuestionResult,
     Result,
 )
-from grader.sandbox.evidence import CONSEQUENCES, ENDINGS, FailedCell, about_stopped
+from grader.sandbox.evidence import CONSEQUENCES
 from grader.scores import total
-from grader.text import capital, some
 
 #: The misconceptions that known-wrong answers stand for, by assignment.
 Known = Mapping[str, Misconceptions]
@@ -33,8 +31,6 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 
 _MOST_SHOWN = 5
 _MOST_ALIKE = 3  # misconceptions that the same checks recognize; of more, none is named
-_MOST_EXPLAINED = 3  # kinds of flags; the student's page explains each
-_MOST_NAMED = 12  # flags, questions, cells or notebooks in a sentence
 _FEWEST = 5  # submissions: of fewer nothing is said about a question
 _NEARLY_ALL, _FEW = 0.95, 0.2  # parts of the submissions
 _CHANCE = 1.64  # divided by the root of their number: by chance 1 correlation in 20 is further below 0
@@ -229,11 +225,10 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     if not graded:
         return None
     scores = [answer.score for _, answer in graded]
-    # Starter code has 0 everywhere: it would make each question look as if it told strong from weak.
-    tried = [(result, answer) for result, answer in graded if result.answered]
+    # Starter code earns 0, most often of weak students: each question would seem to tell strong from weak.
+    tried = [(result, answer) for result, answer in graded if answer.status == "answered"]
     rest = [total(q.score for q in result.questions if q is not answer) for result, answer in tried]
-    answered = sum(answer.status == "answered" for _, answer in tried)
-    tells = discrimination([answer.score for _, answer in tried], rest) if answered >= _FEWEST else None
+    tells = discrimination([answer.score for _, answer in tried], rest) if len(tried) >= _FEWEST else None
     remarks = []
     if len(graded) >= _FEWEST and worth:
         if tells is not None and tells < -_CHANCE / sqrt(len(tried)):
@@ -307,92 +302,3 @@ def _mistake(
     message = failure.message or ""
     last = [check for check in failed if check.message == message][-1]
     return f"Check failed: {last.title}" if _NUMBER.search(message) else message, ()
-
-
-@dataclass(frozen=True)
-class Case:
-    """A submission to look at, and the sentences that say why; the gravest first.
-
-    Attributes:
-        rank: 0 for the gravest kind of reason.
-        is_resubmission: whether the only reason is that several notebooks were handed in.
-    """
-
-    result: Result
-    rank: int
-    reasons: tuple[str, ...]
-    is_resubmission: bool = False
-
-
-def cases(results: Iterable[Result]) -> list[Case]:
-    """The submissions that a human has to look at: the gravest first, else in the order of the results."""
-    return sorted(filter(None, map(case_of, results)), key=lambda case: case.rank)
-
-
-def case_of(result: Result) -> Case | None:
-    """Why a human has to look at a submission; None where nobody has to, as at excused work."""
-    if result.excuse:
-        return None
-    every = _reasons(result)
-    given = tuple(reason for reason in every if reason)
-    if not given:
-        return None
-    rank = every.index(given[0])
-    return Case(result, rank, tuple(dict.fromkeys(given)), rank == len(every) - 1)
-
-
-def _reasons(result: Result) -> list[str]:
-    """Each kind of reason as a sentence; empty where it does not apply."""
-    unjudged, ended = ("", "") if result.error else _trouble(result.questions)
-    flags = _flags(result.flags) if result.flags else ""
-    versions = " ".join([*result.about_version, *result.about_others]) if result.assignment else ""
-    return [
-        result.error or "",
-        unjudged,
-        flags,
-        ended,
-        _stopped(result.stopped_cells),
-        versions if result.copy else "",
-        versions if result.superseded or result.ignored else "",
-    ]
-
-
-def _flags(flags: Sequence[Flag]) -> str:
-    """What was noticed, each kind with its cells, and why the first of them are reasons to look."""
-    cells: dict[str, list[str]] = {}
-    reasons: dict[str, str] = {}
-    for flag in flags:
-        reasons.setdefault(flag.what, flag.why)
-        cells.setdefault(flag.what, []).extend([] if flag.cell is None else [str(flag.cell)])
-    kinds = [
-        f"{what} (code cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else what
-        for what, numbers in cells.items()
-    ]
-    explained = [f"{capital(what)}: {why}" for what, why in reasons.items() if why]
-    return " ".join([f"Flagged: {'; '.join(some(kinds, _MOST_NAMED))}.", *explained[:_MOST_EXPLAINED]])
-
-
-def _stopped(stopped: Sequence[FailedCell]) -> str:
-    """Which cells were stopped or left out; cells with the same reason together."""
-    cells: dict[str, list[str]] = {}
-    for cell in stopped:
-        cells.setdefault(cell.text, []).append(str(cell.cell))
-    return " ".join(about_stopped(some(numbers, _MOST_NAMED), why) for why, numbers in cells.items())
-
-
-def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:
-    """Sentences about the questions with a check without a verdict, and those whose process went wrong."""
-    unjudged: dict[str, None] = {}
-    ended: dict[str, str] = {}
-    for question in questions:
-        for check in question.checks:
-            if check.message is None:
-                continue
-            if check.outcome == "error" or check.kind == "broken":
-                unjudged[question.id] = None
-            elif check.failure in ENDINGS:
-                ended.setdefault(question.id, check.message)
-    return (
-        f"A check could not be judged in {', '.join(some(unjudged, _MOST_NAMED))}." if unjudged else "",
-        " ".join(some([f"{question}: {message}" for question, message in ended.items()], _MOST_NAMED)),
-    )

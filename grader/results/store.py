@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -31,6 +30,9 @@ RUN_SCHEMA = "autograd-grader/run/v2"
 _UNFINISHED = ".unfinished"
 _FEEDBACK_FORMS = ("md", "html")
 
+#: A student, and the name of a result or an assignment.
+Key = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Head:
@@ -47,6 +49,35 @@ class Head:
     seed: int
     protection: str
     torch: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What ``run.json`` says of the last run; the defaults stand for what it does not say.
+
+    Attributes:
+        seed: of the inputs of a run that has to be completed.
+        forced: whether such a run was told to grade again what was graded already.
+        finished: whether it came to its end; False for a run that was stopped.
+        current: student and name of each result in the gradebook of the last run that ended.
+        excused: student and assignment of each who is excused and has no result.
+        gradebook_sha256: the hashes of gradebooks that runs wrote.
+        submissions: the folder that was graded.
+        submissions_from_here: its path from the results folder.
+        protection: the sandbox of the results in the gradebook.
+    """
+
+    seed: int | None = None
+    forced: bool = False
+    finished: bool | None = None
+    current: tuple[Key, ...] | None = None
+    excused: tuple[Key, ...] = ()
+    gradebook_sha256: tuple[str, ...] = ()
+    submissions: str | None = None
+    submissions_from_here: str | None = None
+    grader: str | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+    protection: str | None = None
 
 
 class ResultsStore:
@@ -90,7 +121,7 @@ class ResultsStore:
             os.close(self._lock)
             self._lock = None
 
-    def write(self, path: str | Path, text: str) -> None:
+    def write(self, path: str | Path, content: str | bytes) -> None:
         """Write a file under a temporary name and rename it.
 
         Raises:
@@ -98,15 +129,16 @@ class ResultsStore:
         """
         unfinished = self.path / _UNFINISHED / f"{os.getpid()}-{next(self._numbers)}"
         try:
-            write_atomic(Path(path), text.encode(errors="replace"), unfinished=unfinished)
+            encoded = content.encode(errors="replace") if isinstance(content, str) else content
+            write_atomic(Path(path), encoded, unfinished=unfinished)
         except OSError as error:
             raise BrokenRunError(
                 f"{path} cannot be written ({error.strerror}): make room and run the same again"
             ) from error
 
-    def write_run(self, run: dict[str, Any]) -> None:
+    def write_run(self, run: Run) -> None:
         """Keep what the next run needs to go on from here."""
-        self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **run}, indent=1) + "\n")
+        self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **asdict(run)}, indent=1) + "\n")
 
     def result(self, student: str, name: str) -> Result | None:
         """A submission's stored result; None where there is none, or none that can be read."""
@@ -255,8 +287,8 @@ def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
         return None
 
 
-def read_run(folder: Path, *, makes_again: bool = False) -> dict[str, Any]:
-    """What a results folder says of its last run; empty without that file.
+def read_run(folder: Path, *, makes_again: bool = False) -> Run:
+    """What a results folder says of its last run; the defaults without that file.
 
     Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
     where that lies now.
@@ -269,40 +301,33 @@ def read_run(folder: Path, *, makes_again: bool = False) -> dict[str, Any]:
     """
     path = folder / "run.json"
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(run, dict):
-            raise ValueError("it holds no object: line 1")  # noqa: TRY301 - as JSON that cannot be parsed
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        _require_version(path, stored, RUN_SCHEMA)
+        run = msgspec.convert(stored, Run)
     except FileNotFoundError:
-        return {}
+        return Run()
     except (OSError, ValueError, RecursionError) as error:
         if makes_again:
-            return {}
+            return Run()
         raise GraderError(f"{path} cannot be read ({error}): run the same `grade` again") from error
-    _require_version(path, run, RUN_SCHEMA)
-    was, beside = run.get("submissions"), run.get("submissions_from_here")
-    if isinstance(was, str) and isinstance(beside, str) and not Path(was).is_dir():
-        now = folder.resolve() / beside
-        run["submissions"] = str(now.resolve()) if now.is_dir() else was
-    return run
+    if run.submissions is None or run.submissions_from_here is None or Path(run.submissions).is_dir():
+        return run
+    now = (folder.resolve() / run.submissions_from_here).resolve()
+    return replace(run, submissions=str(now)) if now.is_dir() else run
 
 
-def _require_version(path: Path, stored: Mapping[str, Any], schema: str) -> None:
+def _require_version(path: Path, stored: object, schema: str) -> None:
     """Refuse what another version of the grader wrote; what no grader wrote is not its concern.
 
     Raises:
         GraderError: the text says what to do.
     """
-    found = stored.get("schema")
+    found = stored.get("schema") if isinstance(stored, dict) else None
     if isinstance(found, str) and found != schema and found.startswith(schema.rpartition("/")[0]):
         raise GraderError(
             f"{path} was written by another version of the grader ({found}, this one writes {schema}): go on"
             " with that version, or grade again into another folder"
         )
-
-
-def was_stopped(results: Path) -> bool:
-    """Whether the last run of ``grade`` has not come to its end."""
-    return read_run(results).get("finished") is False
 
 
 def read_current(results: Path) -> tuple[list[Result], list[str]]:
@@ -315,30 +340,11 @@ def read_current(results: Path) -> tuple[list[Result], list[str]]:
         GraderError: as `read_results`.
     """
     stored, run = read_results(results), read_run(results)
-    if not run.get("finished") or "current" not in run:
+    if not run.finished or run.current is None:
         return stored, []
-    keys = current_keys(run)
+    keys = {*run.current}
     gone = [result.notebook for result in stored if (result.student, result.name) not in keys]
     return [result for result in stored if (result.student, result.name) in keys], gone
-
-
-def excused_of(run: Mapping[str, Any]) -> dict[str, set[str]]:
-    """By assignment, the students who are excused and have no result."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for student, assignment in _pairs(run.get("excused")):
-        found[assignment].add(student)
-    return found
-
-
-def current_keys(run: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """The student and name of each result in the gradebook that the last finished run wrote."""
-    return _pairs(run.get("current"))
-
-
-def _pairs(said: Any) -> set[tuple[str, str]]:
-    """The lists of two texts in a list, as JSON has them."""
-    pairs = said if isinstance(said, list) else []
-    return {(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def read_results(results: Path) -> list[Result]:
@@ -383,8 +389,7 @@ def _read_result(path: Path) -> Result:
         GraderError: another version of the grader wrote it.
     """
     decoded = msgspec.json.decode(path.read_bytes())
-    if isinstance(decoded, dict):
-        _require_version(path, decoded, SCHEMA)
+    _require_version(path, decoded, SCHEMA)
     stored = result_from_json(decoded, path.stem)
     if stored.student != path.parent.name:
         raise ValueError(f"it is a result of {stored.student!r}")

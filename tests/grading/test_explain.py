@@ -1,5 +1,7 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
+import shlex
+
 import pytest
 from tiny_course import HALF, RIGHT, write_notebook
 
@@ -55,8 +57,8 @@ def test_everything_an_appeal_needs(graded):
         "1 def double(x): 2 return x * x",
         "failed: It is twice as much (test_double, 0 of 2) This is not twice as much.",
         "1 of 2 checks passed: 1.5 points.",
-        "requires_grad True>",
-        "requires_grad False> differs",
+        "requires grad>",
+        "> differs",
         'made = contract("leaf", {"n": own(length, says="the length")}, name="made", cases=ONCE',
         "def test_requires_grad(made):",
         "Observations of made: above.",
@@ -90,8 +92,20 @@ def test_what_failed_stands_on_the_first_screen(klass):
         assert text in out
     for more in ("passed: It", "Observations of", "seed 1", "contract(", "sha256", "q2 ·"):
         assert more not in out
-    assert "q1 · Double" in (whole := "\n".join(screen_of(klass, "ben", "01_tiny")))
+    whole = "\n".join(screen_of(klass, "ben", "01_tiny"))
+    assert "\nq1 · Double: 0 of 2, answered, code cell 2 counted\nfailed: It is twice as much\n" in whole
     assert "q2 · A leaf" in whole
+
+
+def test_the_command_for_more_can_be_typed_as_it_is_shown(klass):
+    """A name with a blank is quoted, and the folder of results is named."""
+    klass.hand_in("Ada Lovelace", HALF)
+    klass.grade()
+    shown = said(klass, "Ada Lovelace", "01_tiny", "q1").partition("python -m grader ")[2]
+    assert shlex.split(shown) == [
+        *("explain", "Ada Lovelace", "01_tiny", "q1", "--results", str(klass.out), "--all"),
+    ]
+    assert klass.run(*shlex.split(shown)).exit_code == 0
 
 
 def test_of_many_failures_the_first_are_shown(klass):
@@ -148,7 +162,7 @@ def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
     graded.edit_checks(("assert made.seen.tensor().is_leaf", "assert not made.seen.tensor().is_leaf"))
     out = said(graded, "ben", "01_tiny", "--all")
     assert "judged now not the same as what is stored" in out
-    assert "q2, test_leaf: passed, now failed" in out
+    assert "q2: test_leaf passed -> failed" in out
     assert "score: 1.5 of 6, now 0 of 6" in out
     assert "other cases" not in out
 

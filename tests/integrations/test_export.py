@@ -536,6 +536,28 @@ def test_several_columns_are_named_at_once(desk, canvas):
     assert "Essay (7), scores filled in" in desk.export("canvas", *asked).output
 
 
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (["01_tiny=7", "02_tiny=7"], "--column 02_tiny=7: 7 is the column of another assignment already"),
+        (["01_tiny=7", "02_tiny=Essay"], "Essay (7) would be filled for 01_tiny and for 02_tiny"),
+        (["03_tiny=Essay"], "--column 03_tiny=Essay: there is no result of 03_tiny"),
+    ],
+)
+def test_a_column_is_filled_for_one_assignment_that_has_results(desk, canvas, columns, told):
+    """One column for two assignments, or for one without results, is refused, and nothing is written."""
+    for number in (2, 3):
+        for kind in ("solutions/{}.py", "tests/hidden/test_{}.py"):
+            text = Path(kind.format("01_tiny")).read_text(encoding="utf-8").replace("# 1. ", f"# {number}. ")
+            stem = f"0{number}_tiny"
+            Path(kind.format(stem)).write_text(text.replace("01_tiny", stem), encoding="utf-8")
+    desk.results = store(desk.results.parent / "class", made("ada"), made("ada", "02_tiny"))
+    named = [argument for column in columns for argument in ("--column", column)]
+    ended = desk.export("canvas", "--gradebook", canvas(), *named)
+    assert (ended.exit_code, desk.out.exists()) == (2, False)
+    assert told in ended.stderr
+
+
 def test_the_wide_gradebook_has_a_row_for_each_student(desk):
     """A column for each assignment, then their sum; students of the roster without a result, too."""
     submissions = desk.results.with_name("submissions")
@@ -797,6 +819,24 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
             ["canvas", "--gradebook", "x.csv", "--column", "01_tinny=X"],
             "there is no assignment 01_tinny; did you mean 01_tiny?",
         ),
+        (
+            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "01_tinny=X"],
+            "there is no assignment 01_tinny; did you mean 01_tiny?",
+        ),
+        (
+            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny=A", "--column", "01_tiny=B"],
+            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
+        ),
+        (
+            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "A", "--column", "01_tiny=B"],
+            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
+        ),
+        (
+            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny="],
+            "--column '01_tiny=' names no column: write its heading",
+        ),
+        (["canvas", "01_tiny", "--gradebook", "x.csv", "--column", " "], "--column ' ' names no column"),
+        (["classroom50", "--gradebook", "x", "--column", "01_tiny="], "--column '01_tiny=' names no column"),
         (["classroom50", "--column", "01_tiny=x"], "add --gradebook FILE"),
         (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
         (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),

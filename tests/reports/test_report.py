@@ -24,10 +24,11 @@ from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
 from grader.grading.terminal import print_class
 from grader.reports.class_report import histogram, parts_of_bar
+from grader.reports.review import reviews_of
 from grader.results.gradebook import gradebook
 from grader.results.model import MAX_CELLS, Absence, Adjustment, Flag, Provenance
 from grader.results.similar import SameWork, Sides
-from grader.results.statistics import Mistake, cases, summarise
+from grader.results.statistics import Mistake, summarise
 from grader.results.store import result_from_json
 from grader.results.students import students_of
 from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
@@ -370,6 +371,28 @@ def test_untouched_notebooks_do_not_hide_a_badly_made_question():
     assert page.count('<span class="mark untouched">untouched</span>') == 3
 
 
+def test_unanswered_questions_do_not_hide_a_badly_made_question():
+    """Weak students who leave a question as it was count in its mean, and not in its discrimination."""
+    tried = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
+    alone = figures_of(*tried)[1]
+    weak = [
+        replace(
+            one, questions=(one.questions[0], replace(one.questions[1], status="missing"), one.questions[2])
+        )
+        for one in (
+            result_from_json(made(f"w{n}", questions=questions_of(1, 0, 0)), "01_tiny") for n in range(3)
+        )
+    ]
+    others = [
+        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
+        for n, scores in enumerate(tried)
+    ]
+    (tiny,) = summarise([*others, *weak])
+    assert tiny.questions[1].figures.discrimination == alone.discrimination
+    assert tiny.questions[1].figures.mean == pytest.approx(12 / 9)
+    assert "the best students fail this more often" in tiny.questions[1].figures.remarks
+
+
 def test_an_error_counts_in_no_statistic():
     """Scores, outcomes, figures, checks and end tasks are those of the submissions that were graded."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
@@ -389,7 +412,7 @@ def test_excused_work_counts_in_no_statistic():
     given = (Adjustment(None, 0.0, "Ill.", excused=True),)
     ill = replace(row("t", score=0.0, flags=["gc"]), adjustments=given)
     assert summarise([*rows, ill]) == [replace(one, excused=1) for one in summarise(rows)]
-    assert cases([ill]) == []
+    assert reviews_of([ill]) == []
     (student,) = students_of([ill], [])
     assert (student.score, student.max_score, student.marks) == (0, 0, ["excused"])
 
@@ -464,9 +487,15 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
     ]
-    found = cases(rows)
-    assert [case.result.student for case in found] == ["broken", "unjudged", "flagged", "endless", "several"]
-    assert [case.reasons for case in found] == [
+    found = reviews_of(rows)
+    assert [review.result.student for review in found] == [
+        "broken",
+        "unjudged",
+        "flagged",
+        "endless",
+        "several",
+    ]
+    assert [review.reasons for review in found] == [
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
         ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
@@ -499,14 +528,14 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
     )
     assert [cell.cell for cell in result.cells] == [2, 5, 7, *range(8, 28)]
     assert result.cells[0] == FailedCell(2, "raised", "NameError: name 'x'")
-    ((found, (reason,)),) = [(case.result, case.reasons) for case in cases([result])]
+    ((found, (reason,)),) = [(review.result, review.reasons) for review in reviews_of([result])]
     assert [(cell.cell, cell.text) for cell in found.stopped_cells[:2]] == [(5, ""), (7, "")]
     assert reason == (
         "Code cells 5, 7 were stopped, because they took too long."
         f" Code cells {', '.join(map(str, range(8, 20)))}, and 8 more were left out:"
         " the cells before it used up the time of the notebook."
     )
-    assert not cases([observed_result(raised(2, "NameError"))])
+    assert not reviews_of([observed_result(raised(2, "NameError"))])
 
 
 def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, shared_zygote):
@@ -527,12 +556,12 @@ def test_a_result_of_an_older_grader_is_read_too():
     """It does not tell of its cells, nor of the kinds of failures, and nothing is noticed about them."""
     result = row("ada", message=no_facts(Failure.TIMEOUT, seconds=10))
     stored = replace(result, cells=observed_result(raised(5, "CellTimeout")).cells).to_json()
-    assert len(cases([result_from_json(stored, "01_tiny")])) == 1
+    assert len(reviews_of([result_from_json(stored, "01_tiny")])) == 1
     del stored["cells"], stored["end_task"]
     for name in ("failure", "kind", "group", "stopped"):
         del stored["questions"][0]["checks"][0][name]
     older = result_from_json(stored, "01_tiny")
-    assert (older.stopped_cells, cases([older])) == ([], [])
+    assert (older.stopped_cells, reviews_of([older])) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
@@ -541,8 +570,8 @@ def test_ended_processes_are_known_by_their_kind(kind):
     failure = no_facts(Failure(kind), seconds=10, question=30)
     stored = row("a", message=failure).to_json()
     assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
-    assert cases([result_from_json(stored, "01_tiny")])
-    assert not cases([row("a", message=finding_without_facts(failure).message)])
+    assert reviews_of([result_from_json(stored, "01_tiny")])
+    assert not reviews_of([row("a", message=finding_without_facts(failure).message)])
 
 
 def test_an_unknown_kind_of_failure_is_refused():
@@ -565,19 +594,13 @@ def summary(*scores, max_score=None):
     return tiny
 
 
-def test_submissions_are_counted_in_whole_numbers():
-    """An axis up to two submissions has no halves between."""
-    assert [tick.value for tick in histogram(summary(12.0, 30.0, 30.0)).counts] == [0, 1, 2]
-
-
-def test_bars_stand_over_their_scores_and_the_median():
-    """Each score has a place in the middle of its bar; the highest bar is as high as there is room."""
-    chart = histogram(summary(0.0, 4.0, 4.0, max_score=4.0))
-    assert [(bar.value, bar.height) for bar in chart.bars] == [(1, 50.0), (2, 100.0)]
-    first, last = (bar.position + chart.width / 2 for bar in chart.bars)
-    assert (first, last) == (chart.scores[0].position, pytest.approx(chart.scores[-1].position))
-    assert chart.median == pytest.approx(last)
-    assert last + chart.width / 2 == pytest.approx(100)
+def test_a_bar_counts_a_tenth_of_the_points():
+    """The highest bar is as high as there is room, and full marks have a bar of their own."""
+    bars = histogram(summary(0.0, 2.9, 3.0, 29.5, 30.0, 30.0))
+    numbers = {bar.percent: bar.number for bar in bars if bar.number}
+    assert numbers == {0: 2, 10: 1, 90: 1, 100: 2}
+    assert [bar.height for bar in bars if bar.percent in {10, 100}] == [50.0, 100.0]
+    assert [bar.percent for bar in histogram(summary(2.1, max_score=3.0)) if bar.number] == [70]
 
 
 @pytest.mark.parametrize(
@@ -586,15 +609,10 @@ def test_bars_stand_over_their_scores_and_the_median():
     ids=lambda scores: str(scores[:3]),
 )
 def test_scores_of_any_size_are_drawn(scores):
-    """Few bars or many: all submissions are counted, all marks lie within, and a tick at zero."""
-    chart = histogram(summary(*scores))
-    assert sum(bar.value for bar in chart.bars) == len(scores)
-    assert 100 / chart.width <= 41 + 1e-9
-    assert all(bar.position >= 0 and bar.position + chart.width <= 100 + 1e-9 for bar in chart.bars)
-    assert all(0 <= tick.position <= 100 for tick in [*chart.scores, *chart.counts])
-    assert chart.scores[0].value == chart.counts[0].value == 0
-    assert 0 <= chart.median <= 100
-    assert max(len(chart.scores), len(chart.counts)) <= 9
+    """All submissions are counted, and no bar is too high."""
+    bars = histogram(summary(*scores))
+    assert sum(bar.number for bar in bars) == len(scores)
+    assert max(bar.height for bar in bars) == 100
 
 
 def test_a_question_is_divided_by_how_it_ended():

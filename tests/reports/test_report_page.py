@@ -258,7 +258,7 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(report, visit, sche
     page = visit(report, color_scheme=scheme)
     ground = luminance(page, computed("body", "backgroundColor"))
     assert (ground < 0.1) == (scheme == "dark")
-    for selector in (*TEXTS, ".score", ".parts_of_bar .id"):
+    for selector in (*TEXTS, ".histogram .column", ".parts_of_bar .id"):
         assert contrast(luminance(page, computed(selector)), ground) >= 4.5, selector
 
 
@@ -283,7 +283,7 @@ def test_nothing_is_cut_off_on_a_phone(report, visit):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     for selector in (
         "#students td",
-        ".cases td",
+        ".reviews td",
         "figure *",
         "#controls",
         "#students th",

@@ -36,6 +36,18 @@ def test_nothing_about_a_forgotten_student_stays(klass):
     assert klass.scores() == {"ada": "1.5"}
 
 
+def test_a_forgotten_student_without_a_submission_leaves_no_trace(klass):
+    """A student of the roster who is excused has a page, and rows of tables; all of them go."""
+    klass.hand_in("ada", RIGHT)
+    (klass.submissions / "roster.csv").write_text("student\nada\nkim\n", encoding="utf-8")
+    excused = "student,assignment,question,points,comment\nkim,01_tiny,,excused,ill\n"
+    (klass.submissions / "adjustments.csv").write_text(excused, encoding="utf-8")
+    klass.grade()
+    assert klass.run_record()["excused"] == [["kim", "01_tiny"]]
+    assert forget(klass, "kim").exit_code == 0
+    assert not [path for path, content in klass.files().items() if b"kim" in content or "kim" in path.parts]
+
+
 def test_nobody_is_forgotten_by_mistake(klass):
     """An unknown name is an error that names the nearest, and removes nothing."""
     klass.hand_in("kim", RIGHT)

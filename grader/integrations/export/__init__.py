@@ -23,7 +23,7 @@ from grader.people.record import Entry, Record
 from grader.people.roster import NOBODY, Roster, read_people
 from grader.people.students import students_of_folders
 from grader.results.model import Result
-from grader.results.store import excused_of, read_current, read_results, read_run
+from grader.results.store import read_current, read_results, read_run
 from grader.text import some, utf8_text, without_controls
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Export:
         """The students who are excused from an assignment, whether they submitted it or not."""
         results, _ = read_current(self.folder)
         submitted = {result.student for result in results if result.assignment == stem and result.excuse}
-        return sorted(submitted | excused_of(read_run(self.folder)).get(stem, set()))
+        others = {student for student, excused in read_run(self.folder).excused if excused == stem}
+        return sorted(submitted | others)
 
     @property
     def shows(self) -> Feedback:
@@ -103,8 +104,8 @@ class Export:
     @cached_property
     def _roster_and_record(self) -> tuple[Roster, Record | None]:
         """What lies beside what was graded, as far as that is still there."""
-        submissions = read_run(self.folder).get("submissions")
-        if not isinstance(submissions, str) or not Path(submissions).is_dir():
+        submissions = read_run(self.folder).submissions
+        if submissions is None or not Path(submissions).is_dir():
             return NOBODY, None
         return read_people(Path(submissions)), Record(Path(submissions))
 

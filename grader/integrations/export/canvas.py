@@ -46,10 +46,16 @@ def _write(export: Export) -> None:
         raise GraderError(f"{sheet.path} would be overwritten: choose another --out")
     people = people_of_rows(sheet)
     values: dict[tuple[int, int], str] = {}
-    is_found = False
+    is_found, stem_of = False, dict[int, str]()
     for stem, results in export.results.items():
         column = _canvas_column(export, sheet, stem)
         if column is not None:
+            if column in stem_of:
+                raise GraderError(
+                    f"{sheet.path}: {sheet.rows[0][column]} would be filled for {stem_of[column]} and for"
+                    f" {stem}: say which column is whose, as in --column {stem}=HEADING"
+                )
+            stem_of[column] = stem
             known = with_rows(export, sheet, results, people)
             is_found = is_found or bool(known)
             values |= _canvas_scores(export, sheet, column, known, people)

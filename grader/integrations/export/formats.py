@@ -9,10 +9,11 @@ from importlib import import_module  # noqa: TID251 - as above
 from pathlib import Path
 
 import grader.integrations.export as package
+from grader.course.assignment import STEM
 from grader.errors import GraderError
 from grader.files import write_atomic
 from grader.integrations.export import Export, Format
-from grader.results.store import was_stopped
+from grader.results.store import read_run
 from grader.text import did_you_mean
 
 
@@ -57,19 +58,42 @@ def columns_of(
         raise GraderError(f"--column is for {' and '.join(each.name for each in others if each.columns)}")
     if columns and gradebook is None:
         raise GraderError(f"--column names a column of a file: add --gradebook FILE, {form.gradebook}")
-    if stem is not None:
-        named = [column.removeprefix(f"{stem}=") for column in columns]
-        if len(named) > 1:
-            raise GraderError(f"--column was given {len(named)} times, but {stem} has one column")
-        return dict.fromkeys([stem] if named else [], "".join(named))
+    found: dict[str, str] = {}
     for column in columns:
-        if "=" not in column:
-            raise GraderError(f"--column {column} names no assignment: write --column STEM=HEADING")
-        if (asked := column.partition("=")[0]) not in stems:
+        asked, heading = _asked(column, stems, stem)
+        if not heading.strip():
+            raise GraderError(f"--column {column!r} names no column: write its heading")
+        if asked in found:
             raise GraderError(
-                f"--column {column}: there is no assignment {asked}; {did_you_mean(asked, stems)}"
+                f"--column {column}: {asked} has one column, and --column named {found[asked]} before"
             )
-    return dict(column.split("=", 1) for column in columns)
+        if heading in found.values():
+            raise GraderError(f"--column {column}: {heading} is the column of another assignment already")
+        found[asked] = heading
+    return found
+
+
+def _asked(column: str, stems: Collection[str], stem: str | None) -> tuple[str, str]:
+    """The assignment and the heading of ``HEADING`` or ``STEM=HEADING``.
+
+    Args:
+        stem: the only assignment that is exported; None for all.
+
+    Raises:
+        GraderError: it names no assignment, or one that is not exported.
+    """
+    first, sign, rest = column.partition("=")
+    if sign and (first == stem or stem is None or STEM.fullmatch(first)):
+        if first not in stems:
+            raise GraderError(
+                f"--column {column}: there is no assignment {first}; {did_you_mean(first, stems)}"
+            )
+        if stem not in {None, first}:
+            raise GraderError(f"--column {column} is about {first}, and only {stem} is exported")
+        return first, rest
+    if stem is None:
+        raise GraderError(f"--column {column} names no assignment: write --column STEM=HEADING")
+    return stem, column
 
 
 def write_export(form: Format, export: Export) -> None:
@@ -79,10 +103,12 @@ def write_export(form: Format, export: Export) -> None:
         GraderError: there is nothing to export or a file cannot be read, and nothing was written; or a file
             cannot be written.
     """
-    if was_stopped(export.folder):
+    if read_run(export.folder).finished is False:
         export.note(
             f"The last run into {export.folder} was stopped: grade again, or some results are missing."
         )
+    for stem in sorted(export.columns.keys() - export.results.keys()) if export.columns else ():
+        raise GraderError(f"--column {stem}={export.columns[stem]}: there is no result of {stem}")
     form.write(export)
     for path, content in export.contents.items():
         try:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
@@ -17,6 +16,7 @@ from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.errors import CourseError, GraderError
 from grader.grading.judge import failed_cases
+from grader.grading.regrade import Regrade
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
@@ -24,7 +24,8 @@ from grader.reports.document import Block, Check, Code, Heading, Paragraph, Row,
 from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import about_check, diagnoses_of
 from grader.reports.own_code import LONGEST_CELL, own_code
-from grader.results.model import CheckResult, QuestionResult, Result
+from grader.reports.standing import about_others, about_standing
+from grader.results.model import CheckResult, QuestionResult
 from grader.sandbox.evidence import Evidence, NoFacts, RequestRaised
 from grader.scores import counted_points, points_text
 from grader.text import did_you_mean, some
@@ -33,31 +34,6 @@ COLUMNS = 80  # of a screen
 _MAX_LINE, _MAX_TEXT = 2_000, 400  # characters; what a student chose may be longer
 _MAX_SEARCHED = 1 << 19  # characters of a notebook; the largest of a course has 50,000
 _MOST_NAMED, _MOST_DIAGNOSES = 10, 3
-
-
-@dataclass(frozen=True)
-class Regrade:
-    """A stored result, and what judging it now gives; None stands for what is not known.
-
-    Attributes:
-        run: what is known of the last run.
-        reference: what was observed of the reference on the same inputs.
-        rubric: the checks as they are now; None where the course has no such assignment.
-        remarks: sentences on why judging now may not be as it was then.
-        causes: by check, where and why it broke now.
-        differences: where judging now says something else, in a line each.
-    """
-
-    result: Result
-    run: dict[str, Any]
-    evidence: Evidence | None = None
-    reference: Evidence | None = None
-    rubric: Rubric | None = None
-    seed: int | None = None
-    now: Result | None = None
-    remarks: list[str] = field(default_factory=list)
-    causes: dict[str, str] = field(default_factory=dict)
-    differences: tuple[str, ...] = ()
 
 
 def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> list[Block]:
@@ -84,13 +60,17 @@ def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> 
         return blocks
     if question is None:
         asked = [each for each in asked if each.has_failed_checks]
+    is_brief = len(asked) > 1
     for each in asked:
-        most = _MOST_DIAGNOSES if len(asked) == 1 else 1
-        blocks += [*_title(each), *_about_answer(each, cells), *_failures(regrade, each, most)]
+        blocks += _title(each, with_cell=is_brief)
+        blocks += [] if is_brief else _about_answer(each, cells)
+        blocks += _failures(regrade, each, 1 if is_brief else _MOST_DIAGNOSES)
     if not asked and not result.error:
         blocks.append(Paragraph("No check of an answer failed."))
-    arguments = " ".join(filter(None, (result.student, result.name, question)))
-    return [*blocks, Heading(f"Observations, code and checks: python -m grader explain {arguments} --all")]
+    arguments = [each for each in (result.student, result.name, question) if each]
+    folder = [] if regrade.results == Path("results") else ["--results", str(regrade.results)]
+    command = shlex.join(["python", "-m", "grader", "explain", *arguments, *folder, "--all"])
+    return [*blocks, Heading(f"Observations, code and checks: {command}")]
 
 
 def _head(regrade: Regrade) -> Iterator[Block]:
@@ -99,7 +79,7 @@ def _head(regrade: Regrade) -> Iterator[Block]:
     score = points_text(result.score, result.max_score)
     yield Heading(f"{_cut(result.student)}, {_cut(result.what)}: {score}, {result.status}")
     rows = [["graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}"]]
-    rows += [["version", sentence] for sentence in (*result.about_standing, *result.about_others)]
+    rows += [["version", sentence] for sentence in (*about_standing(result), *about_others(result))]
     if result.error:
         rows.append(["error", f"{result.error} Nothing was judged: each check failed for this reason."])
     elif result.unanswered:
@@ -115,9 +95,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} …"
 
 
-def _title(question: QuestionResult) -> Iterator[Block]:
+def _title(question: QuestionResult, *, with_cell: bool = False) -> Iterator[Block]:
     score = points_text(question.score, question.max_score)
-    yield Heading(f"{question.id} · {question.title}: {score}, {question.status}")
+    cell = f", code cell {question.cell} counted" if with_cell and question.cell else ""
+    yield Heading(f"{question.id} · {question.title}: {score}, {question.status}{cell}")
 
 
 def _failures(regrade: Regrade, question: QuestionResult, most: int) -> Iterator[Block]:
@@ -167,7 +148,7 @@ def _origin(regrade: Regrade, cells: Sequence[Cell]) -> Iterator[tuple[str, str]
     status = (
         "the same file as was graded" if cells else "missing, unreadable, or another file than was graded"
     )
-    yield "notebook", f"{_path(regrade)} ({status})"
+    yield "notebook", f"{regrade.submissions / regrade.result.notebook} ({status})"
     yield "sha256", provenance.notebook_sha256 or "the file could not be read"
     why = "another version" if result.assignment else "of no known assignment either"
     others = [f"{other} ({why})" for other in result.superseded]
@@ -187,15 +168,10 @@ def _origin(regrade: Regrade, cells: Sequence[Cell]) -> Iterator[tuple[str, str]
         yield "judged now", "the same, check by check"
 
 
-def _path(regrade: Regrade) -> Path:
-    folder = regrade.run.get("submissions")
-    return Path(folder if isinstance(folder, str) else ".", regrade.result.notebook)
-
-
 def _cells(regrade: Regrade) -> Sequence[Cell]:
     """The cells that were graded; none where the file is not the same any more. Nothing of it is run."""
     try:
-        notebook = read_notebook(_path(regrade))
+        notebook = read_notebook(regrade.submissions / regrade.result.notebook)
     except NotebookError:
         return ()
     return notebook.cells if notebook.sha256 == regrade.result.provenance.notebook_sha256 else ()
@@ -274,9 +250,8 @@ def _failed_case(rubric: Rubric, name: str, evidence: Evidence, reference: Evide
         return
     number = case_to_report(contracted.cases, found)
     which = f"{about} {len(found)} of {len(cases)} cases fail; case {number} has the fewest variations"
-    words = cases[number].name
     diagnosis, _ = diagnosis_and_hint(str(found[number]))
-    yield Paragraph(f"{which}. {words}: {diagnosis}")
+    yield Paragraph(f"{which}. {cases[number].name}: {diagnosis}")
     sides = beside_each_other({"expected": expected[number], "seen": seen[number]})
     yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in sides.items()}))
 
