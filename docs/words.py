@@ -52,8 +52,8 @@ def words_outside() -> Iterator[tuple[str, str]]:
     for name in sorted(set(grader.__all__) - {"__version__", "xray", *OF_A_CONTRACT}):
         word = getattr(grader, name)
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
-        told = " ".join(first.split()).removesuffix(".").replace("``", "`")
-        yield f"`{name}({', '.join(_arguments(word))})`", told
+        text = " ".join(first.split()).removesuffix(".").replace("``", "`")
+        yield f"`{name}({', '.join(_arguments(word))})`", text
 
 
 def words_of_a_contract() -> Iterator[tuple[str, str]]:
@@ -70,13 +70,13 @@ def words_of_a_contract() -> Iterator[tuple[str, str]]:
     for name, made in MADE.items():
         word = getattr(grader, name)
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
-        told = " ".join(first.split()).removesuffix(".").replace("``", "`")
+        text = " ".join(first.split()).removesuffix(".").replace("``", "`")
         factors = "; ".join(
             f"*{factor}*: {', '.join(map(str, kinds))}"
             for factor, kinds in made.factors.items()
             if factor not in {"shape", "value"}
         )
-        yield f"`{name}({', '.join(_arguments(word))})`", f"{told}{f'. {factors}' if factors else ''}"
+        yield f"`{name}({', '.join(_arguments(word))})`", f"{text}{f'. {factors}' if factors else ''}"
     own, _, _ = (inspect.getdoc(grader.own) or "").partition("\n\n")
     yield f"`own({', '.join(_arguments(grader.own))})`", own.removesuffix(".").replace("``", "`")
 

@@ -413,8 +413,8 @@ class ContractObservation:
         if isinstance(records, NoFacts):
             raise CourseError(f"contract {self.contract} got no facts of the reference: {records.reason}")
         if isinstance(records, RequestRaised):
-            told = finding_without_facts(records).sentence
-            raise CourseError(f"contract {self.contract} fails on the reference: {told}")
+            message = finding_without_facts(records).sentence
+            raise CourseError(f"contract {self.contract} fails on the reference: {message}")
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise CourseError(
                 f"the contract {self.contract} has {len(self._declared)} cases, and others were observed of"

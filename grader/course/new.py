@@ -117,7 +117,7 @@ class _NewQuestion:
             "parameters": ", ".join(self.parameters),
             "named": ", ".join(f"{name}={name}" for name in self.parameters if name not in _NUMBERS),
             "draws": _assignments(draws),
-            "made_of": ", ".join(f'world["{name}"]' for name in self.parameters),
+            "made_of": ", ".join(f'setup["{name}"]' for name in self.parameters),
             "kinds": "".join(f'        "{name}": {kinds},\n' for name, kinds in self._kinds().items()),
             "given": f"{self._given()}, " if self._given() else "",
             "call": f"    call=Call({self._given()}),\n" if self._given() else "",

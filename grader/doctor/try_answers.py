@@ -182,9 +182,9 @@ def _read_contracts(assignment: Assignment, path: Path, names: Sequence[str]) ->
             raise GraderError(f"{path} has no contract or picture {terminal_text(name)}; {near}")
     contracts = {name: contracts[name] for name in names if name in contracts}
     pictures = {name: pictures[name] for name in names if name in pictures}
-    questions, handed_out = assignment.questions, assignment.demonstrations
-    asks = {name: question_of(contract, questions, handed_out) for name, contract in contracts.items()}
-    shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
+    questions, others = assignment.questions, assignment.demonstrations
+    asks = {name: question_of(contract, questions, others) for name, contract in contracts.items()}
+    shows = {name: question_of(picture, questions, others) for name, picture in pictures.items()}
     checks = checks_of(module, contracts, asks, path)
     return Rubric(assignment.stem, path, questions, tuple(checks), contracts, asks, pictures, shows)
 

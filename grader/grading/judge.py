@@ -290,8 +290,9 @@ def _verdict(
     elif failure.form is not None:
         finding = failure.form
     else:
-        told = f"this check could not be judged ({type(error).__name__}); your instructor has to look at it"
-        return Verdict("error", Finding("broken", told), cause_of(error, folder))
+        why = type(error).__name__
+        message = f"this check could not be judged ({why}); your instructor has to look at it"
+        return Verdict("error", Finding("broken", message), cause_of(error, folder))
     function_name = next(q.function for q in rubric.questions if q.id == check.question)
     finding = _explained(finding, check, function_name, evidence, reference)
     return Verdict("failed" if failure.case is None else "partly", finding, case=failure.case)

@@ -310,7 +310,7 @@ class Evidence:
         return replace(self, answers={**self.answers, **most})
 
     def is_measured(self, contract: str) -> bool:
-        """Whether it was measured how far the facts of a contract move."""
+        """Whether it is known how far the facts of a contract move."""
         return f"{contract}{_MOVED}1)" in self.answers
 
     def with_moved(self, others: Sequence[Evidence]) -> Evidence:
@@ -361,9 +361,9 @@ def _with_noise(answers: Mapping[str, Answer]) -> dict[str, Answer]:
     """The answers; what was seen where results were moved says how exact the others are."""
     moved: dict[str, list[RequestOutcome]] = defaultdict(list)
     for name, answer in answers.items():
-        measured_name, is_moved, _ = name.partition(_MOVED)
+        contract, is_moved, _ = name.partition(_MOVED)
         if is_moved:
-            moved[measured_name].append(answer.outcome)
+            moved[contract].append(answer.outcome)
     measured = {
         name: replace(answers[name], outcome=with_noise(answers[name].outcome, outcomes))
         for name, outcomes in moved.items()

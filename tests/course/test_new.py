@@ -195,7 +195,7 @@ def test_a_question_is_added_and_nothing_is_changed(root):
     assert '# %% tags=["question q3"]\ndef third(x):' in master
     assert checks.endswith("    assert_no_side_effects(third)\n")
     assert CHECKS.partition("\n\n\n")[2] in checks
-    assert "from grader.inside import graph, torch\n" in checks
+    assert "from grader.inside import graph, inside, torch\n" in checks
     assert answers.startswith(ANSWERS)
 
 

@@ -30,9 +30,8 @@ IN_A_CLASS = (
 EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
 TORCH = "from grader.inside import inside, torch"
 DRAWN = "    return torch.randint(3, 9, ()).item()"
-MADE = (
-    'made = contract("leaf", {"n": own(length, says="the length")}, name="made", cases=ONCE, call=VALUES)\n'
-)
+LENGTH = '{"n": own(length, says="the length")}'
+MADE = f'made = contract("leaf", {LENGTH}, name="made", cases=ONCE, call=VALUES)\n'
 
 LEAF = 'made.seen.tensor().is_leaf, "This is not a leaf."'
 PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n'

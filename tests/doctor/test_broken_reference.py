@@ -91,8 +91,7 @@ own_lines = contract("double", {"x": own(added)}, name="own_lines", cases=ONCE, 
 helped = contract("double", {"x": own(larger)}, name="helped", cases=ONCE, call=VALUES)
 neighbour = contract("double", {"x": own(part)}, name="neighbour", cases=ONCE, call=VALUES)
 called_back = contract("double", {"x": own(through_a_module)}, name="called_back", cases=ONCE, call=VALUES)
-using = Call(gradients="none", use=used)
-caught = contract("double", {"x": data("n")}, name="caught", cases=ONCE, call=using)
+caught = contract("double", X, name="caught", cases=ONCE, call=Call(gradients="none", use=used))
 
 
 @picture

@@ -21,7 +21,7 @@ ONLY_ONE_WAY = 'double(2) == 4 and "+" not in __import__("inspect").getsource(do
 #: What is right, what was written in its place, and what is told; more in `test_author_mistakes.py`.
 TOLD = {
     "a reference that a check fails": (
-        ("checks", "seen.is_leaf", "seen.grad_fn"),
+        ("checks", "tensor().is_leaf", "tensor().grad_fn"),
         "test_leaf fails the reference",
     ),
     "an accepted answer that a check fails": (

@@ -1,4 +1,4 @@
-"""`try` shows an author the facts of a few probes, and works while the rest of the assignment says TODO."""
+"""`try` shows the observations of a few contracts, and works while other parts of the assignment say TODO."""
 
 import subprocess
 import sys

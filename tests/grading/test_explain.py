@@ -1,5 +1,6 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
+import re
 import shlex
 
 import pytest
@@ -203,7 +204,7 @@ def test_without_a_reference_what_was_seen_is_shown(graded):
         path.unlink()
     out = said(graded, "ben", "01_tiny", "--all")
     assert "What was expected is not stored any more" in out
-    assert "result <float32 (3,) " in out
+    assert re.search(r"result <float32 \(\d,\) ", out)
 
 
 def test_without_evidence_the_verdicts_are_shown(graded):

@@ -29,8 +29,8 @@ class Own(nn.Parameter):
 
 def returned(zygote, made, body):
     """What a request finds of what `f(w)` returned; w is a leaf of ones."""
-    probed = f"w = torch.ones(2, requires_grad=True)\nt = student.f(w)\n{body}"
-    return look(zygote, f"{LYING}\ndef f(w):\n    {made}", f=request("f", probed))["f"]
+    asked = f"w = torch.ones(2, requires_grad=True)\nt = student.f(w)\n{body}"
+    return look(zygote, f"{LYING}\ndef f(w):\n    {made}", f=request("f", asked))["f"]
 
 
 @pytest.mark.parametrize(
