@@ -280,7 +280,7 @@ NAMESPACES = {
     "vars": ("vars", "frames"),
     "dir": ("dir", "frames"),
     "a text": ("functools.partial(eval, TEXT)", "imports at run time"),
-    "code of a generator": ("functools.partial(eval, getattr(names(), 'gi_' + 'code'))", "imports at run time"),
+    "code of a generator": ("functools.partial(eval, getattr(names(), 'gi_code'))", "imports at run time"),
 }
 
 
@@ -303,7 +303,7 @@ def first():
     return mark
 def second():
     return len(found)"""
-    asked = probe("first", "student.first()\nreturn student.second()")
+    asked = request("first", "student.first()\nreturn student.second()")
     seen = look(zygote, [answer], first=asked)
     assert seen["first"] == 1
     assert (flag, None) in seen.evidence.traces
@@ -319,8 +319,12 @@ UNHEARD = {
     "garbage": ("gc", "vars(gc)['set_' + 'debug'](gc.DEBUG_SAVEALL)"),
     "frame evaluation": (
         "modes of torch",
-        "evaluation = vars(torch._C._dynamo)['eval_frame']\nname = '_'.join(['set', 'eval', 'frame'])\n"
-        "try:\n    vars(evaluation)[name](print)\nfinally:\n    vars(evaluation)[name](None)",
+        """
+set_it = vars(vars(torch._C._dynamo)["eval_frame"])["_".join(["set", "eval", "frame"])]
+try:
+    set_it(print)
+finally:
+    set_it(None)""",
     ),
     "a test module": ("ctypes", "importlib.import_module('_test' + 'capi')"),
 }
@@ -328,7 +332,7 @@ UNHEARD = {
 
 @pytest.mark.parametrize("way", UNHEARD)
 def test_a_way_without_an_event_is_noticed(zygote, way):
-    """Signal handlers, torch's frame evaluation, the collector's garbage and copies of modules are reported."""
+    """Signal handlers, torch's frame evaluation, kept garbage and copies of modules are reported."""
     flag, code = UNHEARD[way]
     start = "import gc, importlib.util, torch\nimport unittest.signals as signals"
     seen = look(zygote, [start, code], limits=PATIENT)

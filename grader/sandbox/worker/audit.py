@@ -184,7 +184,7 @@ def frame_that_asks(name: str, depth: int = 1) -> FrameType | None:
     Args:
         depth: how many of our frames lie above.
     """
-    frame = _frame_in(_running()).f_back
+    frame: FrameType | None = _frame_in(_running()).f_back
     for _ in range(depth):
         frame = frame and frame.f_back
     if frame is not None and not _is_ours(frame.f_globals):

@@ -13,7 +13,7 @@ end the cell.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import ast
 import asyncio
 import builtins

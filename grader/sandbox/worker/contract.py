@@ -27,7 +27,7 @@ of the plan, is a dict, without what is as it mostly is:
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import builtins
 import gc
 import signal

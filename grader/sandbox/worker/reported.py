@@ -2,7 +2,7 @@
 
 ``globals()`` gives the namespace of the code that runs. A callable of C can be called while our code runs:
 by a weak reference, say, whose object dies there. A signal handler and torch's frame evaluation are given
-frames. The collector can keep garbage, in which the functions of earlier probes lie. So the zygote replaces
+frames. The collector can keep garbage, in which the functions of earlier requests lie. So the zygote replaces
 these functions by callables that report their caller. What it replaces is never made a second time: Python
 would give a new copy of a built-in module.
 """
@@ -10,7 +10,7 @@ would give a new copy of a built-in module.
 from __future__ import annotations
 
 import _imp
-import _signal
+import _signal  # type: ignore[import-not-found]
 import builtins
 import gc
 import sys
@@ -96,4 +96,4 @@ def _builtin_created(spec: Any) -> Any:
     if name in _present:
         audit.notice_author("imports at run time")
         return _present[name]
-    return _create_builtin(_Spec(name=name))
+    return _create_builtin(_Spec(name=name))  # type: ignore[arg-type]
