@@ -1,6 +1,7 @@
 # Tries: to let the collector keep what the grader throws away, and to find the functions of earlier requests there.
 # Stopped by: captured
 # Without it: an answer that only looks at what it finds earns nothing.
+# Keeps: none
 # Question: 03_truncated_bptt q2
 # Flags: gc
 # %%
