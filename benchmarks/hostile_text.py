@@ -29,6 +29,7 @@ from grader.notebooks.files import MAX_FILE_BYTES
 from grader.notebooks.reader import (
     MAX_CELL_BYTES,
     MAX_CODE_CELLS,
+    MAX_ESCAPED_BYTES,
     MAX_SOURCE_BYTES,
     Notebook,
     cells_of,
@@ -149,6 +150,7 @@ def files() -> Iterator[bytes]:
     for cell in (full, '{"cell_type":"code"}', '{"cell_type":"code","source":["a"]}'):
         for size in (most, most // 3, most // 50):
             yield _file(more=_filled(f",{cell}", size))
+    yield from _files_of_lists(most)
     for text in ("a", "\\u0041", "\\ud800", "é"):
         for size in (most, MAX_CELL_BYTES):
             yield _file(source=f'"{_filled(text, size)}"')
@@ -160,6 +162,15 @@ def files() -> Iterator[bytes]:
     for size in (most, 4 * 1024**2 - 8):
         yield b"\xff\xfe" + b"\x00\xd8" * (size // 2)
         yield ("\ufeff" + _filled("[0,", size // 2)).encode("utf-16-le")
+
+
+def _files_of_lists(most: int) -> Iterator[bytes]:
+    """Files of cells that have a list of short values in the place of a text."""
+    for entry in ('"ab"', "[]", "1.5", '"\\ud800"'):
+        entries = f"[{_filled(f'{entry},', MAX_ESCAPED_BYTES - 100)}{entry}]"
+        for part in ('"cell_type":"markdown","source"', '"cell_type":"code","source"', '"id"', '"cell_type"'):
+            cell = f",{{{part}:{entries}}}"
+            yield _file(more=cell * (most // len(cell)))
 
 
 def _file(outputs: str = "[]", source: str = '"x = 1"', more: str = "") -> bytes:

@@ -59,9 +59,13 @@ _PATCHED_MODULES = (
     *("sys", "functools"),
 )
 _COMPUTED_NAME = "getattr(computed)"
+_OVER_MEMORY = "ndarray(buffer)"  # an array of objects over memory takes numbers for their addresses
 TOO_LONG = "too long to search"
 _KINDS = {
-    "ctypes": _Kind("ctypes can read and write any memory of the process.", "ctypes _ctypes"),
+    "ctypes": _Kind(
+        "ctypes, or a compiled module like it, can read and write any memory of the process.",
+        "ctypes _ctypes import.cffi import.greenlet",
+    ),
     "gc": _Kind(
         "The garbage collector knows every object of the process. Looking for leaked tensors is innocent.",
         "gc.callbacks gc.garbage",
@@ -120,8 +124,9 @@ _KINDS = {
     ),
     "raw memory": _Kind(
         "Memory is read or shared by its address. Sharing an array between torch and NumPy is innocent.",
-        "__array_interface__ __array_struct__ stride_tricks.as_strided from_address from_file _set_from_file"
-        " _construct_storage_from_data_pointer _weak_ref _new_with_weak_ptr _new_shared _new_shared_fd_cpu"
+        f"{_OVER_MEMORY} __array_interface__ __array_struct__ stride_tricks.as_strided from_address from_file"
+        " _set_from_file _construct_storage_from_data_pointer _weak_ref _new_with_weak_ptr _new_shared"
+        " _new_shared_fd_cpu"
         " _new_shared_filename_cpu from_dlpack to_dlpack __dlpack__ PyCapsule_New",
     ),
     "names put together": _Kind(
@@ -514,6 +519,8 @@ class _Search:
                     self._looked_up(function, node.args)
                 elif function in _IMPORTING and _imports_a_plain_module(node.args):
                     self._ignored.add(id(node.func))
+                elif function in ("ndarray", "__new__") and any(k.arg == "buffer" for k in node.keywords):
+                    self._tokens.add(_OVER_MEMORY)
         match node.func:
             case ast.Attribute(value=owner, attr="__setattr__" | "__delattr__" as attribute):
                 takes_name = len(node.args) < 2 + (attribute == "__setattr__")

@@ -33,6 +33,10 @@ MAX_VALUES = 2_000_000
 MAX_OBJECTS = 1_000_000  # of which msgspec makes cells
 MAX_STRINGS = 1_000_000  # that are told from other values, where there are more marks than that
 MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file; `\\u0041` is an A
+# Sources that msgspec refuses: Python's reader takes up to a second for 6 MiB of them.
+MAX_LOOSE_SOURCE_BYTES = 4 * 1024**2
+MAX_LABEL_BYTES = 1024  # of a cell's type and id
+MAX_LINES = 1_000_000  # of all sources that are lists of lines
 _TOO_MANY_VALUES = "millions of values beside its code"
 
 _SAVE_AGAIN = (
@@ -179,7 +183,7 @@ def _without_outputs(document: _RawDocument, name: str) -> dict[str, Any]:
         otter = msgspec.json.decode(document.metadata, type=_RawMetadata).otter
     except msgspec.DecodeError:
         otter = _NULL
-    return {**values, "metadata": {"otter": _value(otter)}}
+    return {**values, "metadata": {"otter": _value(otter, MAX_CELL_BYTES)}}
 
 
 class _Cells:
@@ -187,19 +191,22 @@ class _Cells:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._cells = self._code_cells = self._code_bytes = 0
+        self._cells = self._code_cells = self._lines = 0
+        self._code_bytes = self._other_bytes = self._loose_bytes = 0
 
     def read(self, cell: _RawCell) -> dict[str, Any]:
-        """A cell as Python's reader gives it; a large source that is no code is left out.
+        """A cell as Python's reader gives it, its source as a text; what is large and no code is left out.
 
         Raises:
             NotebookError: a cap is exceeded.
         """
-        kind = _value(cell.cell_type)
-        size = max(len(cell.source), len(cell.input))
+        kind = _value(cell.cell_type, MAX_LABEL_BYTES)
+        given = {"source": bytes(cell.source), "input": bytes(cell.input)}
+        size = max(map(len, given.values()))
         self._cells += 1
         if self._cells > MAX_CELLS:
             raise _too_much(self._name, f"more than {MAX_CELLS} cells")
+        parts = {"cell_type": kind, "id": _value(cell.id, MAX_LABEL_BYTES)}
         if kind == "code":
             self._code_cells += 1
             self._code_bytes += size
@@ -209,14 +216,35 @@ class _Cells:
                 raise _too_much(self._name, _too_large(self._code_cells))
             if self._code_bytes > MAX_SOURCE_BYTES + MAX_ESCAPED_BYTES:
                 raise _too_much(self._name, _TOO_MUCH_IN_ALL)
-        parts = {"cell_type": kind, "id": _value(cell.id)}
-        given = (("source", cell.source), ("input", cell.input))
-        return parts | {part: _value(raw) for part, raw in given if raw != _NULL}
+        else:
+            self._other_bytes += size
+            if size > MAX_ESCAPED_BYTES or self._other_bytes > MAX_SOURCE_BYTES:
+                return parts
+        self._lines += sum(raw.count(b'",') for raw in given.values() if raw[:1] == b"[")
+        if self._lines > MAX_LINES:
+            raise _too_much(self._name, f"more than {MAX_LINES} lines")
+        return parts | {part: self._source(raw) for part, raw in given.items() if raw != b"null"}
+
+    def _source(self, raw: bytes) -> Any:
+        """The text of a source; another value as it is.
+
+        Raises:
+            NotebookError: too much of the notebook can be read by Python's reader only.
+        """
+        try:
+            value: Any = msgspec.json.decode(raw, type=str | list[str])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._loose_bytes += len(raw)
+            if self._loose_bytes > MAX_LOOSE_SOURCE_BYTES:
+                most = MAX_LOOSE_SOURCE_BYTES // 1024**2
+                raise _too_much(self._name, f"more than {most} MiB of damaged text") from None
+            value = _value(raw, MAX_ESCAPED_BYTES)
+        return _joined(value) if isinstance(value, list) else value
 
 
-def _value(raw: Raw) -> Any:
-    """The value of a part of a file; None where it is malformed or large."""
-    if len(raw) > MAX_ESCAPED_BYTES:
+def _value(raw: Raw | bytes, most: int) -> Any:
+    """The value of a part of a file; None where it is malformed or has more bytes than this."""
+    if len(raw) > most:
         return None
     try:
         return json.loads(bytes(raw).decode("utf-8", "replace"))

@@ -318,8 +318,9 @@ NOTICED = {
         "gc",
         "imports at run time",
         "leaving the process",
+        "modes of torch",
     ),
-    *("past the instance", "patched", "raw descriptors", "settrace"),
+    *("past the instance", "patched", "raw descriptors", "settrace", "signals"),
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)

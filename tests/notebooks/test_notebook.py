@@ -331,6 +331,30 @@ def test_a_source_of_escapes_counts_as_what_it_says(read_cells, monkeypatch):
         read_cells(code("x" * 1_001))
 
 
+@pytest.mark.parametrize(
+    ("cap", "cell", "reason"),
+    [
+        ("MAX_LINES", {"cell_type": "markdown", "source": ["ab\n"] * 50}, "more than 100 lines"),
+        ("MAX_LINES", code(["ab\n"] * 50), "more than 100 lines"),
+        ("MAX_LOOSE_SOURCE_BYTES", code([[]] * 25), "damaged text"),
+        ("MAX_LOOSE_SOURCE_BYTES", {"cell_type": "raw", "source": [1.5] * 10}, "damaged text"),
+    ],
+)
+def test_values_in_sources_are_counted(read_cells, monkeypatch, cap, cell, reason):
+    """The sources of all cells together hold no millions of small values, in cells of any type."""
+    monkeypatch.setattr(notebook, cap, 100)
+    read_cells(cell)
+    with pytest.raises(NotebookError, match=reason):
+        read_cells(*[cell] * 3)
+
+
+def test_what_is_no_code_is_read_up_to_a_cap(read_cells, monkeypatch):
+    """Long texts cost nothing: those beyond the cap are left out, and so are types and ids that are long."""
+    monkeypatch.setattr(notebook, "MAX_SOURCE_BYTES", 100)
+    text = {"cell_type": "markdown", "source": "#" * 90, "id": [[]] * 1_000}
+    assert read_cells(text, text, {"cell_type": [[]] * 1_000}, code("x")) == ["x"]
+
+
 @pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
 def test_counting_takes_linear_time(read, monkeypatch, text):
     """No arrangement of quotes and backslashes makes the count slow."""

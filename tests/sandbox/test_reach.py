@@ -271,3 +271,86 @@ def second():
     seen = look(zygote, [answer], first=asked)
     assert seen["first"] == 1
     assert ("frames", None) in seen.evidence.traces
+
+
+#: Callables that give what they find in the code that runs, when C calls them.
+NAMESPACES = {
+    "globals": ("globals", "frames"),
+    "locals": ("locals", "frames"),
+    "vars": ("vars", "frames"),
+    "dir": ("dir", "frames"),
+    "a text": ("functools.partial(eval, TEXT)", "imports at run time"),
+    "code of a generator": ("functools.partial(eval, getattr(names(), 'gi_code'))", "imports at run time"),
+}
+
+
+@pytest.mark.parametrize("way", NAMESPACES)
+def test_a_namespace_is_noticed_while_our_code_runs(zygote, way):
+    """The death of an object calls it in our code: it is given nothing there, or the notebook is flagged."""
+    give, flag = NAMESPACES[way]
+    answer = f"""
+import collections, functools, weakref
+TEXT = "globals()"
+def names():
+    yield globals()
+found, kept = collections.defaultdict({give}), []
+class Mark:
+    pass
+def first():
+    mark = Mark()
+    kept.append(weakref.ref(mark, found.__getitem__))
+    hash(kept[-1])
+    return mark
+def second():
+    return len(found)"""
+    asked = request("first", "student.first()\nreturn student.second()")
+    seen = look(zygote, [answer], first=asked)
+    assert seen["first"] == 1
+    assert (flag, None) in seen.evidence.traces
+
+
+#: Each is given a frame or a function of ours, and no event of Python's tells of it.
+UNHEARD = {
+    "a signal handler": ("signals", "signals.signal.signal(10, print)"),
+    "a copy of a module": (
+        "imports at run time",
+        "spec = importlib.util.find_spec('_si' + 'gnal')\nimportlib.util.module_from_spec(spec)",
+    ),
+    "garbage": ("gc", "vars(gc)['set_' + 'debug'](gc.DEBUG_SAVEALL)"),
+    "frame evaluation": (
+        "modes of torch",
+        """
+set_it = vars(vars(torch._C._dynamo)["eval_frame"])["_".join(["set", "eval", "frame"])]
+try:
+    set_it(print)
+finally:
+    set_it(None)""",
+    ),
+    "a test module": ("ctypes", "importlib.import_module('_test' + 'capi')"),
+}
+
+
+@pytest.mark.parametrize("way", UNHEARD)
+def test_a_way_without_an_event_is_noticed(zygote, way):
+    """Signal handlers, torch's frame evaluation, kept garbage and copies of modules are reported."""
+    flag, code = UNHEARD[way]
+    start = "import gc, importlib.util, torch\nimport unittest.signals as signals"
+    seen = look(zygote, [start, code], limits=PATIENT)
+    assert (flag, 2) in seen.evidence.traces
+
+
+def test_what_gives_a_namespace_works_in_a_notebook(zygote):
+    """In cells, functions and classes, and in what they execute, it gives what it gives in Jupyter."""
+    answer = """
+x = 1
+class Made:
+    z = 3
+    names = [name for name in sorted(locals()) if name[0] != "_"]
+def f():
+    y = 2
+    texts = eval("y + x"), eval("sorted(locals())")
+    return sorted(locals()), sorted(vars()), dir(), "x" in globals(), texts, Made.names, vars(Made)["z"]"""
+    seen = look(zygote, [answer], f="student.f()")
+    inside = ["texts", "y"]
+    assert seen["f"] == (inside, inside, inside, True, (3, ["y"]), ["z"], 3)
+    assert "frames" not in {what for what, _ in seen.evidence.traces}

@@ -47,6 +47,8 @@ Decisions:
   student's is asked.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
+* **What raises no audit event is made to report** (``reported.py``). ``globals()``, signal handlers, torch's
+  frame evaluation and the collector's garbage lead to our code, too.
 * **A short list is compared always** (``torch_state.py``), not all that torch holds: of attacks by a replaced
   attribute, most change no fact that is read past it, and what replaces must be named in a cell. Modules of
   torch report an attribute that is set, because it can be restored before anything is compared.

@@ -59,6 +59,8 @@ _EVENTS = {
     **dict.fromkeys(("os.kill", "os.killpg", "signal.pthread_kill"), "leaving the process"),
     **dict.fromkeys(("os.fork", "os.forkpty", "os.exec", "os.posix_spawn"), "leaving the process"),
 }
+#: Compiled modules that give memory by its address, or frames; besides Python's own, whose events say more.
+_RAW = {"_cffi_backend", "_greenlet", "_testcapi", "_testinternalcapi", "_testlimitedcapi"}
 _PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged
 _ATTRIBUTES = {
     **dict.fromkeys(_PARTS, "code objects"),
@@ -110,12 +112,22 @@ _frame_in: Any = ctypes.pythonapi.PyThreadState_GetFrame
 _running.restype, _running.argtypes = ctypes.c_void_p, []
 _frame_in.restype, _frame_in.argtypes = ctypes.py_object, [ctypes.c_void_p]
 
+
+def _own_locals() -> Any:
+    return _frame_in(_running()).f_locals
+
+
+#: A view of the variables, which Python gives since 3.13; before, it gave a dict.
+LOCALS_OF_A_FUNCTION = None if (_kind_of_locals := type(_own_locals())) is dict else _kind_of_locals
+
 _write, _is_anomaly = os.write, torch.is_anomaly_enabled
 _set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _own: set[int] = set()  # the namespaces of our modules
 _words: list[dict[str, Any]] = []  # those of the present request
 _kept: dict[int, _Kept] = {}  # by the modules' namespaces
+_passing: set[int] = set()  # code of ours that calls what a notebook gives it
+_executed: list[CodeType | None] = [None]  # code that ours executes next
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
 _classes: list[str] = []  # what networks are called whose class was exchanged
 _HANDING = {f"{__package__}.kinds", "inside"}  # modules that make what a student's function is given
@@ -152,6 +164,42 @@ def keep_libraries() -> None:
         places = [vars(module), *(gc.get_referents(vars(kind))[0] for kind in own)]
         acting = [(p, n, v) for p in places for n, v in p.items() if callable(v) and n not in _SETTINGS]
         _kept[identity(vars(module))] = _Kept(vars(module), _SETTINGS.union(vars(module)), acting)
+
+
+def let_pass(code: CodeType) -> None:
+    """Look past this code of ours for the code that asked for something."""
+    _passing.add(identity(code))
+
+
+def expect(code: CodeType) -> None:
+    """Let our code execute this code; any other that is executed there is the notebook's."""
+    _executed[0] = code
+
+
+def frame_that_asks(name: str, depth: int = 1) -> FrameType | None:
+    """The frame in which a function of this name was called; None where it is ours.
+
+    A callable of C that runs in the frame of other code is noticed.
+
+    Args:
+        depth: how many of our frames lie above.
+    """
+    frame: FrameType | None = _frame_in(_running()).f_back
+    for _ in range(depth):
+        frame = frame and frame.f_back
+    if frame is not None and not _is_ours(frame.f_globals):
+        code, function = frame.f_code, vars(builtins).get(name)
+        names = (*code.co_names, *code.co_varnames, *code.co_freevars)
+        if name in names or any(frame.f_globals.get(n) is function for n in code.co_names):
+            return frame
+    notice("frames", _author(frame, on_behalf=True, is_hidden=True) or "")
+    return None if frame is None or _is_ours(frame.f_globals) else frame
+
+
+def notice_author(what: str) -> None:
+    """Report what the caller of our present function did, in the cell whose code is nearest."""
+    frame = _frame_in(_running()).f_back
+    notice(what, _author(frame and frame.f_back, on_behalf=True, is_hidden=True) or "")
 
 
 def notice(what: str, file: str) -> None:
@@ -214,7 +262,12 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
         return
     frame = _frame_in(_running()).f_back
     is_followed = what in _ON_BEHALF
-    is_hidden = is_followed and frame is not None and not _names(frame, event, arguments)
+    if event == "exec":  # by a callable of C, while our code runs
+        is_hidden = frame is not None and _is_ours(frame.f_globals) and arguments[0] is not _executed[0]
+    elif event == "import":
+        is_hidden = True
+    else:
+        is_hidden = is_followed and frame is not None and not _names(frame, event, arguments)
     file = _author(frame, on_behalf=on_behalf, is_hidden=is_hidden, is_followed=is_followed)
     if file is None:
         return
@@ -238,7 +291,8 @@ def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
         if type(arguments[0]) is int:
             return "raw descriptors", False
         return ("raw descriptors" if _path(arguments[0]).startswith(("/proc", "/dev/fd")) else None), True
-    if event.startswith("ctypes."):
+    is_raw = event == "import" and _path(arguments[0]).rpartition(".")[2] in _RAW
+    if is_raw or event.startswith("ctypes."):
         return "ctypes", True
     if event in ("exec", "compile"):
         file = arguments[0].co_filename if event == "exec" else arguments[1]
@@ -279,7 +333,7 @@ def _author(
     while frame is not None:
         code = frame.f_code
         if _is_ours(frame.f_globals):
-            if not is_hidden:
+            if not is_hidden and identity(code) not in _passing:
                 return None
         elif _is_of_notebook(code):
             return code.co_filename
@@ -293,7 +347,7 @@ def _author(
             is_imported = code.co_name == "<module>"  # a library, which does much of its own accord
             waiting = [*waiting, code] if is_followed and not is_imported else []
         frame = frame.f_back
-    return "" if on_behalf else None  # a thread that a library began, or a callable of C
+    return "" if on_behalf or is_hidden else None  # a thread that a library began, or a callable of C
 
 
 def _is_ours(names: dict[str, Any]) -> bool:

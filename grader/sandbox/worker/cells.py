@@ -13,6 +13,7 @@ end the cell.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import ast
 import asyncio
 import builtins
@@ -33,13 +34,15 @@ import IPython
 import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
-from .audit import notice
+from .audit import expect, notice
 from .errors import printable, remember_source
 from .names import POSTPONED, Bindings, Sources, answer_status, text_of
 from .opaque import opaque, sealed
 
+globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+
 _alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
-_set_handler, _SIGALRM = signal.signal, signal.SIGALRM
+_set_handler, _SIGALRM = _signal.signal, signal.SIGALRM
 _exec, _compile = exec, compile
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 _empty, _set_default_device = torch.empty, torch.set_default_device
@@ -178,6 +181,7 @@ class Notebook:
         if code.co_flags & inspect.CO_COROUTINE:
             _drive(types.FunctionType(code, self.names)())
         else:
+            expect(code)
             _exec(code, self.names)
 
     def _run_below(self, end: tuple[int, int], text: str, file: str) -> None:

@@ -27,6 +27,7 @@ of the plan, is a dict, without what is as it mostly is:
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import builtins
 import gc
 import signal
@@ -61,7 +62,7 @@ _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no s
 _SECONDS_FOLLOWED = 0.2  # the same of a call that is traced to find out why it returns None
 _SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
 _collect, _freeze = gc.collect, gc.freeze
-_set_handler, _SIGPROF = signal.signal, signal.SIGPROF
+_set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 

@@ -26,6 +26,7 @@ from . import (
     errors,
     facts,
     kinds,
+    reported,
     torch_state,
     vocabulary,
 )
@@ -67,6 +68,7 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     vars(sys.modules["__main__"]).clear()  # multiprocessing keeps the module under another name
     _be_main(_notebook)
     cells.install_fakes(_notebook)
+    reported.replace()
     own = (value for value in vars(kinds).values() if isinstance(value, type))
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
@@ -212,6 +214,7 @@ class Service:
         )
         loaded = _load(_decode(code))
         audit.begin_request(words)
+        audit.expect(loaded)
         _exec(loaded, words)
         torch_state.capture_request(loaded, module)
         return words
