@@ -13,7 +13,7 @@ _MOST_NAMED = 12  # other versions
 
 def about_standing(result: Result) -> list[str]:
     """Sentences for an excuse, which version counts, its deadline, how late it is, and each adjustment."""
-    sentences = [_about_excuse(result.excuse)] if result.excuse else []
+    sentences = [about_excuse(result.excuse)] if result.excuse else []
     sentences += about_version(result)
     if result.extended:
         sentences.append(f"Its deadline was extended to {format_time(result.extended)}.")
@@ -55,7 +55,8 @@ def _about_version(result: Result) -> Iterator[str]:
         yield f"Versions that don't count but contain answers: {named}."
 
 
-def _about_excuse(excuse: Adjustment) -> str:
+def about_excuse(excuse: Adjustment) -> str:
+    """A sentence for a student who is excused."""
     return f"Excused: {excuse.comment}" if excuse.comment else "Excused."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.course.assignment import name_of
-from grader.reports.standing import about_others, about_standing
+from grader.reports.standing import about_excuse, about_others, about_standing
 from grader.reports.templates import HTML
 from grader.results.statistics import distinct_failures
 from grader.results.store import ResultsStore
@@ -21,6 +21,7 @@ def student_html(student: Student) -> str:
         distinct_failures=distinct_failures,
         name_of=name_of,
         about_standing=about_standing,
+        about_excuse=about_excuse,
         about_others=about_others,
     )
 
