@@ -95,12 +95,12 @@ plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}
 CHECKS = '''\
 """Hidden checks."""
 
-from grader import assert_same_values, Call, Cases, contract, data, own, points
+from grader import Call, Cases, assert_same_values, contract, data, own, points
 from grader.inside import inside, torch
 
-ONCE, VALUES = Cases(["float32"], ["differ"], ["on"], ["first"]), Call(gradients="none")
+ONCE = Cases(dtypes=["float32"], modes=["on"], sequences=["first"], sizes=["differ"])
+VALUES = Call(gradients="none")
 X = {"x": data("n", says="(n,)")}
-
 @inside
 def length(world, kind):
     """A number of entries."""
