@@ -100,7 +100,6 @@ from grader.inside import inside, torch
 
 ONCE, VALUES = Cases(["float32"], ["differ"], ["on"], ["first"]), Call(gradients="none")
 X = {"x": data("n", says="(n,)")}
-
 @inside
 def length(world, kind):
     """A number of entries."""

@@ -79,7 +79,7 @@ READ = {
     ),
     "another encoding in the checks": (
         ("checks", "twice as", b"twic\xe9 as"),
-        "checks is not UTF-8 (line 16): save it as UTF-8",
+        "checks is not UTF-8 (line 22): save it as UTF-8",
     ),
     "another encoding in the answers": (
         ("answers", "Twice is once", b"Twice is onc\xe9"),
