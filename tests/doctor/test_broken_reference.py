@@ -207,7 +207,7 @@ def test_a_line_of_a_neighbour_is_told_with_its_file(course, reference):
 def test_the_answers_line_is_told_beside_the_pictures(course, reference):
     """Where the reference's own answer raised, its line is told as well."""
     told = broken_picture(course.rubric("01_tiny").pictures["answered"], reference)
-    assert told.endswith("(by way of `return 2 * x` in code cell 2, line 3)")
+    assert told.endswith("(by way of `return 2 * x` in code cell 2, line 6)")
 
 
 def test_what_was_caught_has_its_line_too(course, reference):
