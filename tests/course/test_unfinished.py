@@ -134,7 +134,7 @@ def test_what_is_written_is_judged(root, zygote):
         (MASTER, "# ## q1 · Double", "# ## q1 · TODO"),
         (MASTER, "    # return x", "    # return TODO"),
         (MASTER, "assert double(2) == 4", "assert double(TODO) == 4"),
-        (CHECKS, 'says="(n,)"', 'says="TODO: its shape"'),
+        (CHECKS, '"double", X', '"double", {"x": data("n", says="TODO: its shape")}'),
         (CHECKS, '"This is not twice as much."', '"TODO: what is wrong"'),
         (CHECKS, '"""It is twice as much."""', '"""TODO: a title"""'),
     ],
@@ -151,7 +151,6 @@ def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
     edit(
         root,
         CHECKS,
-        ("import assert_same_values", "import own, assert_same_values"),
         ("doubled =", "@inside\ndef inputs(world, kind):\n    return TODO\n\n\ndoubled ="),
         ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
     )
