@@ -98,8 +98,8 @@ def assert_same_object(case: Case, message: str = "") -> None:
         raise NotApplicable("no result is recorded in this case")
     for place, name in enumerate(expected.objects):
         if name and _entry(seen.objects, place) != name:
-            told = f"You returned another object than {name} itself, which is what the caller holds."
-            raise wrong(message or told, group="another object")
+            general = f"You returned another object than {name} itself, which is what the caller holds."
+            raise wrong(message or general, group="another object")
 
 
 def assert_same_raised(case: Case) -> None:
@@ -286,8 +286,8 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
     """Fail where a part that the reference changes must change."""
     path, _, part = path_and_part.rpartition(":")
     if not is_named(path_and_part, rules.optional):
-        told = f"{path} should change, and stays as it is ({part})."
-        raise wrong(messages.of_change(path_and_part) or told, group=f"{path_and_part} stays")
+        general = f"{path} should change, and stays as it is ({part})."
+        raise wrong(messages.of_change(path_and_part) or general, group=f"{path_and_part} stays")
 
 
 def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is said of it
@@ -555,13 +555,13 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
     """Fail where a loss that was computed before the call goes back otherwise than it should."""
     if isinstance(expected["gradients"], Raised):
         error = seen["gradients"] if isinstance(seen, dict) else None
-        told = f"A loss that was computed from the old values of {name} goes back, without an error."
+        general = f"A loss that was computed from the old values of {name} goes back, without an error."
         if not isinstance(error, Raised):
             message = wanted.pending if isinstance(wanted.pending, str) else ""
-            raise wrong(message or told, group="waiting goes back")
+            raise wrong(message or general, group="waiting goes back")
         if error.text.split(":")[0] != expected["gradients"].text.split(":")[0]:
             raise wrong(
-                f"{told[:-1]} of torch's: {error.type}: {error.text[:100]}.",
+                f"{general[:-1]} of torch's: {error.type}: {error.text[:100]}.",
                 group="waiting raises another",
             )
         return
