@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -58,6 +58,7 @@ class Question:
         public_check: the source of the check cell.
         afterword: the text once the question is solved, with code between backticks.
         place: where its cell begins, if it comes from a master.
+        levels: phrases for the levels that the hidden checks give each argument and the call.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Question:
     public_check: str | None
     afterword: str | None = None
     place: Place | None = field(default=None, compare=False)
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, hash=False)
 
     @property
     def is_end_task(self) -> bool:

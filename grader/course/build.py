@@ -63,7 +63,7 @@ they will agree."""
 def student_notebook(
     assignment: Assignment, points: Points, pictures: LessonPictures = NO_PICTURES
 ) -> NotebookNode:
-    """The notebook as students get it: stubs, no outputs, public checks in the metadata.
+    """The notebook as students get it: stubs, no outputs; public checks and levels of inputs in the metadata.
 
     A cell that draws and has no picture is left out.
 
@@ -92,7 +92,8 @@ def student_notebook(
         if q.public_check is not None
     }
     otter = {"OK_FORMAT": False, "assignment_name": assignment.stem, "tests": tests}
-    metadata = {**_METADATA, "otter": otter}
+    levels = {q.id: {name: list(of) for name, of in q.levels.items()} for q in assignment.questions}
+    metadata = {**_METADATA, "otter": otter, "grader": {"levels": levels}}
     notebook: NotebookNode = new_notebook(cells=cells, metadata=metadata)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     return notebook

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Literal
 
 import pytest
@@ -23,16 +23,8 @@ from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCa
 from grader.contracts.untouched import PARTS
 from grader.course.inside_source import InsideSource
 from grader.course.kinds import Kinds, Never
-from grader.course.known_words import (
-    ARRIVING,
-    DTYPES,
-    MODES,
-    RECORDED,
-    SEQUENCES,
-    SIZES,
-    require_known,
-    require_known_paths,
-)
+from grader.course.known_words import RECORDED, require_known, require_known_paths
+from grader.course.levels import CALL
 from grader.course.worker_code import WorkerCode
 from grader.errors import CourseError
 from grader.sandbox.evidence import RequestOutcome
@@ -45,24 +37,6 @@ Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
 _MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
-
-#: A phrase for each level of the call, and of all arguments at once.
-OF_THE_CALL = {
-    "call.mode": {"off": "called under no_grad()", "only modes": "called under no_grad()"},
-    "call.turn": {
-        "other": "in a second call, with other numbers",
-        "other data": "in a second call with the same parameters, and other data",
-        "same": "in a second call, with the same things",
-        "moved": "in a second call, after its values have moved",
-    },
-    "call.arriving": {
-        "huge": "with a huge gradient at the result",
-        "of a mean": "with the gradient of a mean at the result",
-    },
-    "all.dtype": {"float64": "with float64", "float32": "with float32"},
-    "all.sizes": {"equal": "with all sizes equal", "large": "with thousands of entries"},
-    MEMORY: {"weighed": "with large tensors, to measure memory"},
-}
 
 
 @dataclass(frozen=True)
@@ -135,12 +109,12 @@ class Cases:
         large: the names of the sizes that are large where memory is measured, which is one more case.
     """
 
-    dtypes: Sequence[str] = ("float32", "float64")
-    sizes: Sequence[str] = ("differ", "large")
-    modes: Sequence[str] = ("on", "off")
-    sequences: Sequence[str] = ("first", "other", "same", "moved")
+    dtypes: Sequence[str] = CALL["all.dtype"].defaults
+    sizes: Sequence[str] = CALL["all.sizes"].defaults
+    modes: Sequence[str] = CALL["call.mode"].defaults
+    sequences: Sequence[str] = CALL["call.turn"].defaults
     between: Mapping[str, Function] = field(default_factory=dict)
-    arriving: Sequence[str] = ("ordinary",)
+    arriving: Sequence[str] = CALL["call.arriving"].defaults
     never: Sequence[Never] = ()
     cover: Sequence[str] | None = None
     large: Sequence[str] = ()
@@ -284,7 +258,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
     where = sys._getframe(1)  # noqa: SLF001 - the check file, which holds its contracts
     made = Contract(
         name=name,
-        source=_source(name, plan, sources, where.f_code.co_filename, where.f_lineno),
+        source=_source(name, plan, arguments, sources, where),
         question=question,
         seconds=seconds,
         arguments=dict(arguments),
@@ -327,11 +301,11 @@ def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
     contract_of = f"contract of {function}"
     moved = [f"moved {name}" for name in arguments]
     for name, words, known in (
-        ("dtypes", cases.dtypes, DTYPES),
-        ("sizes", cases.sizes, SIZES),
-        ("modes", cases.modes, MODES),
-        ("sequences", cases.sequences, [*SEQUENCES, *moved]),
-        ("arriving", cases.arriving, ARRIVING),
+        ("dtypes", cases.dtypes, CALL["all.dtype"].levels),
+        ("sizes", cases.sizes, CALL["all.sizes"].levels),
+        ("modes", cases.modes, CALL["call.mode"].levels),
+        ("sequences", cases.sequences, [*CALL["call.turn"].levels, *moved]),
+        ("arriving", cases.arriving, CALL["call.arriving"].levels),
         ("cover", cases.cover or (), factors),
         ("never", [factor for rule in cases.never for factor in rule], factors),
         ("given", call.given or (), arguments),
@@ -360,7 +334,11 @@ def _rule(who: str, rule: Never) -> dict[str, Any]:
 
 
 def _source(
-    name: str, plan: Mapping[str, Any], sources: Sequence[InsideSource], path: str, line: int
+    name: str,
+    plan: Mapping[str, Any],
+    arguments: Mapping[str, Kinds],
+    sources: Sequence[InsideSource],
+    where: FrameType,
 ) -> InsideSource:
     """What is sent: a function that gives the plan to the worker's own code."""
     function = plan["function"]
@@ -369,12 +347,22 @@ def _source(
     counts = "alive" in words or any("graphs" in note for note in plan["notes"])
     plan = {**plan, "counts graphs": counts}
     functions = ", ".join(f"{key!r}: {key}" for key in used)
-    text = f"def {name}(student):\n    return observe_cases(student, {plan!r}, {{{functions}}})"
+    of_levels = dict(pair for kinds in arguments.values() for pair in kinds.builders())
+    builders = ", ".join(f"{level!r}: {builder}" for level, builder in of_levels.items())
+    text = (
+        f"def {name}(student):\n    return observe_cases(student, {plan!r}, {{{functions}}}, {{{builders}}})"
+    )
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    ast.increment_lineno(tree, line - 1)
+    ast.increment_lineno(tree, where.f_lineno - 1)
     return InsideSource(
-        name, text, tuple(used.values()), frozenset({"observe_cases"}), frozenset({function}), path, tree
+        name,
+        text,
+        tuple(used.values()),
+        frozenset({"observe_cases"}),
+        frozenset({function}),
+        where.f_code.co_filename,
+        tree,
     )
 
 
@@ -383,9 +371,9 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], d
     for key, kind in row.items():
         who, _, factor = key.partition(".")
         if who in arguments:
-            words[key] = arguments[who].phrase(factor, kind)
+            words[key] = arguments[who].phrase(factor, kind) or f"has the {factor} {kind}"
         else:
-            words[key] = turns.get(f"{key}={kind}") or OF_THE_CALL[key][kind]
+            words[key] = turns.get(f"{key}={kind}") or CALL[key].levels[kind].phrase
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
     return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype))
 

@@ -13,12 +13,15 @@ from dataclasses import replace
 
 from grader.contracts.cases import MEMORY
 from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Question
-from grader.course.contract import OF_THE_CALL, Contract
-from grader.course.kinds import LAYERS_WITH_MODES, MODE_OF_LAYERS, WORDS, Kinds
+from grader.course.contract import Contract
+from grader.course.kinds import Kinds
+from grader.course.levels import CALL, FACTORS, LAYERS_WITH_MODES, MODE_OF_LAYERS
 
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _BARE_SHAPE = re.compile(r"(?<![`\w])\([^()`]*,[^()`]*\)")
 _ARGUMENTS = re.compile(r"(\w+(?:, \w+)*): ")
+#: The name of the call among the arguments in `levels_of`.
+THE_CALL = "the call"
 _DTYPES = {
     "float32": "float32",
     "float64": "float64",
@@ -39,6 +42,7 @@ def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Ass
             question,
             stub=with_arguments(question.stub, by_question[question.id]),
             answer=with_arguments(question.answer, by_question[question.id]),
+            levels=levels_of(by_question[question.id]),
         )
         if question.id in by_question
         else question
@@ -75,23 +79,35 @@ def with_block(task: str, contract: Contract) -> str:
 
 def block_of(contract: Contract) -> str:
     """The levels of each argument and of the call, as a flat list in Markdown."""
-    bullets = [f"`{name}`: {'; '.join(_of_argument(contract, name))}" for name in contract.given]
-    if call := "; ".join(_of_call(contract)):
-        bullets.append(f"The call: {call}")
+    levels = levels_of(contract)
+    about = {name: "; ".join([_noun(contract, name), *levels.get(name, ())]) for name in contract.given}
+    bullets = [f"`{name}`: {text}" for name, text in about.items()]
+    if THE_CALL in levels:
+        bullets.append(f"The call: {'; '.join(levels[THE_CALL])}")
     return "\n".join(f"- {bullet}" for bullet in bullets)
 
 
-def _of_argument(contract: Contract, name: str) -> Iterator[str]:
-    """What the author says of an argument, and a phrase for each level that it may have."""
+def levels_of(contract: Contract) -> dict[str, list[str]]:
+    """A phrase for each level that an argument may have, by its name, and for each of the call."""
+    levels = {name: [*_of_argument(contract, name)] for name in contract.given}
+    return {name: of for name, of in {**levels, THE_CALL: [*_of_call(contract)]}.items() if of}
+
+
+def _noun(contract: Contract, name: str) -> str:
+    """What the author says of an argument, or otherwise what its maker makes."""
     kinds = contract.arguments[name]
-    yield _BARE_SHAPE.sub(r"`\g<0>`", kinds.says.rstrip(".")) or _NOUNS[kinds.maker].format(**kinds.options)
+    return _BARE_SHAPE.sub(r"`\g<0>`", kinds.says.rstrip(".")) or _NOUNS[kinds.maker].format(**kinds.options)
+
+
+def _of_argument(contract: Contract, name: str) -> Iterator[str]:
+    kinds = contract.arguments[name]
     if kinds.maker == "tensor":
         yield from filter(None, [dtypes_of(contract, kinds)])
     for factor, levels in kinds.factors.items():
         usual, *others = levels
-        if factor in _SHOWS_USUAL and usual in WORDS:
-            yield kinds.phrase(factor, usual)
-        yield from (kinds.phrase(factor, level) for level in others if kinds.has_phrase(factor, level))
+        known = FACTORS[kinds.maker].get(factor)
+        shown = [usual, *others] if known is not None and known.shows_first else others
+        yield from filter(None, (kinds.phrase(factor, level) for level in shown))
     if kinds.maker == "module" and len(kinds.factors.get("train", ())) > 1:
         yield from _modes_of_layers(contract, name)
 
@@ -107,8 +123,6 @@ _NOUNS = {
     "target": "a tensor that doesn't require grad, of the shape of what the network returns for `{like}`",
     "own": "see the task",
 }
-#: Factors whose usual level is a fact about the argument, and no mere absence of something.
-_SHOWS_USUAL = {"role", "train", "rule"}
 
 
 def _modes_of_layers(contract: Contract, name: str) -> Iterator[str]:
@@ -144,7 +158,7 @@ def _of_call(contract: Contract) -> Iterator[str]:
     for factor, levels in contract.factors.items():
         if factor.startswith(("call.", "all.")) and factor not in {MEMORY, "all.dtype"}:
             for level in levels[1:]:
-                yield contract.turns.get(f"{factor}={level}") or OF_THE_CALL[factor][level]
+                yield contract.turns.get(f"{factor}={level}") or CALL[factor].levels[level].phrase
 
 
 # --- the docstring

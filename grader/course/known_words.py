@@ -9,12 +9,7 @@ from fnmatch import fnmatchcase
 
 from grader.errors import CourseError
 
-#: The words of the parameters of `contract`, by parameter.
-DTYPES = ("float32", "float64")
-SIZES = ("differ", "equal", "large")
-MODES = ("on", "off", "only modes")
-SEQUENCES = ("first", "other", "other data", "same", "moved")
-ARRIVING = ("ordinary", "huge", "of a mean")
+#: What a contract may record besides (`Call.record`).
 RECORDED = (
     *("calls", "recorded", "given", "entered", "graphs", "graphs+1", "graphs left", "warnings", "steps"),
     *("left", "peak", "peak+1", "half"),

@@ -21,13 +21,15 @@ package = pathlib.Path("grader/sandbox").resolve()
 elsewhere = [place for place in sys.path if place and pathlib.Path(place) != package.parent.parent]
 sys.path[:] = [str(package), *elsewhere]
 import torch
+from worker import kinds
 from worker.kinds import Dropout, World, make_module
 
 
-def modes_of(plan):
+def modes_of(plan, sources):
     found = {}
+    builders = {name: eval(source, vars(kinds)) for name, source in sources.items()}
     for row in plan["cases"]:
-        world = World({**plan["base"], **row}, {})
+        world = World({**plan["base"], **row}, {}, builders)
         for name, maker, options in plan["arguments"]:
             if maker != "module":
                 continue
@@ -43,7 +45,7 @@ def modes_of(plan):
     return {name: {layer: sorted(of) for layer, of in modes.items()} for name, modes in found.items()}
 
 
-print(json.dumps([modes_of(plan) for plan in json.load(sys.stdin)]))
+print(json.dumps([modes_of(*of_contract) for of_contract in json.load(sys.stdin)]))
 """
 
 
@@ -56,7 +58,11 @@ def networks():
         contracts = course.contracts(stem)
         for question in course.assignment(stem).questions:
             shown[f"{stem} {question.id}"] = contract_of(question, contracts)
-    plans = json.dumps([dict(contract.plan) for contract in shown.values()])
+    sources = [
+        dict(level for kinds in contract.arguments.values() for level in kinds.builders())
+        for contract in shown.values()
+    ]
+    plans = json.dumps([*zip((dict(contract.plan) for contract in shown.values()), sources, strict=True)])
     command = [sys.executable, "-c", MAKE]
     done = subprocess.run(command, cwd=ROOT, input=plans, capture_output=True, text=True, check=True)
     told = []

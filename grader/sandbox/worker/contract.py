@@ -66,12 +66,13 @@ _set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
-def observe_cases(
+def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the four of a request
     watch: CallWatch,
     follower: Follower,
     student: Any,
     plan: dict[str, Any],
     functions: dict[str, Callable[..., Any]],
+    builders: dict[str, Callable[..., Any]],
 ) -> list[Any]:
     """The facts of every case.
 
@@ -80,6 +81,7 @@ def observe_cases(
         student: the names of the notebook.
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
         functions: those of the check file that the plan names.
+        builders: the sources of kinds as functions, by ``maker.factor.kind``.
         follower: it is given another call of the function in the first case, when all cases were observed.
     """
     facts: list[dict[str, Any]] = []
@@ -92,10 +94,10 @@ def observe_cases(
     first: Callable[[], None] | None = None
     sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
     for number, unusual in enumerate(plan["cases"]):
-        kinds = {**plan["base"], **unusual}
+        levels = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
-        case = _Case(watch, student, plan, functions, kinds, sizes if is_usual else {})
-        gradients.begin_case(number, kinds["call.arriving"])
+        case = _Case(watch, student, plan, functions, builders, levels, sizes if is_usual else {})
+        gradients.begin_case(number, levels["call.arriving"])
         try:
             facts.append(case.observed(vocabulary.seed_of_case(number)))
             if first is None and not is_weighed(unusual):
@@ -152,11 +154,12 @@ class _Case:
         student: Any,
         plan: dict[str, Any],
         functions: dict[str, Any],
+        builders: dict[str, Callable[..., Any]],
         case: dict[str, Any],
         sizes: dict[str, int],
     ) -> None:
         self._watch, self._student, self._plan = watch, student, plan
-        self._functions, self._case = functions, case
+        self._functions, self._builders, self._case = functions, builders, case
         self._sizes = sizes
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
@@ -280,7 +283,7 @@ class _Case:
 
     def _world(self, made: Mapping[str, Any]) -> World:
         """The things of the case but for those that are made; another time others of the same sizes."""
-        world = World(self._case, self._functions, self._sizes, self._plan["large"])
+        world = World(self._case, self._functions, self._builders, self._sizes, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
             kind = world.kind(name)
             world[name] = made[name] if name in made else _hidden(MAKERS[maker](world, name, kind, options))

@@ -1,8 +1,9 @@
 """Makes what a contract says may come in: tensors, networks, optimizers and lists, each of any kind.
 
-A *kind* is what a factor of an argument may be, such as ``transposed`` for the layout of a tensor; the words
-outside stand in ``grader/course/kinds.py``. No class and no attribute here tells a student's code which
-question it is asked, and what a network has noticed lies behind a callable of C.
+A *kind* is what a factor of an argument may be, such as ``transposed`` for the layout of a tensor. They are
+in ``grader/course/levels.py``, most with an expression that builds them from what is here. No class and no
+attribute here tells a student's code which question it is asked, and what a network has noticed lies behind a
+callable of C.
 """
 
 from __future__ import annotations
@@ -58,11 +59,12 @@ class World(dict[str, Any]):
         self,
         case: dict[str, Any],
         functions: dict[str, Any],
+        builders: dict[str, Callable[..., Any]],
         sizes: dict[str, int] | None = None,
         large: Collection[str] = (),
     ) -> None:
         super().__init__()
-        self.case, self.functions = case, functions
+        self.case, self.functions, self._builders = case, functions, builders
         self.dtype: torch.dtype = getattr(torch, case["all.dtype"])
         self.starts: dict[str, Any] = {}
         self.remembered: dict[str, list[Any]] = {}
@@ -97,10 +99,15 @@ class World(dict[str, Any]):
         """The kinds of an argument's factors in this case."""
         return lambda factor: self.case[f"{argument}.{factor}"]
 
-    def numbers(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Numbers of a kind."""
-        make = VALUES.get(name) or self.functions[name]
-        return make(*shape)
+    def build(self, maker: str, factor: str, kind: Kind, *given: Any) -> Any:
+        """What the source of a factor's kind builds; None where it has no source."""
+        builder = self._builders.get(f"{maker}.{factor}.{kind(factor)}")
+        return None if builder is None else builder(*given)
+
+    def numbers(self, maker: str, kind: Kind, shape: tuple[int, ...]) -> Any:
+        """Numbers of a kind of values: those of the table, or an author's function of a shape."""
+        own = self.functions.get(kind("values"))
+        return self.build(maker, "values", kind, shape) if own is None else own(*shape)
 
 
 def is_weighed(case: dict[str, Any]) -> bool:
@@ -125,22 +132,6 @@ def _diverged(*shape: int) -> Any:
     values = _normal(*shape)
     values.view(-1)[:1], values.view(-1)[-1:] = math.inf, math.nan
     return values
-
-
-VALUES: dict[str, Callable[..., Any]] = {
-    "normal": _normal,
-    "zeros": lambda *shape: _zeros(shape, dtype=_double),
-    "ones": lambda *shape: torch.ones(shape, dtype=_double),
-    "positive": lambda *shape: _normal(*shape).abs() + 0.3,
-    "negative": lambda *shape: -_normal(*shape).abs() - 0.3,
-    "far": lambda *shape: 50 * _normal(*shape),
-    "diverged": _diverged,
-    "vast": lambda *shape: 1e12 * _normal(*shape),
-    "tiny": lambda *shape: 1e-40 * _normal(*shape),
-    "small": lambda *shape: 1e-3 * _normal(*shape),
-    "huge": _huge,
-    "one value": lambda *shape: torch.full(shape, _normal().item(), dtype=_double),
-}
 
 
 # Tensors.
@@ -191,7 +182,7 @@ def _around(tensor: Any, how: str) -> Any:
 
 def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
-    plain = world.numbers(kind("values"), world.shape(kind("shape")))
+    plain = world.numbers("tensor", kind, world.shape(kind("shape")))
     dtype = getattr(torch, options["dtype"]) if options.get("dtype") else world.dtype
     if plain.dtype is _double:
         plain = plain.to(dtype)
@@ -207,8 +198,7 @@ def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     if role == "plain":
         return plain
     leaf = plain.requires_grad_()
-    if kind("grad") != "none":
-        leaf.grad = torch.randn_like(leaf) * {"filled": 1.0, "zeros": 0.0, "heavy": 1e8}[kind("grad")]
+    leaf.grad = world.build("tensor", "grad", kind, leaf)
     return leaf
 
 
@@ -404,14 +394,13 @@ _ERRORS: dict[float, type[BaseException]] = {
 class Net(nn.Module):
     """A network of any kind, from (..., inputs) to (..., outputs)."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, kind: Kind, *, may_raise: bool) -> None:
+    def __init__(self, world: World, sizes: tuple[int, int, int], kind: Kind, *, may_raise: bool) -> None:
         super().__init__()
+        inputs, hidden, outputs = sizes
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         # Put where `nn.Module` keeps them: its own way takes as long as a small product of matrices.
         parameters, modules, its = self._parameters, self._modules, vars(self)
-        inside = kind("inside")
-        parts: dict[str, Callable[[], Any]] = {"dropout": Dropout, "plain": nn.Identity}
-        part = Norm(hidden) if inside == "norm" else parts.get(inside, Louder)()
+        part = world.build("module", "inside", kind, hidden)
         nest = kind("nest")
         its.update(is_deep=nest == "deep", is_bare=nest == "bare")
         its.update(gives=kind("gives"), mixes=kind("rows") == "together")
@@ -426,11 +415,7 @@ class Net(nn.Module):
             modules.update(first=first, part=part, last=last)
         if nest == "own":
             self.scale = nn.Parameter(1 + _rand(outputs))
-        numbers = kind("numbers")
-        if numbers in {"large", "quiet", "even"}:
-            last.weight.data.mul_({"large": 40, "quiet": 0.1, "even": 1e-4}[numbers])
-        elif numbers in {"high", "low"}:
-            last.bias.data.fill_(300.0 if numbers == "high" else -300.0)
+        world.build("module", "numbers", kind, last)
         if kind("tied") == "tied":
             self.echo = _linear(inputs, hidden, bias=False)
             self.echo.weight = first.weight
@@ -495,66 +480,46 @@ def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     inputs = options["inputs"]
     width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
     has_fault = any(key.endswith(".fault") and how != "none" for key, how in world.case.items())
-    net = Net(width, world.size("hidden"), outputs, built, may_raise=has_fault)
+    net = Net(world, (width, world.size("hidden"), outputs), built, may_raise=has_fault)
     if world.dtype is _double:
         net.to(_double)
-    part, mode = net if net.is_bare else net.pieces()[1], kind("train")
-    if mode in {"eval", "part train"}:
-        net.eval()
-    if mode in {"part eval", "part train"}:
-        part.train(mode == "part train")
-    set_up(list(net.parameters()), kind)
-    if kind("hooks") == "changed":
-        net.register_forward_pre_hook(opaque(lambda module, args: None))
-        net.register_forward_hook(opaque(lambda module, args, out: 3 * out))
-    if kind("hooks") == "hooked":
-        part.register_forward_hook(opaque(lambda module, args, out: out))
-        learning = [p for p in net.parameters() if p.requires_grad]
-        if learning:
-            learning[0].register_hook(opaque(lambda gradient: gradient))  # type: ignore[no-untyped-call]
+    part = net if net.is_bare else net.pieces()[1]
+    world.build("module", "train", kind, net, part)
+    parameters = list(net.parameters())
+    for parameter in world.build("module", "frozen", kind, parameters) or ():
+        parameter.requires_grad_(False)
+    filled = torch.zeros_like if kind("grads") == "zeros" else torch.randn_like
+    for parameter in world.build("module", "grads", kind, parameters):
+        parameter.grad = filled(parameter)
+    world.build("module", "hooks", kind, net, part)
     return net
 
 
-def set_up(parameters: list[Any], kind: Kind) -> None:
-    """Freeze parameters and fill ``.grad`` as a case asks for."""
-    frozen = {
-        "no": [],
-        "one frozen": parameters[1:2],
-        "first frozen": parameters[:1],
-        "all frozen": parameters,
-    }
-    for parameter in frozen[kind("frozen")]:
-        parameter.requires_grad_(False)
-    grads = kind("grads")
-    if grads != "none":
-        for parameter in parameters[:-1] if grads == "some" else parameters:
-            if parameter.requires_grad or kind("frozen") != "no":
-                parameter.grad = (
-                    torch.zeros_like(parameter) if grads == "zeros" else torch.randn_like(parameter)
-                )
+def _hook(net: Any, part: Any) -> None:
+    """Register hooks that change nothing."""
+    part.register_forward_hook(opaque(lambda module, args, out: out))
+    learning = [p for p in net.parameters() if p.requires_grad]
+    if learning:
+        learning[0].register_hook(opaque(lambda gradient: gradient))
+
+
+def _hook_that_changes(net: Any) -> None:
+    """Register hooks that change what the network returns."""
+    net.register_forward_pre_hook(opaque(lambda module, args: None))
+    net.register_forward_hook(opaque(lambda module, args, out: 3 * out))
 
 
 # Optimizers.
-
-_RULES: dict[str, Callable[[Any], Any]] = {
-    "sgd": lambda groups: torch.optim.SGD(groups, lr=0.1),
-    "momentum": lambda groups: torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.01),
-    "adam": lambda groups: torch.optim.AdamW(groups, lr=0.1, betas=(0.8, 0.9), weight_decay=0.02),
-}
 
 
 def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """An optimizer of the named arguments' parameters; of the last of them it may hold some only."""
     held = _learners(world, options["of"])
     last = _learners(world, options["of"][-1:])
-    some = {"all": last, "holds all": last, "none": [], "holds some": last[:1], "holds some last": last[:1]}
-    held = [p for p in held if all(p is not q for q in last)] + some[kind("holds")]
-    cut = max(1, len(held) // 2)
-    rates = {"two groups": 0.03, "two alike": 0.1}
-    groups: list[dict[str, Any]] = [{"params": held}]
-    if kind("groups") in rates and len(held) > 1:
-        groups = [{"params": held[:cut]}, {"params": held[cut:], "lr": rates[kind("groups")]}]
-    optimizer = _RULES[kind("rule")](groups)
+    some = world.build("optimizer", "holds", kind, last)
+    held = [p for p in held if all(p is not q for q in last)] + some
+    groups = world.build("optimizer", "groups", kind, held)
+    optimizer = world.build("optimizer", "rule", kind, groups)
     names = {_id(p): name for of in options["of"] for name, p in _named(of, world[of])}
     optimizer.register_step_post_hook(opaque(lambda its, *_: _note_step(its, names)))
     if kind("state") == "stepped":
@@ -566,6 +531,14 @@ def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any])
         for p, grad in zip(held, kept, strict=True):
             p.grad = grad
     return optimizer
+
+
+def _two_groups(held: list[Any], rate: float) -> list[dict[str, Any]]:
+    """Two halves, the second with a learning rate; a single tensor has one group."""
+    cut = max(1, len(held) // 2)
+    return (
+        [{"params": held[:cut]}, {"params": held[cut:], "lr": rate}] if len(held) > 1 else [{"params": held}]
+    )
 
 
 def _named(name: str, thing: Any) -> list[tuple[str, Any]]:
@@ -593,33 +566,30 @@ def make_inputs(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     def one(*shape: int) -> Any:
         return _randn(*shape, width, dtype=world.dtype)
 
-    how = kind("list")
-    if how == "views":
-        larger = one(rows[0])
-        return [larger, larger[:2], larger.flatten()[: 2 * width].view(width, 2).t(), larger[1:]]
-    if how == "twice":
-        first = one(rows[0])
-        return [first, one(rows[1]), first]
-    lists: dict[str, Callable[[], list[Any]]] = {
-        "differ": lambda: [one(n) for n in rows],
-        "alike": lambda: [one(rows[0]) for _ in rows],
-        "empty": list,
-        "single": lambda: [one(1)],
-        "3 dims": lambda: [one(2, n) for n in rows],
-    }
-    return lists[how]()
+    return world.build("inputs", "list", kind, one, rows)
+
+
+def _views(larger: Any) -> list[Any]:
+    """Views of one memory, of different shapes and layouts."""
+    width = larger.shape[-1]
+    return [larger, larger[:2], larger.flatten()[: 2 * width].view(width, 2).t(), larger[1:]]
+
+
+def _twice(one: Callable[..., Any], rows: list[int]) -> list[Any]:
+    """Three entries, of which the last is the first."""
+    first = one(rows[0])
+    return [first, one(rows[1]), first]
 
 
 def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A list of batches (x, y) for a network; the first or the last of them may be the caller's error."""
     n, inputs, outputs = world.size("batch"), world.size(options["inputs"]), _width(world, options)
-    more = {"differ": (2, 0, 5), "alike": (1, 1), "single": (1,), "one row": (1 - n,)}[kind("list")]
     pairs = [
         (
-            _randn(n + k, inputs, dtype=world.dtype),
-            world.numbers(kind("values"), (n + k, outputs)).to(world.dtype),
+            _randn(rows, inputs, dtype=world.dtype),
+            world.numbers("pairs", kind, (rows, outputs)).to(world.dtype),
         )
-        for k in more
+        for rows in world.build("pairs", "list", kind, n)
     ]
     if kind("fault") == "shape":
         pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
@@ -641,7 +611,7 @@ def make_target(world: World, name: str, kind: Kind, options: dict[str, Any]) ->
     rows = tuple(world[options["like"]].shape[:-1])
     is_number = world.case.get(f"{options.get('of')}.gives") == "a number"
     shape = rows if is_number else (*rows, _width(world, options))
-    return world.numbers(kind("values"), shape).to(world.dtype)
+    return world.numbers("target", kind, shape).to(world.dtype)
 
 
 def make_own(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
@@ -658,6 +628,18 @@ MAKERS: dict[str, Callable[[World, str, Kind, dict[str, Any]], Any]] = {
     "pairs": make_pairs,
     "target": make_target,
     "own": make_own,
+}
+
+
+#: What the sources of kinds may use, besides torch and nn.
+NAMES = {
+    **{
+        one.__name__: one
+        for one in (_normal, _huge, _diverged, Louder, Norm, Dropout, _hook, _hook_that_changes)
+    },
+    **{one.__name__: one for one in (_two_groups, _views, _twice)},
+    "_zeros": _zeros,
+    "_double": _double,
 }
 
 

@@ -207,7 +207,7 @@ class Service:
         module = _Module("inside")
         words = vars(module)
         words.update(
-            vocabulary.WORDS,
+            {**kinds.NAMES, **vocabulary.WORDS},
             observe_cases=partial(contract.observe_cases, watch, follower),
             __opaque__=opaque,  # around every function that was sent (``sandbox/request_code.py``)
             __builtins__=dict(_builtins),
