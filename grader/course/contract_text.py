@@ -15,7 +15,7 @@ from grader.contracts.cases import MEMORY
 from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Question
 from grader.course.contract import Contract
 from grader.course.kinds import Kinds
-from grader.course.levels import CALL, FACTORS, LAYERS_WITH_MODES, MODE_OF_LAYERS
+from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, factor_of
 
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _BARE_SHAPE = re.compile(r"(?<![`\w])\([^()`]*,[^()`]*\)")
@@ -105,8 +105,7 @@ def _of_argument(contract: Contract, name: str) -> Iterator[str]:
         yield from filter(None, [dtypes_of(contract, kinds)])
     for factor, levels in kinds.factors.items():
         usual, *others = levels
-        known = FACTORS[kinds.maker].get(factor)
-        shown = [usual, *others] if known is not None and known.shows_first else others
+        shown = [usual, *others] if factor_of(kinds.maker, factor).shows_first else others
         yield from filter(None, (kinds.phrase(factor, level) for level in shown))
     if kinds.maker == "module" and len(kinds.factors.get("train", ())) > 1:
         yield from _modes_of_layers(contract, name)

@@ -237,7 +237,11 @@ def optimizer(
 
 
 def inputs(width: str = "in", *, lists: Sequence[str] | None = None, says: str = "") -> Kinds:
-    """A list of inputs of a network; CourseError if there is no such level."""
+    """A list of inputs of a network.
+
+    Raises:
+        CourseError: there is no such level.
+    """
     return Kinds("inputs", _levels("inputs", "inputs(...)", list=lists), {"inputs": width}, says=says)
 
 

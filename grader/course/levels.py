@@ -340,6 +340,12 @@ CALL = {
 }
 
 
+def factor_of(maker: str, factor: str) -> Factor:
+    """A factor by its name, without levels if there is none; an author's own argument may have any."""
+    tables = [FACTORS[maker], *(FACTORS.values() if maker == "own" else ())]
+    return next((table[factor] for table in tables if factor in table), Factor({}))
+
+
 def phrase_of(maker: str, factor: str, level: object) -> str:
     """The phrase of a level; empty where the table has none.
 
