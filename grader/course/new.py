@@ -61,7 +61,8 @@ _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
     "grader": {
-        *("Call", "Cases", "assert_no_side_effects", "assert_same_gradients", "assert_same_values"),
+        *("Call", "Cases", "assert_close", "assert_no_side_effects", "assert_same_gradients"),
+        "assert_same_values",
         *("contract", "data", "inputs", "network", "number", "optimizer", "own", "pairs", "target", "tensor"),
         *("picture", "points"),
     },

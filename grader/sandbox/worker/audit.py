@@ -176,16 +176,16 @@ def expect(code: CodeType) -> None:
     _executed[0] = code
 
 
-def frame_that_asks(name: str, depth: int = 1) -> FrameType | None:
+def frame_that_asks(name: str, above: int = 1) -> FrameType | None:
     """The frame in which a function of this name was called; None where it is ours.
 
     A callable of C that runs in the frame of other code is noticed.
 
     Args:
-        depth: how many of our frames lie above.
+        above: how many of our frames lie above.
     """
     frame: FrameType | None = _frame_in(_running()).f_back
-    for _ in range(depth):
+    for _ in range(above):
         frame = frame and frame.f_back
     if frame is not None and not _is_ours(frame.f_globals):
         code, function = frame.f_code, vars(builtins).get(name)

@@ -63,7 +63,7 @@ def _dir_of(*things: Any) -> Any:
 
 
 def _read_locals(name: str) -> Any:
-    frame = audit.frame_that_asks(name, depth=2)
+    frame = audit.frame_that_asks(name, above=2)
     if frame is None:
         return {}
     found = frame.f_locals
