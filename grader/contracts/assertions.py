@@ -200,7 +200,7 @@ def _returned(
             messages.result,
             expected.instead,
             strict=exact_types,
-            all_digits=rules.full_precision,
+            full_precision=rules.full_precision,
         )
     _assert_changes(rules, messages, seen, expected)
     if expected.used is not NOT_RECORDED:
@@ -258,14 +258,14 @@ def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
 def _assert_used(rules: Rules, messages: _Messages, seen: Any, expected: Any) -> None:
     """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
     if not isinstance(expected, dict):
-        assert_close(seen, expected, messages.of_use(""), all_digits=rules.full_precision)
+        assert_close(seen, expected, messages.of_use(""), full_precision=rules.full_precision)
         return
     for name, fact in expected.items():
         if not is_gradients(fact):
             entry = seen if isinstance(seen, Raised) else _entry(seen, name)
             if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
                 raise wrong(messages.of_use(name), group=f"used {name}")
-            assert_close(entry, fact, messages.of_use(name), all_digits=rules.full_precision)
+            assert_close(entry, fact, messages.of_use(name), full_precision=rules.full_precision)
 
 
 def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expected: Observation) -> None:
@@ -304,7 +304,7 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
     value, right = (_part_of(side.kept["after"].get(path), part) for side in (seen, expected))
     if isinstance(right, Tensor):
         message = message or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
-        assert_close(value, right, message, all_digits=rules.full_precision)
+        assert_close(value, right, message, full_precision=rules.full_precision)
     elif value != right:
         raise wrong(message or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
 
@@ -398,7 +398,7 @@ def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[A
             if grad is not None and gradient is None:
                 raise wrong(f"{when}, {name} has a .grad, and should have None.\n\n{hint}", group="step with")
             message = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
-            assert_close(grad, gradient, message, all_digits=rules.full_precision)
+            assert_close(grad, gradient, message, full_precision=rules.full_precision)
 
 
 def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right: Any) -> Finding:
@@ -476,7 +476,7 @@ def _assert_gradients_of_result(
         of=wanted.of,
         because=wanted.because if is_close(seen.result, expected.result) else {},
         none_is_zero=wanted.none_is_zero,
-        all_digits=rules.full_precision,
+        full_precision=rules.full_precision,
     )
 
 
@@ -489,7 +489,7 @@ def _assert_earlier_gradients(rules: Rules, wanted: _Gradients, seen: Any, expec
         expected,
         of="the result of an earlier call, once there was another,",
         none_is_zero=wanted.none_is_zero,
-        all_digits=rules.full_precision,
+        full_precision=rules.full_precision,
     )
 
 
@@ -515,7 +515,7 @@ def _assert_gradients_of_use(
         of=name,
         because=why if isinstance(why, Mapping) else {"wrong": why} if why else wanted.because,
         none_is_zero=wanted.none_is_zero,
-        all_digits=rules.full_precision,
+        full_precision=rules.full_precision,
     )
 
 
@@ -617,4 +617,4 @@ def _is_rounded(path_and_part: str, seen: Observation, expected: Observation, ru
     if part != "value" or f"{path}:version" not in expected.changes:
         return False
     value, right = (_part_of(side.kept["after"].get(path), part) for side in (seen, expected))
-    return is_close(value, right, all_digits=rules.full_precision)
+    return is_close(value, right, full_precision=rules.full_precision)

@@ -99,8 +99,8 @@ class Rules:
             ``entry 0:history`` where an entry of the result need not be connected to a graph.
         updates: those that the function exists to change. Their changes count as values, also where the
             reference leaves them unchanged.
-        full_precision: values of float64, and Python's numbers, must be right to more digits than a float32
-            holds.
+        full_precision: values of float64, and Python's numbers, must agree to 1e-12 of each element, or
+            within the measured sensitivity to rounding.
         entries: names of the entries of a result that is a tuple.
     """
 

@@ -14,7 +14,7 @@ from grader.contracts.difference import (
     are_close,
     decimals_of,
     difference_of,
-    have_all_digits,
+    is_fully_precise,
     is_number,
     rounding_of,
     to_decimals,
@@ -36,7 +36,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
     others: Mapping[str, Any] | None = None,
     *,
     strict: bool = False,
-    all_digits: bool = False,
+    full_precision: bool = False,
 ) -> None:
     """Fail unless two facts are numerically the same, element by element.
 
@@ -55,7 +55,8 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
             order.
         others: facts that the student may have taken instead, as for ``how_it_differs``.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
-        all_digits: values of float64, and Python's numbers, are right to more digits than a float32 holds.
+        full_precision: values of float64, and Python's numbers, agree to 1e-12 of each element, or within the
+            measured sensitivity to rounding.
 
     Raises:
         FailedCheckError: they differ.
@@ -63,7 +64,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
-    compared = _Comparison(others or {}, "", strict, all_digits)
+    compared = _Comparison(others or {}, "", strict, full_precision)
     difference = compared.difference(seen, expected)
     if difference is not None:
         raise FailedCheckError(_finding(message, difference))
@@ -92,9 +93,9 @@ def require_facts(others: Mapping[str, Any]) -> None:
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
-def is_close(seen: Any, expected: Any, *, all_digits: bool = False) -> bool:
+def is_close(seen: Any, expected: Any, *, full_precision: bool = False) -> bool:
     """Whether ``assert_close`` passes; to choose between diagnoses, for a verdict needs a sentence."""
-    return _Comparison({}, "", all_digits=all_digits).difference(seen, expected) is None
+    return _Comparison({}, "", full_precision=full_precision).difference(seen, expected) is None
 
 
 def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
@@ -116,7 +117,7 @@ class _Comparison:
     others: Mapping[str, Any]
     place: str
     strict: bool = False
-    all_digits: bool = False
+    full_precision: bool = False
 
     def difference(self, seen: Any, expected: Any) -> Difference | None:
         """The first difference, or None."""
@@ -163,12 +164,14 @@ class _Comparison:
         return None
 
     def _of_numbers(self, seen: Sequence[float], expected: Sequence[float]) -> Difference | None:
-        decimals = decimals_of(seen, expected) if self.all_digits else None
+        rounding = rounding_of(expected)
+        is_precise = not self.full_precision or is_fully_precise(seen, expected, rounding)
+        decimals = None if is_precise else decimals_of(seen, expected)
         if decimals is not None:
             rounded = f"it is what it should be, rounded{to_decimals(decimals, len(seen))}"
             return self._saying_all("rounded", rounded)
         same = all(map(self._is_same_number, seen, expected))
-        return self._too_few_digits(seen, expected) if same else self._other_values(seen, expected)
+        return self._too_few_digits(seen, expected, rounding) if same else self._other_values(seen, expected)
 
     def _is_same_number(self, seen: float, expected: float) -> bool:
         if type(expected) is int and type(seen) is int:
@@ -193,10 +196,13 @@ class _Comparison:
         if not all(are_close(seen.value, expected.value, tolerance, rounding_of(expected))):
             return self._other_values(seen, expected)
         is_double = expected.dtype == "torch.float64"
-        return self._too_few_digits(seen.value, expected.value) if is_double else None
+        rounding = rounding_of(expected)
+        return self._too_few_digits(seen.value, expected.value, rounding) if is_double else None
 
-    def _too_few_digits(self, seen: Sequence[float], expected: Sequence[float]) -> Difference | None:
-        wrong = self.all_digits and not have_all_digits(seen, expected)
+    def _too_few_digits(
+        self, seen: Sequence[float], expected: Sequence[float], rounding: float
+    ) -> Difference | None:
+        wrong = self.full_precision and not is_fully_precise(seen, expected, rounding)
         return self._saying_all("digits", FEW_DIGITS) if wrong else None
 
     def _at(self, place: str, siblings: Mapping[str, Any]) -> _Comparison:

@@ -36,7 +36,7 @@ def rounding_of(fact: Any) -> float:
     """How far a right answer may be from a fact of the reference, however small that is."""
     if isinstance(fact, list | tuple):
         return max(map(rounding_of, fact), default=0.0)
-    return _MOVED * getattr(fact, "noise", 0.0)
+    return _MOVED * getattr(fact, "sensitivity", 0.0)
 
 
 def are_close(
@@ -53,11 +53,17 @@ def are_close(
     ]
 
 
-def have_all_digits(seen: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether elements of float64 are right to more digits than those of float32."""
-    noise = 1e-9 * max(1.0, *(abs(e) for e in expected if math.isfinite(e)), 0.0)
+#: The relative difference that elements of float64 may have where full precision is asked for.
+_FULL_PRECISION = 1e-12
+
+
+def is_fully_precise(seen: Sequence[float], expected: Sequence[float], rounding: float = 0.0) -> bool:
+    """Whether elements of float64 are right in full precision: 0.1 + 0.2 is 0.3, 1.00001e-10 is not 1e-10.
+
+    The `rounding` is absolute: how far a right answer may be from the reference (see `rounding_of`).
+    """
     return all(
-        s == e or math.isclose(s, e, abs_tol=noise) or not math.isfinite(e)
+        s == e or not math.isfinite(e) or abs(s - e) <= max(_FULL_PRECISION * abs(e), rounding)
         for s, e in zip(seen, expected, strict=True)
     )
 

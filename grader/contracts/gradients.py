@@ -10,7 +10,7 @@ from typing import Any
 from grader.contracts.check import describe, raised
 from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, require_facts
 from grader.contracts.diagnosis import finding_of
-from grader.contracts.difference import Difference, difference_of, have_all_digits
+from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
 from grader.contracts.observation import is_gradients
 from grader.sandbox.facts import Raised, Tensor
@@ -63,7 +63,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     because: Mapping[str, Explanation] | None = None,
     others: Mapping[str, Any] | None = None,
     none_is_zero: bool = True,
-    all_digits: bool = False,
+    full_precision: bool = False,
 ) -> None:
     """Fail unless the gradients that the word ``gradients`` returned are those of the reference.
 
@@ -80,7 +80,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
             gradient, or should have got none, share a sentence if they have the same text.
         others: facts that the student may have taken instead, as for ``assert_close``.
         none_is_zero: no gradient is as good as a gradient of zeros, and the other way round.
-        all_digits: gradients of float64 are right to more digits than a float32 holds.
+        full_precision: gradients of float64 are right to more digits than a float32 holds.
 
     Raises:
         FailedCheckError: the first rung that fails, of the first name.
@@ -92,7 +92,9 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         raise TypeError(
             f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
         )
-    ladder = _Ladder(of, because or {}, others or {}, none_is_zero=none_is_zero, all_digits=all_digits)
+    ladder = _Ladder(
+        of, because or {}, others or {}, none_is_zero=none_is_zero, full_precision=full_precision
+    )
     wanted = {
         name: gradient
         for name, gradient in right.gradients.items()
@@ -137,10 +139,10 @@ class _Ladder:
         others: Mapping[str, Any],
         *,
         none_is_zero: bool,
-        all_digits: bool,
+        full_precision: bool,
     ) -> None:
         self._of, self._because, self._others = of, because, others
-        self._none_is_zero, self._all_digits = none_is_zero, all_digits
+        self._none_is_zero, self._full_precision = none_is_zero, full_precision
 
     def climb(self, seen: _Gradients, right: _Gradients, wanted: Mapping[str, Any]) -> None:
         """Fail on the first rung that does not hold."""
@@ -248,8 +250,8 @@ class _Ladder:
             return _is_nothing(gradient) and _is_nothing(right)
         if not is_close(gradient, right):
             return False
-        is_double = self._all_digits and isinstance(right, Tensor) and right.dtype == "torch.float64"
-        return not is_double or have_all_digits(gradient.value, right.value or ())
+        is_double = self._full_precision and isinstance(right, Tensor) and right.dtype == "torch.float64"
+        return not is_double or is_fully_precise(gradient.value, right.value or (), rounding_of(right))
 
     def fail(self, rung: str, **words: Any) -> None:
         """Fail with the sentence of a rung that is about no name."""

@@ -21,7 +21,7 @@ from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_measured
+from grader.sandbox.observer import observe, observe_with_sensitivity
 from grader.sandbox.plan import ObservationPlan
 from grader.sandbox.zygote import Zygote
 from grader.scores import apportioned
@@ -238,14 +238,14 @@ class Course:
 def observe_reference(
     zygote: Zygote, course: Course, stem: str, seed: int, *, expected: bool = True
 ) -> Evidence:
-    """Observe the reference like a submission; where it is `expected`, also how far its facts move."""
+    """Observe the reference like a submission; where it is `expected`, also its sensitivity to rounding."""
     cells = cells_of(course.assignment(stem).reference)
     asked = course.rubric(stem).plan(seed, expected=expected)
 
     def seen(plan: ObservationPlan) -> Evidence:
         return observe(zygote, cells, plan, REFERENCE_LIMITS)
 
-    return observe_measured(seen, asked) if expected else seen(asked)
+    return observe_with_sensitivity(seen, asked) if expected else seen(asked)
 
 
 def _masters(root: Path) -> tuple[str, ...]:

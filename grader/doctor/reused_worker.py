@@ -18,7 +18,7 @@ from typing import Self
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import MalformedError, parse_exactly
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_measured
+from grader.sandbox.observer import observe, observe_with_sensitivity
 from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.wire import MAX_TOTAL, WireError
 from grader.sandbox.zygote import WorkerProcess, Zygote
@@ -112,15 +112,15 @@ class ObserverPool:
         """The evidence of a notebook, later; with `alone`, from a worker of its own, as for a student."""
         return self._pool.submit(self._look, cells, asked, limits, alone)
 
-    def submit_measured(
+    def submit_with_sensitivity(
         self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits
     ) -> Future[Evidence]:
-        """The evidence of a reference, with how far its facts move, later."""
+        """The evidence of a reference, with how sensitive its facts are to rounding, later."""
 
         def seen(plan: ObservationPlan) -> Evidence:
             return self._look(cells, plan, limits, alone=True)
 
-        return self._pool.submit(observe_measured, seen, asked)
+        return self._pool.submit(observe_with_sensitivity, seen, asked)
 
     def _zygote(self) -> Zygote:
         with self._starting:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from grader.contracts.check import Check
 from grader.course.outcomes import Outcome, Outcomes
 from grader.doctor.known_answers import Answer
-from grader.doctor.trials import MOVED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
+from grader.doctor.trials import PERTURBED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
@@ -143,7 +143,7 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
             f"{check.id} fails a right answer that draws random numbers, too: {message} An @inside function"
             f" of the contract {check.contract} draws after the call: draw all inputs before it"
         )
-    for check, message in _failing(judged, judged.judged[MOVED_REFERENCE].verdicts):
+    for check, message in _failing(judged, judged.judged[PERTURBED_REFERENCE].verdicts):
         yield (
             f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
             f" Let the contract {check.contract} draw inputs that do not nearly cancel each other, nor lie"

@@ -50,8 +50,8 @@ from grader.sandbox.plan import ObservationPlan
 
 # Names beside those of answers, which are called as functions are.
 REFERENCE, STUB, RANDOM_REFERENCE = "", "the stub", "the reference that draws random numbers"
-MOVED_REFERENCE = "the reference whose results are moved"  # a right answer that is rounded otherwise
-_MOVED_BY = 1_000  # not as that by which tolerances are measured
+PERTURBED_REFERENCE = "the reference whose results are perturbed"  # a right answer that is rounded otherwise
+_PERTURBED_BY = 1_000  # not as that by which tolerances are measured
 
 # A right answer may draw random numbers, for an order or by a DataLoader. So this reference draws after each
 # of its calls; the verdicts must not depend on it, but they do if a contract draws after such a call.
@@ -203,13 +203,15 @@ class QuestionTrial:
             asdict(self.course.settings.limits),
         )
         hidden = {
-            name: fingerprint(decisive, name == STUB, name if name in {REFERENCE, MOVED_REFERENCE} else cells)
+            name: fingerprint(
+                decisive, name == STUB, name if name in {REFERENCE, PERTURBED_REFERENCE} else cells
+            )
             for name, cells in self._notebooks.items()
         }
         public = {
             name: fingerprint("public", self._public_check, cells)
             for name, cells in self._notebooks.items()
-            if self.question.public_check and name not in {RANDOM_REFERENCE, MOVED_REFERENCE}
+            if self.question.public_check and name not in {RANDOM_REFERENCE, PERTURBED_REFERENCE}
         }
         judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden, self._is_doubtful)
         failures = _remembered(
@@ -230,7 +232,7 @@ class QuestionTrial:
             REFERENCE: reference,
             STUB: list(assignment.cells_for(question.id, stub=True)),
             RANDOM_REFERENCE: [*reference, _DRAWING.format(name=question.function)],
-            MOVED_REFERENCE: reference,
+            PERTURBED_REFERENCE: reference,
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
         }
 
@@ -239,7 +241,7 @@ class QuestionTrial:
         """What should become of each notebook; of the stub only what the public check says is known."""
         right = Outcome(public=True)
         known = {a.name: self.outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in self.answers}
-        of_reference = dict.fromkeys((REFERENCE, RANDOM_REFERENCE, MOVED_REFERENCE), right)
+        of_reference = dict.fromkeys((REFERENCE, RANDOM_REFERENCE, PERTURBED_REFERENCE), right)
         return {**of_reference, STUB: Outcome(), **known}
 
     # --- hidden checks
@@ -261,11 +263,11 @@ class QuestionTrial:
         special = {  # complaints about these are of the first seed
             STUB: [of_stub],
             RANDOM_REFERENCE: plans[:1],
-            MOVED_REFERENCE: [plans[0].moved(_MOVED_BY)],
+            PERTURBED_REFERENCE: [plans[0].perturbed(_PERTURBED_BY)],
         }
         answer = cells_of(self._notebooks[REFERENCE])
         expected = [
-            self.observers.submit_measured(
+            self.observers.submit_with_sensitivity(
                 answer, rubric.plan(seed, only=only, expected=True), REFERENCE_LIMITS
             )
             for seed in self.seeds

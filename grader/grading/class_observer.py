@@ -23,7 +23,7 @@ from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, cells_of
 from grader.results.store import Head
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe_moved
+from grader.sandbox.observer import observe_perturbed
 from grader.sandbox.plan import ObservationPlan
 from grader.text import some
 
@@ -64,7 +64,7 @@ class ClassObserver:
         begun = self._begun.pop((stem, seed), None)
         return self._of_course("reference", stem, seed) if begun is None else begun.result()
 
-    def measured(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
+    def with_sensitivity(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
         """The reference's evidence, with how far the facts of some questions move."""
         rubric, reference = self._rubrics[stem], self.reference(stem, seed)
         asked = rubric.plan(seed, expected=True).without_pictures()
@@ -77,8 +77,8 @@ class ClassObserver:
         if unmeasured:
             observe = partial(self._observe_answer, stem)
             with self._progress.step(f"measuring how exact the reference of {stem} is"):
-                moved = observe_moved(observe, asked.of_functions(unmeasured))
-            reference = reference.with_moved(moved)
+                perturbed = observe_perturbed(observe, asked.of_functions(unmeasured))
+            reference = reference.with_sensitivity(perturbed)
             self._keep("reference", stem, seed, reference)
         return reference
 

@@ -73,8 +73,8 @@ def judge(
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        measured: asked for the questions in which a failure depends on how far the reference's facts move.
-            Most do not: they stay the same whether these move not at all, or as far as any can.
+        measured: asked for the questions in which a failure depends on the reference's sensitivity to rounding.
+            Most do not: they stay the same whether the sensitivity is 0, or the largest possible.
 
     Returns:
         The verdict of each check by its id.
@@ -88,7 +88,7 @@ def judge(
         return verdicts
     failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
     contracts = {check.contract for check in failed}
-    if_perturbed = _judging(rubric, evidence, reference.moved_most(contracts))
+    if_perturbed = _judging(rubric, evidence, reference.most_sensitive(contracts))
     doubtful = [check for check in failed if verdicts[check.id] != if_perturbed(check)]
     if doubtful:
         verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))

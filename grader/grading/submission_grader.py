@@ -90,7 +90,7 @@ class SubmissionGrader:
 
     def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:
         rubric, reference = self._plan.rubrics[stem], self._observer.reference(stem, seed)
-        return judge(rubric, evidence, reference, partial(self._observer.measured, stem, seed))
+        return judge(rubric, evidence, reference, partial(self._observer.with_sensitivity, stem, seed))
 
     def _write_feedback(self, result: Result, came: Observed | Submission) -> None:
         shows, stem = self._settings.feedback, result.name

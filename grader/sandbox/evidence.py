@@ -24,7 +24,8 @@ from grader.sandbox.decoding import (
     parse,
     parse_answer,
 )
-from grader.sandbox.facts import Exact, Raised, ReturnedNone, with_most_noise, with_noise
+from grader.sandbox.facts import Exact, Raised, ReturnedNone
+from grader.sandbox.sensitivity import with_most_sensitivity, with_sensitivity
 from grader.text import quoted, some, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
@@ -131,9 +132,9 @@ class Answer:
     changed: tuple[str, ...] = ()
 
     @cached_property
-    def moved_most(self) -> Answer:
-        """The same answer of the reference, whose numbers move as far as any can."""
-        return replace(self, outcome=with_most_noise(self.outcome))
+    def most_sensitive(self) -> Answer:
+        """The same answer of the reference, whose numbers are as sensitive as any can be."""
+        return replace(self, outcome=with_most_sensitivity(self.outcome))
 
     @property
     def failure(self) -> Failure | None:
@@ -276,9 +277,8 @@ class Evidence:
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        answers: the answer to each request, by its name; where it was measured how far the reference's facts
-            move, also what came where its results were moved, by ``name (moved 1)``, and its own facts have
-            noise.
+        answers: the answer to each request, by its name; where the reference's sensitivity to
+            rounding was measured, also those while its results were perturbed, by ``name (perturbed 1)``.
         cells: the cells that failed.
         patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a call.
         traces: what a worker noticed that only deceivers need.
@@ -304,23 +304,23 @@ class Evidence:
         answer = self.answers.get(name)
         return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
 
-    def moved_most(self, contracts: Iterable[str]) -> Evidence:
-        """This evidence of the reference, as if the facts of some contracts moved as far as any can."""
-        most = {name: self.answers[name].moved_most for name in contracts if name in self.answers}
+    def most_sensitive(self, contracts: Iterable[str]) -> Evidence:
+        """This evidence of the reference, with the largest possible sensitivity of some contracts."""
+        most = {name: self.answers[name].most_sensitive for name in contracts if name in self.answers}
         return replace(self, answers={**self.answers, **most})
 
     def is_measured(self, contract: str) -> bool:
         """Whether it is known how far the facts of a contract move."""
-        return f"{contract}{_MOVED}1)" in self.answers
+        return f"{contract}{_PERTURBED}1)" in self.answers
 
-    def with_moved(self, others: Sequence[Evidence]) -> Evidence:
-        """This evidence of the reference, with what was seen where its results were moved."""
-        moved = {
-            f"{name}{_MOVED}{number})": answer
+    def with_sensitivity(self, others: Sequence[Evidence]) -> Evidence:
+        """This evidence of the reference, with what was seen while its results were perturbed."""
+        perturbed = {
+            f"{name}{_PERTURBED}{number})": answer
             for number, other in enumerate(others, start=1)
             for name, answer in other.answers.items()
         }
-        return replace(self, answers=_with_noise({**self.answers, **moved}))
+        return replace(self, answers=_with_sensitivity({**self.answers, **perturbed}))
 
     def returned_none(self, contract: str, function: str) -> ReturnedNone | None:
         """What is known of a function that returned None in every case of a contract."""
@@ -351,22 +351,22 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_noise(answers), *its, stored.defined_in)
+        return cls(stored.names, _with_sensitivity(answers), *its, stored.defined_in)
 
 
-_MOVED = " (moved "
+_PERTURBED = " (perturbed "
 
 
-def _with_noise(answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """The answers; what was seen where results were moved says how exact the others are."""
-    moved: dict[str, list[RequestOutcome]] = defaultdict(list)
+def _with_sensitivity(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers; what was seen while results were perturbed says how exact the others are."""
+    perturbed: dict[str, list[RequestOutcome]] = defaultdict(list)
     for name, answer in answers.items():
-        contract, is_moved, _ = name.partition(_MOVED)
-        if is_moved:
-            moved[contract].append(answer.outcome)
+        contract, is_perturbed, _ = name.partition(_PERTURBED)
+        if is_perturbed:
+            perturbed[contract].append(answer.outcome)
     measured = {
-        name: replace(answers[name], outcome=with_noise(answers[name].outcome, outcomes))
-        for name, outcomes in moved.items()
+        name: replace(answers[name], outcome=with_sensitivity(answers[name].outcome, outcomes))
+        for name, outcomes in perturbed.items()
         if name in answers
     }
     return {**answers, **measured}

@@ -5,10 +5,7 @@ A fact may be a lie, for it was made in the student's process, but it is always 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -38,7 +35,7 @@ class Tensor:
         identity: equal for the same tensor object within an answer.
         storage: equal for tensors on the same memory within an answer.
         grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
-        noise: how far an element of the reference's moves where results are rounded otherwise.
+        sensitivity: how far an element of the reference's moves where results are rounded otherwise.
     """
 
     kind: str
@@ -53,13 +50,13 @@ class Tensor:
     identity: int
     storage: int
     grad: Tensor | None
-    noise: float = field(default=0.0, compare=False)
+    sensitivity: float = field(default=0.0, compare=False)
 
 
 class Number(float):
     """A float of the reference's, with how far it moves where results are rounded otherwise."""
 
-    noise = 0.0
+    sensitivity = 0.0
 
 
 class Rebound(Exact, frozen=True):
@@ -180,89 +177,3 @@ def is_cut_off(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(is_cut_off, value))
     return bool(value == CUT_OFF)
-
-
-_MOST_NOISE = 2.5e-3  # of the largest number beside it: what moves further has leapt
-#: A fact that moves by such a part of itself holds nothing but rounding, such as the gradient of a bias in
-#: front of a normalisation. How far that goes follows from the numbers that cancelled, not from one or two
-#: samples of it: four units in the last place of float32 of the largest number beside it.
-_ALL_NOISE, _CANCELLED = 0.1, 2.0**-22
-
-
-def with_noise(fact: Any, moved: Sequence[Any]) -> Any:
-    """A fact of the reference's with how far its numbers move.
-
-    Args:
-        moved: the same fact where results were moved, once or more. What has another form says nothing.
-    """
-    return _with_noise(fact, moved, 0.0, {}, _noise)
-
-
-def with_most_noise(fact: Any) -> Any:
-    """A fact of the reference's whose numbers move as far as `with_noise` can ever find."""
-    return _with_noise(fact, [], 0.0, {}, lambda _, largest: _MOST_NOISE * largest)
-
-
-#: What `_largest` has found in tensors and containers, by their ids: each is in others.
-_Found = dict[int, float]
-#: How far some numbers move, from pairs of what each is without movement and with it, and from the largest
-#: number beside them.
-_Measure = Callable[[Iterable[tuple[float, float]], float], float]
-
-
-def _with_noise(fact: Any, moved: Sequence[Any], beside: float, found: _Found, measure: _Measure) -> Any:
-    """The same; `beside` is the largest number in the list, tuple or dict that holds the fact."""
-    same = [other for other in moved if type(other) is type(fact)]
-    largest = _largest(fact, found)
-    if isinstance(fact, Tensor):
-        beside = max(beside, largest)
-        comparable = (
-            zip(fact.value, other.value, strict=True)
-            for other in same
-            if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
-            if fact.value != other.value
-        )
-        grad = _with_noise(fact.grad, [other.grad for other in same], beside, found, measure)
-        return replace(fact, grad=grad, noise=measure(chain(*comparable), beside))
-    if isinstance(fact, float):
-        number = Number(fact)
-        number.noise = measure(((fact, other) for other in same), max(beside, largest))
-        return number
-    if isinstance(fact, dict):
-        return {
-            key: _with_noise(part, [other[key] for other in same if key in other], largest, found, measure)
-            for key, part in fact.items()
-        }
-    if isinstance(fact, list | tuple):
-        alike = [other for other in same if len(other) == len(fact)]
-        return type(fact)(
-            _with_noise(part, [other[i] for other in alike], largest, found, measure)
-            for i, part in enumerate(fact)
-        )
-    return fact
-
-
-def _noise(pairs: Iterable[tuple[float, float]], largest: float) -> float:
-    finite = [(abs(one), abs(one - other)) for one, other in pairs if math.isfinite(one)]
-    size = max((size for size, _ in finite), default=0.0)
-    noise = max((distance for _, distance in finite), default=0.0)
-    if noise > _ALL_NOISE * size:
-        noise = max(noise, _CANCELLED * largest)
-    return min(noise, _MOST_NOISE * largest)
-
-
-def _largest(fact: Any, found: _Found) -> float:
-    """The magnitude of the largest finite number in a fact; 0 if there is none."""
-    if isinstance(fact, int | float):
-        return abs(fact) if math.isfinite(fact) else 0.0
-    if not isinstance(fact, Tensor | dict | list | tuple):
-        return 0.0
-    if id(fact) not in found:
-        if isinstance(fact, Tensor):
-            numbers = filter(math.isfinite, map(abs, fact.value or ()))
-            largest = max(max(numbers, default=0.0), _largest(fact.grad, found))
-        else:
-            parts = fact.values() if isinstance(fact, dict) else fact
-            largest = max((_largest(part, found) for part in parts), default=0.0)
-        found[id(fact)] = largest
-    return found[id(fact)]

@@ -32,7 +32,7 @@ from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 from grader.sandbox.request_code import request_code
 from grader.sandbox.zygote import WorkerProcess
 
-_SEEDS_OF_MOVEMENT = (1, 2)  # a single one could move a number hardly at all, by chance
+_SEEDS_OF_PERTURBATION = (1, 2)  # a single one could move a number hardly at all, by chance
 _PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
 
 Answers = dict[str, Answer]  # by the name of the request
@@ -52,14 +52,16 @@ def observe(workers: Workers, cells: Sequence[Cell], plan: ObservationPlan, limi
     return notebook.evidence(run.ask_in_own_workers(shared.answers))
 
 
-def observe_moved(observe: Callable[[ObservationPlan], Evidence], plan: ObservationPlan) -> list[Evidence]:
+def observe_perturbed(
+    observe: Callable[[ObservationPlan], Evidence], plan: ObservationPlan
+) -> list[Evidence]:
     """The evidence of the reference while its results are perturbed, with several seeds in parallel.
 
     Args:
         observe: observes the reference.
         plan: what it was asked.
     """
-    plans = [plan.moved(seed) for seed in _SEEDS_OF_MOVEMENT]
+    plans = [plan.perturbed(seed) for seed in _SEEDS_OF_PERTURBATION]
     pool = ThreadPoolExecutor(len(plans))
     try:
         return list(pool.map(observe, plans))
@@ -67,9 +69,11 @@ def observe_moved(observe: Callable[[ObservationPlan], Evidence], plan: Observat
         pool.shutdown(wait=False)  # who is interrupted does not wait for what nobody needs
 
 
-def observe_measured(observe: Callable[[ObservationPlan], Evidence], plan: ObservationPlan) -> Evidence:
-    """The reference's evidence, with how far its facts move; arguments as of `observe_moved`."""
-    return observe(plan).with_moved(observe_moved(observe, plan))
+def observe_with_sensitivity(
+    observe: Callable[[ObservationPlan], Evidence], plan: ObservationPlan
+) -> Evidence:
+    """The reference's evidence with its sensitivity to rounding; arguments as of `observe_perturbed`."""
+    return observe(plan).with_sensitivity(observe_perturbed(observe, plan))
 
 
 class SharedAnswers(NamedTuple):
@@ -221,14 +225,16 @@ class RequestRun:
             "name": request.name,
             "code": request_code(request.source),
             "seed": request.seed,
-            "moved": request.moved,
+            "perturbed": request.perturbed,
         }
         answer = self._notebook.ask(worker, "observe", arguments, seconds, Answer.parse)
         self._notebook.note_patched(answer.patched)
         return answer
 
     def _patience(self, request: Request) -> float:
-        patience = request.seconds if request.moved else _PATIENCE_SECONDS  # only the reference is perturbed
+        patience = (
+            request.seconds if request.perturbed else _PATIENCE_SECONDS
+        )  # only the reference is perturbed
         return min(patience, request.seconds, self._limits.question, self._notebook.seconds_left())
 
     def _ended_well(self, worker: WorkerProcess) -> bool:

@@ -19,7 +19,7 @@ class TimeLimits:
 class Request:
     """A contract or a picture as it is sent: code that the worker runs beside a student's functions.
 
-    If ``moved`` is not 0, all results are perturbed by random numbers of this seed (``worker/moved.py``).
+    If ``perturbed`` is not 0, all results are perturbed, with this seed (``worker/perturbation.py``).
     A ``picture`` is requested when all contracts were observed; if it fails, only the picture is missing.
     """
 
@@ -28,7 +28,7 @@ class Request:
     seed: int
     seconds: float
     picture: bool = False
-    moved: int = 0
+    perturbed: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class ObservationPlan:
     requests: dict[str, tuple[Request, ...]]
     handed_out: tuple[str, ...] = ()
 
-    def moved(self, seed: int) -> ObservationPlan:
-        """The same with results that are moved, without pictures."""
+    def perturbed(self, seed: int) -> ObservationPlan:
+        """The same with results that are perturbed, without pictures."""
         kept = {
-            name: tuple(replace(request, moved=seed) for request in requests)
+            name: tuple(replace(request, perturbed=seed) for request in requests)
             for name, requests in self.without_pictures().requests.items()
         }
         return replace(self, requests=kept)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grader.contracts.check import describe, points, points_of, raised, title_and_hint
 from grader.contracts.comparison import assert_close, is_close
 from grader.errors import CourseError
-from grader.sandbox.facts import Other, Raised, Tensor, with_noise
+from grader.sandbox.facts import Other, Raised, Tensor, with_sensitivity_of
 
 TENSOR = Tensor(
     kind="Tensor",
@@ -124,23 +124,23 @@ def test_what_is_not_rounded_has_to_be_exact(dtype):
         (0.1234567, 0.123457, r"it is what it should be, rounded to 6 decimals\)"),
     ],
 )
-def test_all_digits_of_plain_numbers(number, seen, told):
+def test_full_precision_of_plain_numbers(number, seen, told):
     """Where all digits are asked for, those of Python's numbers are compared, and a rounding is told."""
     assert_close([seen, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.")
-    assert_close([number, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", all_digits=True)
+    assert_close([number, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", full_precision=True)
     with pytest.raises(AssertionError, match=told):
-        assert_close([seen, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", all_digits=True)
+        assert_close([seen, 2.0, 3.0], [number, 2.0, 3.0], "Wrong.", full_precision=True)
 
 
 @pytest.mark.parametrize("numbers", [[0.1200345], [0.1200345, 2.0]])
 def test_to_how_many_decimals_few_numbers_are_rounded_is_not_told(numbers):
     """What was rounded to 4 decimals may end in zeros, and would be told as rounded to 2."""
-    for all_digits, told in (
+    for full_precision, told in (
         (True, r"\(it is what it should be, rounded\)"),
         (False, "to a few decimals only"),
     ):
         with pytest.raises(AssertionError, match=told):
-            assert_close([round(n, 4) for n in numbers], numbers, "Wrong.", all_digits=all_digits)
+            assert_close([round(n, 4) for n in numbers], numbers, "Wrong.", full_precision=full_precision)
 
 
 NUMBERS = {
@@ -154,7 +154,7 @@ NUMBERS = {
 @pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
 def test_as_far_as_rounding_moves_it_a_number_is_right(form):
     """A right answer may be four times as far from a fact as the reference's own rounding moves it."""
-    expected = with_noise(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
+    expected = with_sensitivity_of(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
     for right in (1e-6 + 3.9e-9, 1e-6 - 3.9e-9, 1e-6):
         assert_close(form(right), expected, "They differ.")
     for wrong in (1e-6 + 4.1e-9, 1e-6 - 4.1e-9, 0.0, math.nan):
@@ -162,12 +162,12 @@ def test_as_far_as_rounding_moves_it_a_number_is_right(form):
     differ(form(1e-6 + 3.9e-9), form(1e-6))
 
 
-def test_all_digits_are_asked_for_whatever_rounding_moves():
+def test_full_precision_are_asked_for_whatever_rounding_moves():
     """Inputs of float32 move further than the digits by which a float64 is told from them."""
     fact = tensor(1.0, dtype="torch.float64")
-    expected = with_noise(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
+    expected = with_sensitivity_of(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
     assert "to the digits of a float32" in differ(
-        replace(fact, value=(1.0 + 1e-8,)), expected, all_digits=True
+        replace(fact, value=(1.0 + 1e-8,)), expected, full_precision=True
     )
 
 

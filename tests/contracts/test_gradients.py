@@ -170,13 +170,13 @@ def test_none_is_as_good_as_zeros(tell):
         assert_gradients(zeros, none, of="it", none_is_zero=False)
 
 
-def test_all_digits_of_a_double(tell):
+def test_full_precision_of_a_double(tell):
     """A gradient that went through float32 is told where all digits are asked for."""
     request = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
     rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", request)
     assert_gradients(rounded, tell(RIGHT, request), of="it")
     with pytest.raises(FailedCheckError, match="it is right to the digits of a float32"):
-        assert_gradients(rounded, tell(RIGHT, request), of="it", all_digits=True)
+        assert_gradients(rounded, tell(RIGHT, request), of="it", full_precision=True)
 
 
 def test_gradients_that_an_answer_returned(right):

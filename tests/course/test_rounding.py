@@ -10,7 +10,7 @@ from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.judge import judge
 from grader.notebooks.reader import cells_of
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_measured
+from grader.sandbox.observer import observe, observe_with_sensitivity
 
 COURSE = Course.find(Path(__file__).parents[2]).with_only("06_views")
 CELL = "import torch\ndef drop_attention(scores, drop):\n    {}"
@@ -36,14 +36,14 @@ MANY = range(200)
 
 
 def observe_expected(zygote, seed):
-    """The reference's evidence of the question, with how far its facts move."""
+    """The reference's evidence of the question, with how sensitive its facts are to rounding."""
     plan = COURSE.rubric("06_views").plan(seed, only="q5", expected=True).without_pictures()
     cells = cells_of(COURSE.assignment("06_views").reference)
 
     def seen(plan):
         return observe(zygote, cells, plan, REFERENCE_LIMITS)
 
-    return observe_measured(seen, plan)
+    return observe_with_sensitivity(seen, plan)
 
 
 def failed(zygote, seed, reference, answers):
@@ -58,7 +58,7 @@ def failed(zygote, seed, reference, answers):
 
 def without_movement(reference: Evidence) -> Evidence:
     """The reference as if it had been observed once."""
-    came = {name: answer for name, answer in reference.answers.items() if " (moved " not in name}
+    came = {name: answer for name, answer in reference.answers.items() if " (perturbed " not in name}
     return Evidence.from_json(replace(reference, answers=came).to_json())
 
 

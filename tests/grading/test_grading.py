@@ -428,13 +428,13 @@ def test_what_decides_about_no_verdict_is_not_observed(klass):
     klass.hand_in("ben", RIGHT)
     klass.grade()
     assert not stubs.exists()
-    assert " (moved " not in next(reference.glob("*.json")).read_text(encoding="utf-8")
+    assert " (perturbed " not in next(reference.glob("*.json")).read_text(encoding="utf-8")
     klass.hand_in("ben", [*RIGHT, "def double(x): return 2.002 * x"])
     klass.grade("--force")
     assert klass.scores() == {"ada": "6", "ben": "4"}
     assert stubs.exists()
     texts = [path.read_text(encoding="utf-8") for path in reference.glob("*.json")]
-    assert [text.count(" (moved ") for text in texts] == [2], "of the question in doubt alone"
+    assert [text.count(" (perturbed ") for text in texts] == [2], "of the question in doubt alone"
     assert "double" in klass.explain("ben", "01_tiny", "--all").stdout
 
 

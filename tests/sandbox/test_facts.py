@@ -21,7 +21,7 @@ from grader.sandbox.decoding import (
     parse_survey,
 )
 from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, RequestRaised, no_facts
-from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor, with_noise
+from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor, with_sensitivity_of
 
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 63
@@ -573,12 +573,12 @@ def test_evidence_of_the_reference_says_how_far_it_moves():
     """A fact's noise is the longest way it moves, also once it is stored; other requests are as they were."""
     evidence = Evidence(answers={"one": number(2.0), "two": number(3.0), "late": EVIDENCE.answers["late"]})
     others = [Evidence(answers={"one": number(2.0 + by), "late": number(1.0)}) for by in (1e-4, -2e-4)]
-    moved = evidence.with_moved([*others, Evidence(fault="it ended")])
+    moved = evidence.with_sensitivity([*others, Evidence(fault="it ended")])
     for came in (moved, Evidence.from_json(moved.to_json())):
-        assert (came.outcome("one"), came.outcome("one").noise) == (2.0, pytest.approx(2e-4))
+        assert (came.outcome("one"), came.outcome("one").sensitivity) == (2.0, pytest.approx(2e-4))
         assert came.outcome("two") == 3.0
         assert came.outcome("late") == evidence.outcome("late")
-    assert not hasattr(evidence.outcome("one"), "noise")
+    assert not hasattr(evidence.outcome("one"), "sensitivity")
 
 
 SMALL, LARGE = tensor(value=in_base64([1e-6, 2e-6])), tensor(value=in_base64([3.0, -4.0]))
@@ -593,8 +593,8 @@ def pair(one, other, form=list):
 def test_noise_is_measured_beside_the_largest_number(form):
     """A number that cancellation made small moves far; one that moves by more than that has leapt."""
     moved = tensor(value=in_base64([1e-6, 5e-6])), tensor(value=in_base64([3.0, 4.0]))
-    fact = with_noise(pair(SMALL, LARGE, form), [pair(*moved, form)])
-    small, large = (part.noise for part in (fact.values() if isinstance(fact, dict) else fact))
+    fact = with_sensitivity_of(pair(SMALL, LARGE, form), [pair(*moved, form)])
+    small, large = (part.sensitivity for part in (fact.values() if isinstance(fact, dict) else fact))
     assert small == pytest.approx(3e-6)
     assert large == pytest.approx(4.0 * 2.5e-3)
 
@@ -603,9 +603,9 @@ def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
     """A gradient that is 0 but for rounding is judged by the numbers beside it, not by luck."""
     nothing = tensor(value=in_base64([1e-12, -1e-12]))
     by_luck = tensor(value=in_base64([1.2e-12, -1e-12]))
-    small, large = with_noise(pair(nothing, LARGE), [pair(by_luck, LARGE)])
-    assert small.noise == pytest.approx(4.0 * 2**-22)
-    assert large.noise == 0.0
+    small, large = with_sensitivity_of(pair(nothing, LARGE), [pair(by_luck, LARGE)])
+    assert small.sensitivity == pytest.approx(4.0 * 2**-22)
+    assert large.sensitivity == 0.0
 
 
 @pytest.mark.parametrize(
@@ -614,9 +614,9 @@ def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
 def test_what_moves_into_another_form_says_nothing(other):
     """Facts of another type, length, shape or dtype give no noise, and change nothing else."""
     fact = pair(TENSOR, TENSOR)
-    assert with_noise(fact, [other]) == fact
-    assert with_noise(fact, [other])[0].noise == 0.0
-    assert with_noise({"x": True, "n": 3, "s": "t"}, [{}]) == {"x": True, "n": 3, "s": "t"}
+    assert with_sensitivity_of(fact, [other]) == fact
+    assert with_sensitivity_of(fact, [other])[0].sensitivity == 0.0
+    assert with_sensitivity_of({"x": True, "n": 3, "s": "t"}, [{}]) == {"x": True, "n": 3, "s": "t"}
 
 
 @pytest.mark.parametrize("evidence", [EVIDENCE, Evidence()], ids=["much", "nothing"])

@@ -18,12 +18,13 @@ answered by ``{"id", "ok"}``:
             "cells": {name: number or null}, "patched": [...]}
             says which names the notebook defined, the cells that gave them their values, and what it patched
             in torch (now restored).
-``observe`` {"name", "code", "seed", "moved"} -> {"raised": null or an error, "facts": {"value", "tensors"},
+``observe`` {"name", "code", "seed", "perturbed"} -> {"raised": null or an error,
+            "facts": {"value", "tensors"},
             "changed": [...], "patched": [...], "none": [...]}
             observes a function in all cases of a contract, or runs a picture, and answers with facts;
             ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
             each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``);
-            ``moved`` is 0 or the seed of the numbers by which results are moved.
+            ``perturbed`` is 0 or the seed by which results are perturbed.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only pictures follow.
 

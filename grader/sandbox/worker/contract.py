@@ -39,7 +39,7 @@ from typing import Any
 
 import torch
 
-from . import gradients, identity, memory, moved, torch_objects, torch_state, vocabulary
+from . import gradients, identity, memory, perturbation, torch_objects, torch_state, vocabulary
 from .facts import Raised, Snap
 from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
 from .opaque import opaque
@@ -60,7 +60,7 @@ _Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, 
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
 _SECONDS_FOLLOWED = 0.2  # the same of a call that is traced to find out why it returns None
-_SECONDS_MOVED = 8.0  # the same of the reference while its results are moved, which takes its time
+_SECONDS_PERTURBED = 8.0  # the same of the reference while its results are perturbed, which takes its time
 _collect, _freeze = gc.collect, gc.freeze
 _set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
@@ -113,7 +113,7 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
     are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
     if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
         facts[0]["later"] = False
-    if first and plan["result"] and follower.wants(plan["function"]) and not moved.is_in_force():
+    if first and plan["result"] and follower.wants(plan["function"]) and not perturbation.is_in_force():
         first()
     return facts
 
@@ -134,7 +134,7 @@ def _raise_late(*_: object) -> None:
 def _called(function: Callable[..., Any], *args: Any, seconds: float = _SECONDS) -> Any:
     """What a call gives, or the error that it raised; _LateError where it takes too long."""
     _set_handler(_SIGPROF, _raise_late)
-    _set_timer(_ITIMER_PROF, _SECONDS_MOVED if moved.is_in_force() else seconds)
+    _set_timer(_ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else seconds)
     try:
         return function(*args)
     except _LateError:
@@ -186,7 +186,7 @@ class _Case:
         }
         make = self._functions.get(self._plan["instead"])
         instead = snapped(make(world)) if make and self._is_ordinary else None
-        function = getattr(self._student, self._plan["function"])  # from here on results may be moved
+        function = getattr(self._student, self._plan["function"])  # from here on results may be perturbed
         earlier: Any = None
         if turn != "first":
             self._switch()
@@ -205,7 +205,7 @@ class _Case:
         listen(None)
         _put_modes_back()
         if only_modes:
-            moved.pause()
+            perturbation.pause()
             return {"kept": kept}
         facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
@@ -229,7 +229,7 @@ class _Case:
             facts["earlier gradients"] = back
         given = [t for thing in world.values() for t in tensors_in(thing)]
         facts["arrives"] = _arrives(given)
-        moved.pause()
+        perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
@@ -259,7 +259,7 @@ class _Case:
     def _weighed(self, world: World) -> dict[str, int]:
         """What the process holds beyond what it held before the call, in bytes."""
         function = getattr(self._student, self._plan["function"])
-        moved.pause()
+        perturbation.pause()
         self._switch()
         memory.held_for_good()
         listen(scale := Scale())
@@ -372,7 +372,7 @@ def _is_ordinary(name: str, fact: Any) -> bool:
 
 def _put_modes_back() -> None:
     """What a student's function left switched reaches no other case."""
-    if moved.is_in_force():  # which is such a mode itself; then only the reference runs
+    if perturbation.is_in_force():  # which is such a mode itself; then only the reference runs
         _set_grad(True)
     else:
         torch_state.restore_modes()

@@ -31,9 +31,9 @@ from . import (
     vocabulary,
 )
 from .confinement import Sandbox
-from .moved import Beginning, Moved
 from .names import answer_status, parse_stub
 from .opaque import hide_subclasses, opaque
+from .perturbation import Beginning, Perturbation
 from .returned_none import Follower
 from .student_namespace import CallWatch, StudentNamespace
 
@@ -177,7 +177,7 @@ class Service:
         cells = {name: self._notebook.bindings.cell_of(name) for name in stubs}
         return {"names": names, "cells": cells, "patched": patched}
 
-    def _observe(self, name: str, code: str, seed: int, moved: int) -> Any:
+    def _observe(self, name: str, code: str, seed: int, perturbed: int) -> Any:
         """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
         torch_state.restore_modes()
         vocabulary.begin_request(seed)
@@ -188,9 +188,9 @@ class Service:
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
         student = StudentNamespace(self._notebook.names, watch)
-        if moved:
-            with Moved(moved) as movement:
-                value, raised = _call(words[name], Beginning(student, movement))
+        if perturbed:
+            with Perturbation(perturbed) as perturbation:
+                value, raised = _call(words[name], Beginning(student, perturbation))
         else:
             value, raised = _call(words[name], student)
         self._notebook.put_back(names)  # another question may need what they were

@@ -1,7 +1,7 @@
 """Moves what the course's own answer computes by a few units in the last place: where does that lead?
 
 Arithmetic in another order is rounded otherwise. So the reference is observed again with every rounded result
-moved at random: how far its facts move says how exact anybody's can be.
+perturbed at random: how far its facts change says how exact anyone's can be (``sandbox/sensitivity.py``).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _BITS = {torch.float32: (torch.int32, (1 << 12) - 1), torch.float64: (torch.int6
 _UNITS = 2
 _SIGNS = 1 << 16  # are drawn in advance
 _MOST_PAIRS = 1 << 16  # of numbers that are compared one by one
-_in_force: list[Moved] = []
+_in_force: list[Perturbation] = []
 _DRAWS = torch.Tag.nondeterministic_seeded
 
 
-class Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Perturbation(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Moves the results of all operations, by random numbers of its own.
 
     It begins when a contract first takes a function from the notebook: inputs stay what they are.
-    What an operation draws, copies, selects or computes exactly was not rounded, and is not moved: ties stay
-    ties, and 0 stays 0. Version counters, views and memory are what they would be without it.
+    What an operation draws, copies, selects or computes exactly was not rounded, and is not perturbed: ties
+    stay ties, and 0 stays 0. Version counters, views and memory are what they would be without it.
     """
 
     def __init__(self, seed: int) -> None:
@@ -118,7 +118,7 @@ def _what_is_rounded(operation: Any) -> tuple[tuple[tuple[int, str], ...], tuple
 
 
 def is_in_force() -> bool:
-    """Whether results may be moved in this request."""
+    """Whether results may be perturbed in this request."""
     return bool(_in_force)
 
 
@@ -131,7 +131,7 @@ def pause() -> None:
 class Beginning:
     """The notebook's names as a contract sees them; each that it takes begins the movement."""
 
-    def __init__(self, student: Any, movement: Moved) -> None:
+    def __init__(self, student: Any, movement: Perturbation) -> None:
         self.__student, self.__movement = student, movement
 
     def __getattr__(self, name: str) -> Any:
@@ -140,7 +140,7 @@ class Beginning:
 
 
 def _floats(values: Any) -> Iterator[torch.Tensor]:
-    """The tensors that can be moved among some values, and in lists among them."""
+    """The tensors that can be perturbed among some values, and in lists among them."""
     for value in values:
         if isinstance(value, torch.Tensor):
             if value.dtype in _BITS and value.layout is torch.strided:
