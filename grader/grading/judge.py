@@ -73,7 +73,7 @@ def judge(
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        measured: asked for the questions in which a failure depends on the reference's sensitivity to rounding.
+        measured: asked for the questions in which a failure depends on the reference's sensitivity.
             Most do not: they stay the same whether the sensitivity is 0, or the largest possible.
 
     Returns:

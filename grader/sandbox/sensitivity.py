@@ -26,7 +26,7 @@ def with_sensitivity(fact: Any, perturbed: Sequence[Any]) -> Any:
     """A fact of the reference's with the sensitivity of its numbers.
 
     Args:
-        perturbed: the same fact while results were perturbed, once or more; those of another form are skipped.
+        perturbed: the same fact while results were perturbed, once or more; other forms are skipped.
     """
     return _measured(fact, perturbed, 0.0, {}, _sensitivity)
 
