@@ -5,9 +5,7 @@
   they name, the reference, the seeds, the grader's code, torch. So nothing in it is ever out of date, and no
   rule says when to forget. An uncertain outcome is not kept. A question is tried with the cells it needs, so
   an edit of another question's answer changes nothing here.
-* Known answers share workers; students' notebooks never do (`reused_worker.py`). Of 1,050 known answers all
-  were judged the same in shared and in new workers. An answer that is not judged as it says is observed again
-  alone before there is a complaint, so another answer's traces never cause a complaint about it.
+* Each known answer is observed in a worker of its own, as a student's notebook is (`observers.py`).
 * One seed is tried, because all eight assignments take a minute and a half with each. The reference is
   observed with another seed, too, which shows inputs that no seed changes. `--seeds 5`, and `make test-all`,
   try five.

@@ -26,7 +26,7 @@ from grader.course.rubric import left_in
 from grader.course.settings import FILE_NAME
 from grader.doctor.known_answers import answers_of, complaints_about_names, undefined_names
 from grader.doctor.mutation_testing import stale_equals
-from grader.doctor.reused_worker import ObserverPool
+from grader.doctor.observers import ObserverPool
 from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
 from grader.doctor.trials import QuestionTrial, begin_untouched
 from grader.grading.executor import modules_of_answers

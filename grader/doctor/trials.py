@@ -32,7 +32,7 @@ from grader.course.outcomes import Outcome
 from grader.course.pictures import text_of
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.doctor.known_answers import Answer
-from grader.doctor.reused_worker import ObserverPool
+from grader.doctor.observers import ObserverPool
 from grader.errors import CourseError
 from grader.grading.broken_reference import (
     broken_cells,
@@ -174,8 +174,7 @@ class QuestionTrial:
 
     Attributes:
         answers: its known answers.
-        outcomes: what is known to become of wrong answers, by name. An answer of which something else is seen
-            is tried once more in a worker of its own, because other answers may have harmed a shared worker.
+        outcomes: what is known to become of wrong answers, by name.
     """
 
     course: Course
@@ -213,14 +212,8 @@ class QuestionTrial:
             for name, cells in self._notebooks.items()
             if self.question.public_check and name not in {RANDOM_REFERENCE, PERTURBED_REFERENCE}
         }
-        judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden, self._is_doubtful)
-        failures = _remembered(
-            self.memory,
-            PublicFailures,
-            public,
-            self._look_public,
-            lambda name, failures: self._expected[name].public == bool(failures),
-        )
+        judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden)
+        failures = _remembered(self.memory, PublicFailures, public, self._look_public)
         return lambda: JudgedQuestion(self, judged(), failures())
 
     @cached_property
@@ -236,24 +229,9 @@ class QuestionTrial:
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
         }
 
-    @cached_property
-    def _expected(self) -> dict[str, Outcome]:
-        """What should become of each notebook; of the stub only what the public check says is known."""
-        right = Outcome(public=True)
-        known = {a.name: self.outcomes.get(a.name, Outcome()) if a.is_wrong else right for a in self.answers}
-        of_reference = dict.fromkeys((REFERENCE, RANDOM_REFERENCE, PERTURBED_REFERENCE), right)
-        return {**of_reference, STUB: Outcome(), **known}
-
     # --- hidden checks
 
-    def _is_doubtful(self, name: str, judged: JudgedAnswer) -> bool:
-        """Whether other checks fail than should, with any seed, or there are complaints."""
-        fails = {*judged.failed(self.rubric.checks)} != {*self._expected[name].fails}
-        return name != STUB and (fails or bool(judged.other_seeds) or bool(judged.complaints))
-
-    def _look_hidden(
-        self, names: Collection[str], *, alone: bool
-    ) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
+    def _look_hidden(self, names: Collection[str]) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
         """Begin to observe notebooks, and before them the expected facts."""
         rubric, only = self.rubric, self.question.id
         plans = [rubric.plan(seed, only=only) for seed in self.seeds]
@@ -274,14 +252,14 @@ class QuestionTrial:
         ]
         if len(self.seeds) == 1:  # a second seed shows which inputs no seed changes
             other = rubric.plan(self.seeds[0] + 1, only=only, expected=True)
-            expected += self._observe(REFERENCE, [other], alone=True)
-        seen = {name: self._observe(name, special.get(name, plans), alone=alone) for name in names}
+            expected += self._observe(REFERENCE, [other])
+        seen = {name: self._observe(name, special.get(name, plans)) for name in names}
         return lambda: self._judge([future.result() for future in expected], seen)
 
-    def _observe(self, name: str, plans: Sequence[ObservationPlan], *, alone: bool) -> list[Future[Evidence]]:
+    def _observe(self, name: str, plans: Sequence[ObservationPlan]) -> list[Future[Evidence]]:
         limits = REFERENCE_LIMITS if name == REFERENCE else self.course.settings.limits
         cells = cells_of(self._notebooks[name])
-        return [self.observers.submit(cells, plan, limits, alone=alone) for plan in plans]
+        return [self.observers.submit(cells, plan, limits) for plan in plans]
 
     def _judge(
         self, expected: Sequence[Evidence], seen: Mapping[str, Sequence[Future[Evidence]]]
@@ -341,13 +319,11 @@ class QuestionTrial:
         source = self.question.public_check or ""
         return [source, *(f"{name}({self.question.function})" for name in _TESTS.findall(source))]
 
-    def _look_public(
-        self, names: Collection[str], *, alone: bool
-    ) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
+    def _look_public(self, names: Collection[str]) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
         plan, limits = ObservationPlan({}, {}), self.course.settings.limits
         observing = {
             answer: self.observers.submit(
-                cells_of([*self._notebooks[answer], *self._public_check]), plan, limits, alone=alone
+                cells_of([*self._notebooks[answer], *self._public_check]), plan, limits
             )
             for answer in names
         }
@@ -372,8 +348,7 @@ def _remembered(
     memory: Memory,
     kind: type[Found],
     keys: Mapping[str, str],
-    look: Callable[..., Callable[[], dict[str, tuple[Found, bool]]]],
-    is_doubtful: Callable[[str, Found], bool],
+    look: Callable[[Collection[str]], Callable[[], dict[str, tuple[Found, bool]]]],
 ) -> Callable[[], dict[str, Found]]:
     """Begin to look at the notebooks of which nothing is remembered.
 
@@ -382,20 +357,16 @@ def _remembered(
         keys: the fingerprint of each notebook, by name.
         look: begins to look at some notebooks; what it returns waits, and gives what was found of each, and
             whether that is certain.
-        is_doubtful: whether a notebook has to be looked at once more, alone in a worker.
 
     Returns:
         A function that waits for the end and returns what was found of each notebook, by name.
     """
     stored = {name: memory.recall(key) for name, key in keys.items()}
     missing = [name for name, value in stored.items() if value is None]
-    looking = look(missing, alone=False) if missing else dict
+    looking = look(missing) if missing else dict
 
     def finish() -> dict[str, Found]:
         found = looking()
-        doubtful = [name for name, (value, _) in found.items() if is_doubtful(name, value)]
-        if doubtful:
-            found |= look(doubtful, alone=True)()
         for name, (value, is_certain) in found.items():
             if is_certain:
                 memory.remember(keys[name], msgspec.to_builtins(value, str_keys=True))
@@ -475,7 +446,7 @@ def begin_untouched(
     if memory.recall(key) is not None:
         return list
     plan = replace(course.rubric(stem).plan(seed), requests={})
-    observing = observers.submit(cells_of(sources), plan, course.settings.limits, alone=True)
+    observing = observers.submit(cells_of(sources), plan, course.settings.limits)
 
     def finish() -> list[str]:
         evidence = observing.result()

@@ -9,7 +9,7 @@ from tiny_course import write_course
 from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor import examine as doctor
-from grader.doctor import reused_worker
+from grader.doctor import observers
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def examine(course, shared_zygote, monkeypatch):
     """Examines the tiny course with its memory; gives the complaints and the notebooks that were observed."""
     observed = []
 
-    observe = reused_worker.observe
+    observe = observers.observe
 
     def counted(zygote, cells, *rest):
         observed.append("\n".join(cell.source for cell in cells))
         return observe(zygote, cells, *rest)
 
-    monkeypatch.setattr(reused_worker, "observe", counted)
+    monkeypatch.setattr(observers, "observe", counted)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which would last as long as a file's second
 
     def run(**options):

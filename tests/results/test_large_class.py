@@ -293,4 +293,4 @@ def test_a_folder_that_only_moved_is_not_told(klass):
     klass.grade()
     moved = klass.submissions.rename(klass.submissions.with_name("moved"))
     assert not klass.grade(submissions=moved).notes
-    assert read_run(klass.out)["submissions"] == str(moved)
+    assert read_run(klass.out).submissions == str(moved)

@@ -37,8 +37,7 @@ def found(zygote, declaration, answer=NOTHING, **how):
     """What `use` found in each case, by its unusual kinds."""
     seen = facts(zygote, declaration, answer, **how)
     return [
-        (dict(case.variations), fact["used"])
-        for case, fact in zip(declaration.terms.cases, seen, strict=True)
+        (dict(case.variations), fact["used"]) for case, fact in zip(declaration.declared, seen, strict=True)
     ]
 
 
@@ -255,7 +254,7 @@ def test_an_error_belongs_to_its_case(zygote):
         zygote, made, "def f(x):\n    if len(x) == 1:\n        raise SystemExit(3)\n    return x + 0"
     )
     raised = [fact.get("raised") for fact in seen]
-    ones = [case.variations.get("x.shape") == "1 k" for case in made.terms.cases]
+    ones = [case.variations.get("x.shape") == "1 k" for case in made.declared]
     assert [isinstance(error, Raised) for error in raised] == ones
 
 
@@ -265,7 +264,7 @@ def test_a_mode_that_is_left_reaches_no_other_case(zygote):
     made = declared("f", {"x": x}, **{**ONCE, "returns": "result", "modes": ["on", "off"]})
     leaves = "def f(x):\n    y = x + 0\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y"
     recorded = [fact["result"].requires_grad for fact in facts(zygote, made, leaves)]
-    assert recorded == [case.variations.get("call.mode") != "off" for case in made.terms.cases]
+    assert recorded == [case.variations.get("call.mode") != "off" for case in made.declared]
     assert {*recorded} == {True, False}
 
 

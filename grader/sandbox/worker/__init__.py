@@ -7,9 +7,6 @@ gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and a
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
-``anew``    {} -> number of threads that still run
-            begins another notebook. Only known answers share a worker, never
-            what students hand in.
 ``begin``   {"handed_out": [source, ...]} -> null
             the cells that were handed out besides stubs: unchanged they take no name from a student's cell.
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}

@@ -141,22 +141,12 @@ class Service:
 
     def answer(self, operation: str, arguments: Any) -> Any:
         operations: dict[str, Callable[..., Any]] = {
-            "anew": self._anew,
             "begin": self._notebook.begin,
             "cell": self._cell,
             "survey": self._survey,
             "observe": self._observe,
         }
         return operations[operation](**arguments) if operation in operations else "end"
-
-    def _anew(self) -> int:
-        """Begin another notebook without the names of the last; returns how many threads the last left."""
-        torch_state.restore_modes()
-        vocabulary.begin_request(0)
-        self._notebook = cells.Notebook()
-        _be_main(self._notebook)
-        cells.install_fakes(self._notebook)
-        return torch_state.threads()
 
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)

@@ -1,0 +1,61 @@
+"""Observes known answers, several at a time, each in a worker of its own as a student's notebook is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from threading import Lock
+from typing import Self
+
+from grader.notebooks.reader import Cell
+from grader.sandbox.evidence import Evidence
+from grader.sandbox.observer import observe, observe_with_sensitivity
+from grader.sandbox.plan import ObservationPlan, TimeLimits
+from grader.sandbox.zygote import Zygote
+
+
+class ObserverPool:
+    """Observes notebooks, up to `jobs` at a time; usable as a context manager.
+
+    The zygote starts when it is first needed, so a doctor with all results cached starts no process.
+    """
+
+    def __init__(self, start: Callable[[], AbstractContextManager[Zygote]], jobs: int) -> None:
+        self._start, self._starting, self._stack = start, Lock(), ExitStack()
+        self._started: Zygote | None = None
+        self._pool = ThreadPoolExecutor(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._stack.close()
+
+    def prepare(self) -> None:
+        """Begin to start the zygote, which takes two seconds, while the caller goes on."""
+        self._pool.submit(self._zygote)
+
+    def submit(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> Future[Evidence]:
+        """The evidence of a notebook, later."""
+        return self._pool.submit(self._observe, cells, asked, limits)
+
+    def submit_with_sensitivity(
+        self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits
+    ) -> Future[Evidence]:
+        """The evidence of a reference with its sensitivity to rounding, later."""
+
+        def observed(plan: ObservationPlan) -> Evidence:
+            return self._observe(cells, plan, limits)
+
+        return self._pool.submit(observe_with_sensitivity, observed, asked)
+
+    def _zygote(self) -> Zygote:
+        with self._starting:
+            if self._started is None:
+                self._started = self._stack.enter_context(self._start())
+            return self._started
+
+    def _observe(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> Evidence:
+        return observe(self._zygote(), cells, asked, limits)
