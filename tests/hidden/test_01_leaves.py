@@ -142,7 +142,7 @@ input_gradient = contract(
     cases=Cases(
         dtypes=["float32"],
         modes=["on"],
-        sequences=["first", "other", "moved", "moved model"],
+        sequences=["first", "other", "moved", "moved model", "moved img"],
         cover=["model.frozen", "model.grads"],
     ),
     call=Call(given=["model", "img"], gradients="none"),
