@@ -12,6 +12,7 @@ import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -63,6 +64,38 @@ def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
             last = entry
         entry = entry.tb_next
     return last
+
+
+def statement_of(entry: TracebackType) -> int:
+    """The number of the statement in its function at which a traceback's entry is; 0 where it is unknown.
+
+    A docstring is no statement, so that an edit of texts changes no number.
+    """
+    code = entry.tb_frame.f_code
+    path = Path(code.co_filename)
+    for first, last, numbers in _statements(path, path.stat().st_mtime_ns).get(code.co_name, ()):
+        if first <= entry.tb_lineno <= last:
+            return numbers
+    return 0
+
+
+@lru_cache(maxsize=64)
+def _statements(path: Path, _: int) -> dict[str, list[tuple[int, int, int]]]:
+    """The first and the last line of each statement of a file's functions, and its number there, from 1."""
+    return {
+        function.name: [
+            (statement.lineno, statement.end_lineno or statement.lineno, number)
+            for number, statement in enumerate(
+                (one for one in function.body if not _is_text(one)), 1
+            )
+        ]
+        for function in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(function, ast.FunctionDef)
+    }
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def available_facts(error: BaseException, folder: Path) -> str:

@@ -15,7 +15,7 @@ from grader.contracts.cases import Case, ContractObservation, NotApplicable
 from grader.contracts.check import MARKERS, Check
 from grader.contracts.finding import MAX_TEXT, FailedCheckError, Finding, wrong
 from grader.contracts.returned_none import why_none
-from grader.course.cause import Cause, cause_of, last_entry
+from grader.course.cause import Cause, cause_of, last_entry, statement_of
 from grader.course.rubric import Rubric, import_checks
 from grader.errors import CourseError
 from grader.grading.broken_reference import broken_contracts
@@ -306,8 +306,7 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     hint = found.hint or (check.hint if found.takes_hint else None)
     entry = last_entry(error, folder)
     if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
-        code = entry.tb_frame.f_code
-        group = f"{code.co_name}+{entry.tb_lineno - code.co_firstlineno}: {group}"
+        group = f"{entry.tb_frame.f_code.co_name}+{statement_of(entry)}: {group}"
     return replace(found, hint=hint and hint[:MAX_TEXT], group=group, case=beginning or found.case)
 
 
