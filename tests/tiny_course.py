@@ -102,7 +102,7 @@ ONCE = Cases(dtypes=["float32"], modes=["on"], sequences=["first"], sizes=["diff
 VALUES = Call(gradients="none")
 X = {"x": data("n", says="(n,)")}
 @inside
-def length(world, kind):
+def length(setup, kind):
     """A number of entries."""
     return torch.randint(3, 9, ()).item()
 
@@ -135,7 +135,7 @@ X = 'X = {"x": data("n", says="(n,)")}'
 
 def drawing(expression):
     """Another input of q1, as an edit of the check file."""
-    own = f"@inside\ndef drawn(world, kind):\n    return {expression}\n\n\n"
+    own = f"@inside\ndef drawn(setup, kind):\n    return {expression}\n\n\n"
     return X, f'{own}X = {{"x": own(drawn, says="(n,)")}}'
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from grader.contracts.cases import Case
 
-_SEQUENCE = "call.turn"  # the factor of the calls before the one that is judged
+_SEQUENCE = "call.sequence"  # the factor of the calls before the one that is judged
 
 
 def case_to_report(cases: Sequence[Case], failed: Mapping[int, object]) -> int:

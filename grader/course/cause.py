@@ -85,9 +85,7 @@ def _statements(path: Path, _: int) -> dict[str, list[tuple[int, int, int]]]:
     return {
         function.name: [
             (statement.lineno, statement.end_lineno or statement.lineno, number)
-            for number, statement in enumerate(
-                (one for one in function.body if not _is_text(one)), 1
-            )
+            for number, statement in enumerate((one for one in function.body if not _is_text(one)), 1)
         ]
         for function in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(function, ast.FunctionDef)

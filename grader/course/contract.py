@@ -50,7 +50,7 @@ class Contract(WorkerCode):
         factors: all kinds of ``argument.factor``, the ordinary one first.
         rows: the unusual kinds of each case.
         plan: what travels to the worker, as data.
-        turns: what is said of further turns, by ``call.turn=name``.
+        phrases: those of an author's own call sequences, by ``call.sequence=name``.
     """
 
     arguments: Mapping[str, Kinds] = field(kw_only=True)
@@ -59,7 +59,7 @@ class Contract(WorkerCode):
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
     plan: Mapping[str, Any] = field(kw_only=True)
-    turns: Mapping[str, str] = field(kw_only=True)
+    phrases: Mapping[str, str] = field(kw_only=True)
 
     @property
     def function(self) -> str:
@@ -99,7 +99,7 @@ class Cases:
             ``same`` (with the same things), ``other data`` (with the same networks, optimizers and lists of
             parameters), ``moved`` (the same, and their values have moved), ``moved x`` (only those of the
             argument x).
-        between: further call sequences: by their phrase, ``@inside`` functions of ``(world, earlier)`` that
+        between: further call sequences: by their phrase, ``@inside`` functions of ``(setup, earlier)`` that
             run between two calls.
         arriving: which gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a
             mean`` where its size must not matter.
@@ -112,7 +112,7 @@ class Cases:
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
     sizes: Sequence[str] = CALL["all.sizes"].defaults
     modes: Sequence[str] = CALL["call.mode"].defaults
-    sequences: Sequence[str] = CALL["call.turn"].defaults
+    sequences: Sequence[str] = CALL["call.sequence"].defaults
     between: Mapping[str, Function] = field(default_factory=dict)
     arriving: Sequence[str] = CALL["call.arriving"].defaults
     never: Sequence[Never] = ()
@@ -126,15 +126,15 @@ class Call:
 
     Attributes:
         given: the arguments of the call in order; all of them where nothing is said.
-        how: an ``@inside`` function of ``(function, world)`` that calls it another way.
+        how: an ``@inside`` function of ``(function, setup)`` that calls it another way.
         returns: whether the result is looked at.
         gradients: whether a loss of the whole result goes back, one of each entry, or none.
         by: as the word ``gradients`` has it.
-        then: an ``@inside`` function of ``(world, result)`` that runs before the loss goes back.
-        use: an ``@inside`` function of ``(world, result)`` that returns facts about the result's use; in a
+        then: an ``@inside`` function of ``(setup, result)`` that runs before the loss goes back.
+        use: an ``@inside`` function of ``(setup, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
-        instead: an ``@inside`` function of ``world`` that returns common mistakes of the typical case, by a
+        instead: an ``@inside`` function of ``setup`` that returns common mistakes of the typical case, by a
             name that fits behind "it is".
         record: what networks do during the call: ``calls`` (of a copy, too), ``recorded``, ``given``;
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
@@ -144,7 +144,7 @@ class Call:
             measured, the bytes that are held: ``left`` by the call, at the ``peak`` of the networks'
             forwards, or ``peak+1`` where those of one forward more do no harm; ``half`` for less than half
             of what `plain` leaves.
-        plain: an ``@inside`` function of ``world`` that returns the same in the way that keeps all.
+        plain: an ``@inside`` function of ``setup`` that returns the same in the way that keeps all.
     """
 
     given: Sequence[str] | None = None
@@ -200,7 +200,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "all.dtype": tuple(cases.dtypes),
         "all.sizes": tuple(cases.sizes),
         "call.mode": tuple(cases.modes),
-        "call.turn": sequences,
+        "call.sequence": sequences,
         MEMORY: ("free", "weighed") if cases.large else ("free",),
         "call.arriving": tuple(cases.arriving),
     }
@@ -228,11 +228,11 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
             f"contract of {function}: no case has {', '.join(never_met)}, since never= wants more than two"
             " other levels with it: take the level out, or ask for less with it"
         )
-    words = {f"call.turn={_name(f)}": said for said, f in cases.between.items()}
+    words = {f"call.sequence={_name(f)}": said for said, f in cases.between.items()}
     words |= {
-        f"call.turn={turn}": f"in a second call, after the values of {turn[6:]} have moved"
-        for turn in sequences
-        if turn.startswith("moved ")
+        f"call.sequence={one}": f"in a second call, after the values of {one[6:]} have moved"
+        for one in sequences
+        if one.startswith("moved ")
     }
     sources = [
         *map(InsideSource.of, [*call.functions, *cases.between.values()]),
@@ -267,7 +267,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         factors=factors,
         rows=rows,
         plan=plan,
-        turns=words,
+        phrases=words,
     )
     where.f_globals.setdefault(_CONTRACTS, {})[name] = made
 
@@ -304,7 +304,7 @@ def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
         ("dtypes", cases.dtypes, CALL["all.dtype"].levels),
         ("sizes", cases.sizes, CALL["all.sizes"].levels),
         ("modes", cases.modes, CALL["call.mode"].levels),
-        ("sequences", cases.sequences, [*CALL["call.turn"].levels, *moved]),
+        ("sequences", cases.sequences, [*CALL["call.sequence"].levels, *moved]),
         ("arriving", cases.arriving, CALL["call.arriving"].levels),
         ("cover", cases.cover or (), factors),
         ("never", [factor for rule in cases.never for factor in rule], factors),
@@ -366,14 +366,14 @@ def _source(
     )
 
 
-def _case(row: Kind, arguments: Mapping[str, Kinds], turns: Mapping[str, str], dtype: str) -> DeclaredCase:
+def _case(row: Kind, arguments: Mapping[str, Kinds], phrases: Mapping[str, str], dtype: str) -> DeclaredCase:
     words = {}
     for key, kind in row.items():
         who, _, factor = key.partition(".")
         if who in arguments:
             words[key] = arguments[who].phrase(factor, kind) or f"has the {factor} {kind}"
         else:
-            words[key] = turns.get(f"{key}={kind}") or CALL[key].levels[kind].phrase
+            words[key] = phrases.get(f"{key}={kind}") or CALL[key].levels[kind].phrase
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
     return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype))
 

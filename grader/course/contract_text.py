@@ -157,7 +157,7 @@ def _of_call(contract: Contract) -> Iterator[str]:
     for factor, levels in contract.factors.items():
         if factor.startswith(("call.", "all.")) and factor not in {MEMORY, "all.dtype"}:
             for level in levels[1:]:
-                yield contract.turns.get(f"{factor}={level}") or CALL[factor].levels[level].phrase
+                yield contract.phrases.get(f"{factor}={level}") or CALL[factor].levels[level].phrase
 
 
 # --- the docstring

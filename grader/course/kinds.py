@@ -297,12 +297,12 @@ def own(
     says: str = "",
     **factors: Sequence[Any],
 ) -> Kinds:
-    """Whatever an ``@inside`` function makes of the world and of the kinds of its factors.
+    """Whatever an ``@inside`` function makes of the setup and of the kinds of its factors.
 
     Args:
-        make: called with ``(world, kind)``. ``world["x"]`` is an argument that was made before,
-            ``world.size("n")`` a size, ``world.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
-            What it adds to ``world.starts[name]`` is a leaf whose gradient is asked for.
+        make: called with ``(setup, kind)``. ``setup["x"]`` is an argument that was made before,
+            ``setup.size("n")`` a size, ``setup.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
+            What it adds to ``setup.starts[name]`` is a leaf whose gradient is asked for.
         words: what is said of a kind, behind the argument's name.
     """
     sources = tuple(InsideSource.of(function) for function in (make, *helpers))

@@ -318,7 +318,7 @@ CALL = {
             "only modes": Level("called under no_grad()", on_request=True),
         }
     ),
-    "call.turn": Factor(
+    "call.sequence": Factor(
         {
             "first": Level(),
             "other": Level("in a second call, with other numbers"),

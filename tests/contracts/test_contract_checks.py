@@ -143,9 +143,9 @@ def f(x):
 
 
 @inside
-def the_argument(world):
+def the_argument(setup):
     """What comes back where nothing is done."""
-    return {"x itself": world["x"]}
+    return {"x itself": setup["x"]}
 
 
 #: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.

@@ -37,9 +37,9 @@ def a_leaf(*_):
 
 
 @inside
-def an_optimizer(world, _):
+def an_optimizer(setup, _):
     """An optimizer that has made a step."""
-    opt = torch.optim.SGD(world["model"].parameters(), 0.1, momentum=0.9)
+    opt = torch.optim.SGD(setup["model"].parameters(), 0.1, momentum=0.9)
     opt.step()
     return opt
 

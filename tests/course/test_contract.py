@@ -14,7 +14,7 @@ FACTORS = {
     "x.role": ("computed", "leaf", "plain"),
     "x.grad": ("none", "filled"),
     "n.value": (3, 1),
-    "call.turn": ("first", "other"),
+    "call.sequence": ("first", "other"),
 }
 NEVER = [
     {"x.role": ("computed", "plain"), "x.grad": "filled"},

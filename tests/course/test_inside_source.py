@@ -419,8 +419,8 @@ def trained(student):
     return student.train(1)
 
 @inside
-def numbers(world, kind):
-    return trained(world.student).grad
+def numbers(setup, kind):
+    return trained(setup.student).grad
 
 one = contract("double", {"x": own(numbers)}, name="one")
 """
@@ -448,7 +448,7 @@ def test_what_an_author_says_of_a_contract_is_kept(load):
 def test_contracts_are_kept_apart_by_file(load):
     """Two check files may have contracts of the same name; a file imported again forgets its old ones."""
     text = (
-        "@inside\ndef size(world, kind):\n    return {}\n"
+        "@inside\ndef size(setup, kind):\n    return {}\n"
         'seen = contract("f", {{"x": own(size)}}, name="seen")\n'
     )
     first, second = load(text.format(1)), load(text.format(2), name="same_name")

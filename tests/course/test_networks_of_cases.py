@@ -22,20 +22,20 @@ elsewhere = [place for place in sys.path if place and pathlib.Path(place) != pac
 sys.path[:] = [str(package), *elsewhere]
 import torch
 from worker import kinds
-from worker.kinds import Dropout, World, make_module
+from worker.kinds import Dropout, Setup, make_module
 
 
 def modes_of(plan, sources):
     found = {}
     builders = {name: eval(source, vars(kinds)) for name, source in sources.items()}
     for row in plan["cases"]:
-        world = World({**plan["base"], **row}, {}, builders)
+        setup = Setup({**plan["base"], **row}, {}, builders)
         for name, maker, options in plan["arguments"]:
             if maker != "module":
                 continue
             if options["inputs"][0] == "*":
-                world[options["inputs"][1:]] = torch.zeros(1, 3)
-            network = make_module(world, name, world.kind(name), options)
+                setup[options["inputs"][1:]] = torch.zeros(1, 3)
+            network = make_module(setup, name, setup.kind(name), options)
             modes = found.setdefault(name, {})
             modes.setdefault("whole", set()).update(module.training for module in network.modules())
             for module in network.modules():

@@ -214,7 +214,7 @@ def test_two_courses_do_not_mix(course, tmp_path):
     """Check files and helpers of the same name in two folders are kept apart, read in any order."""
     for number in (1, 2):
         (tmp_path / str(number)).mkdir()
-        text = f"from grader.inside import inside\n@inside\ndef size(world, kind):\n    return {number}\n"
+        text = f"from grader.inside import inside\n@inside\ndef size(setup, kind):\n    return {number}\n"
         (tmp_path / str(number) / "inside.py").write_text(text)
     order = [(1, "01"), (2, "01"), (1, "01"), (1, "02"), (2, "02"), (2, "01")]
     places = [*sys.path]

@@ -151,7 +151,7 @@ def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
     edit(
         root,
         CHECKS,
-        ("doubled =", "@inside\ndef inputs(world, kind):\n    return TODO\n\n\ndoubled ="),
+        ("doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled ="),
         ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
     )
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]

@@ -155,7 +155,7 @@ READ = {
         "checks, line 21: picture shown must take exactly one argument, the student's names",
     ),
     "an inside function that asserts": (
-        ("checks", DRAWN, '    assert world, "no"'),
+        ("checks", DRAWN, '    assert setup, "no"'),
         "checks, line 13: length asserts something: inside there are facts only; assert in",
     ),
     "two inside functions of one name": (

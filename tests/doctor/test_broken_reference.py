@@ -57,7 +57,7 @@ class Module(nn.Module):
 
 
 @inside
-def added(world, kind):
+def added(setup, kind):
     """An input."""
     # the inputs
     x = torch.randn(4)
@@ -68,22 +68,22 @@ def added(world, kind):
 
 
 @inside
-def larger(world, kind):
+def larger(setup, kind):
     return of_another_size(torch.randn(4))
 
 
 @inside
-def part(world, kind):
+def part(setup, kind):
     return far_away(torch.randn(4))
 
 
 @inside
-def through_a_module(world, kind):
+def through_a_module(setup, kind):
     return Module()(torch.randn(4))
 
 
 @inside
-def used(world, result):
+def used(setup, result):
     return {"x": attempt(lambda: result.backward(1, 2, 3, 4, 5, 6))}  # in use
 
 

@@ -102,7 +102,7 @@ def test_a_contract_that_draws_after_a_call_is_told(complaints):
     #     self.value = x
     # END SOLUTION"""
     twice = """@inside
-def twice(make, world):
+def twice(make, setup):
     first = make(torch.randn(3))
     return first.value + make(torch.randn(3)).value
 

@@ -98,7 +98,7 @@ from grader.inside import inside, nn, torch
 
 
 @inside
-def ones(world, kind):
+def ones(setup, kind):
     return torch.ones(3)
 
 
@@ -108,12 +108,12 @@ def drawn():
 
 
 @inside
-def signs(world, kind):
+def signs(setup, kind):
     return drawn() > 0
 
 
 @inside
-def layer(world, kind):
+def layer(setup, kind):
     return nn.Linear(2, 3)
 
 

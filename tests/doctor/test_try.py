@@ -76,7 +76,7 @@ def test_an_answer_stands_beside_the_reference(root):
 NUMBERS = (
     'X = {"x": data("n", says="(n,)")}\n',
     """@inside
-def numbers(world, kind):
+def numbers(setup, kind):
     return torch.arange(1.0, 4.0)
 
 

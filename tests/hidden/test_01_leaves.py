@@ -28,14 +28,14 @@ LEFT = "What did you change for your own use, and did you put back what you foun
 
 
 @inside
-def overwritten_with_0(world, earlier):
+def overwritten_with_0(setup, earlier):
     """The caller fills an earlier weight with 0."""
     if isinstance(earlier, torch.Tensor):
         earlier.detach().zero_()
 
 
 @inside
-def four_steps(world, w):
+def four_steps(setup, w):
     """What arrives at the weight in four steps of SGD, and where they lead."""
     optimizer, found = torch.optim.SGD([w], lr=0.1), {}
     for step in range(1, 5):
@@ -56,7 +56,7 @@ make_weight = contract(
     cases=Cases(
         dtypes=["float32"],
         sequences=["first", "other"],
-        cover=["n.value", "m.value", "call.turn"],
+        cover=["n.value", "m.value", "call.sequence"],
         between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
     ),
     call=Call(use=four_steps),
@@ -109,9 +109,9 @@ def loss_of_the_weight(student):
 
 
 @inside
-def image(world, kind):
+def image(setup, kind):
     """A float64 vector that does not require grad; its .grad may hold something."""
-    length = 1 if kind("length") == "single" else 5 * world.size("N")
+    length = 1 if kind("length") == "single" else 5 * setup.size("N")
     img = torch.randn(length, dtype=torch.float64)
     img = with_gaps(img) if kind("layout") == "gaps" else img
     if kind("grad") == "filled":
@@ -212,9 +212,9 @@ def output_of_the_model(student):
 
 
 @inside
-def with_their_warnings(function, world):
+def with_their_warnings(function, setup):
     """The gradients; the warnings that they caused are noted."""
-    found, texts = warned(function, world["a"], world["b"], world["d"])
+    found, texts = warned(function, setup["a"], setup["b"], setup["d"])
     for text in texts:
         note(text)
     return found
@@ -313,9 +313,9 @@ class Layers(nn.Module):
 
 
 @inside
-def layers(world, kind):
+def layers(setup, kind):
     """A model with layers in layers, and with hooks of the caller's."""
-    model = Layers(world.size("in"), world.size("width"), world.size("out"), kind("gives")).to(world.dtype)
+    model = Layers(setup.size("in"), setup.size("width"), setup.size("out"), kind("gives")).to(setup.dtype)
     model.body[1].train(kind("train") == "train")
     if kind("frozen") == "one frozen":
         model.body[0].bias.requires_grad_(False)
@@ -323,8 +323,8 @@ def layers(world, kind):
         for parameter in model.parameters():
             parameter.grad = torch.randn_like(parameter)
     if kind("hooks") == "hooked":
-        strength = torch.ones((), dtype=world.dtype)
-        world.hook = [
+        strength = torch.ones((), dtype=setup.dtype)
+        setup.hook = [
             model.body[0].register_forward_hook(lambda module, args, out: out * strength),
             strength,
         ]
@@ -343,33 +343,33 @@ def layers(world, kind):
 
 
 @inside
-def names_of_layers(world, kind):
+def names_of_layers(setup, kind):
     """Some names of layers, in the order in which they run or in another."""
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
     return {"two": ["body.0", "body.1"], "single": ["body.0"], "many": many}[kind("which")]
 
 
 @inside
-def told_if_stopped(function, world):
+def told_if_stopped(function, setup):
     """A call; that it was interrupted is an error as others."""
     try:
-        return function(world["model"], world["x"], world["names"])
+        return function(setup["model"], setup["x"], setup["names"])
     except KeyboardInterrupt:
         raise RuntimeError("interrupted") from None
 
 
 @inside
-def model_afterwards(world, result):
+def model_afterwards(setup, result):
     """What the model computes with a hook of the caller's, which is stronger by then, and without it."""
-    if world.case["model.fault"] != "none":
+    if setup.case["model.fault"] != "none":
         return None
-    if not hasattr(world, "hook"):
-        return {"the output": snap(world["model"](world["x"]))}
-    handle, strength = world.hook
+    if not hasattr(setup, "hook"):
+        return {"the output": snap(setup["model"](setup["x"]))}
+    handle, strength = setup.hook
     strength.fill_(3.0)
-    with_hook = snap(world["model"](world["x"]))
+    with_hook = snap(setup["model"](setup["x"]))
     handle.remove()
-    return {"with the hook": with_hook, "once its handle removed it": snap(world["model"](world["x"]))}
+    return {"with the hook": with_hook, "once its handle removed it": snap(setup["model"](setup["x"]))}
 
 
 activation_grads = contract(
@@ -455,9 +455,9 @@ def outputs_of_two_layers(student):
 
 
 @inside
-def losses_of_p(world, kind):
+def losses_of_p(setup, kind):
     """Losses that were computed from p, each from 18 up; some are special."""
-    p, special = world["p"], kind("special")
+    p, special = setup["p"], kind("special")
     many = [25 * n + (p - n).sin().sum() for n in (1, 3, 2, 4)]
     lists = {
         "no": many,
@@ -472,7 +472,7 @@ def losses_of_p(world, kind):
 
 
 @inside
-def weights_of_losses(world, kind):
+def weights_of_losses(setup, kind):
     """Floats, as many as there are losses."""
     weights = {
         "different": [1.5, 0.7, 1.1, 0.4],
@@ -483,13 +483,13 @@ def weights_of_losses(world, kind):
         "sum 0": [1.5, -1.5, 0.7, -0.7],
         "large": [1.5, 700.0, 1.1, 0.4],
     }
-    return weights[kind("values")][: len(world["losses"])]
+    return weights[kind("values")][: len(setup["losses"])]
 
 
 @inside
-def in_float32(function, world):
+def in_float32(function, setup):
     """The total; whoever computed it in float64 is right, too."""
-    total = function(world["losses"], world["weights"])
+    total = function(setup["losses"], setup["weights"])
     return total.float() if isinstance(total, torch.Tensor) else total
 
 
@@ -589,31 +589,31 @@ def total_of_two_losses(student):
 
 
 @inside
-def losses_of_samples(world, kind):
+def losses_of_samples(setup, kind):
     """A loss for each sample, computed from two parameters."""
-    samples = 1 if kind("number") == "single" else world.size("n") + 2
-    p, world.starts["losses"] = world["p"], world["p"]
-    outputs = torch.randn(samples, len(p), dtype=world.dtype) @ p
-    return (outputs**2 + p.sum()) * world["shift"].exp()
+    samples = 1 if kind("number") == "single" else setup.size("n") + 2
+    p, setup.starts["losses"] = setup["p"], setup["p"]
+    outputs = torch.randn(samples, len(p), dtype=setup.dtype) @ p
+    return (outputs**2 + p.sum()) * setup["shift"].exp()
 
 
 @inside
-def weights_of_samples(world, kind):
+def weights_of_samples(setup, kind):
     """A weight for each sample: computed from a parameter, or a leaf, or plain data."""
-    v = 0.01 + 0.03 * torch.rand(len(world["losses"]), dtype=torch.float64)
+    v = 0.01 + 0.03 * torch.rand(len(setup["losses"]), dtype=torch.float64)
     v[1::2] *= -1
     values = kind("values")
     if values == "the last 0":
         v[-1] = 0
-    v = (v * {"large": 1e3, "0 everywhere": 0, "tiny": 1e-60}.get(values, 1)).to(world.dtype)
+    v = (v * {"large": 1e3, "0 everywhere": 0, "tiny": 1e-60}.get(values, 1)).to(setup.dtype)
     v = with_gaps(v) if kind("layout") == "gaps" else v
     role = kind("role")
     if role == "computed":
-        world.starts["w"] = world["behind_w"]
-        return v * world["behind_w"].exp()
+        setup.starts["w"] = setup["behind_w"]
+        return v * setup["behind_w"].exp()
     if role == "of p":
-        world.starts["w"] = world["p"]
-        return v * world["p"].exp().sum()
+        setup.starts["w"] = setup["p"]
+        return v * setup["p"].exp().sum()
     if role == "leaf":
         v = v.detach().requires_grad_()
         v.grad = torch.randn_like(v) if kind("grad") == "filled" else None
@@ -660,7 +660,7 @@ weighted_backward = contract(
             {"w.values": ("tiny", "0 everywhere"), "p.grad": "filled"},
             {"w.values": "the last 0", "losses.number": "single"},
         ],  # a number so small that nothing of it is left in .grad is no test
-        cover=["w.role", "losses.number", "call.turn"],
+        cover=["w.role", "losses.number", "call.sequence"],
     ),
     call=Call(given=["losses", "w"], returns="nothing"),
 )
@@ -718,27 +718,27 @@ def leaves_after_a_weighted_backward(student):
 
 
 @inside
-def classes_of_samples(world, kind):
+def classes_of_samples(setup, kind):
     """Any classes, or those of the largest or of the smallest logits."""
     with torch.no_grad():
-        logits = world["model"](world["x"])
+        logits = setup["model"](setup["x"])
     choose = {"largest": torch.argmax, "smallest": torch.argmin}.get(kind("of"))
     return choose(logits, 1) if choose else torch.randint(logits.shape[1], logits.shape[:1])
 
 
 @inside
-def rate(world, _):
+def rate(setup, _):
     """A learning rate; one step leads to 0.4 where the largest logits are right, else to 30."""
-    end = {"largest": 0.4, "smallest": 30.0}.get(world.kind("y")("of"))
+    end = {"largest": 0.4, "smallest": 30.0}.get(setup.kind("y")("of"))
     if end is None:
         return 0.05 + 0.05 * torch.rand(()).item()
-    start = torch.full((1,), 1.5, dtype=world.dtype, requires_grad=True)
-    loss = F.cross_entropy(world["model"](world["x"]).detach() / start, world["y"])
+    start = torch.full((1,), 1.5, dtype=setup.dtype, requires_grad=True)
+    loss = F.cross_entropy(setup["model"](setup["x"]).detach() / start, setup["y"])
     return ((1.5 - end) / torch.autograd.grad(loss, start)[0]).item()
 
 
 @inside
-def whether_a_leaf(world, result):
+def whether_a_leaf(setup, result):
     """Whether the temperature is one."""
     return {"temperature": result[0].is_leaf}
 
@@ -773,7 +773,7 @@ train_with_temperature = contract(
         modes=["on"],
         sequences=["first", "other", "same"],
         never=[{"y.of": ("largest", "smallest"), "steps.value": 3}],
-        cover=["steps.value", "model.grads", "model.frozen", "call.turn"],
+        cover=["steps.value", "model.grads", "model.frozen", "call.sequence"],
     ),
     call=Call(given=["model", "x", "y", "steps", "lr"], gradients="none", use=whether_a_leaf),
     rules=Rules(

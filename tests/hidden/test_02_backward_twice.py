@@ -72,25 +72,25 @@ class Gains(nn.Module):
 
 
 @inside
-def callable_around(world, kind):
+def callable_around(setup, kind):
     """What is handed over as the trunk: the network, or something around it."""
-    trunk = world["trunk"]
+    trunk = setup["trunk"]
     if kind("of") in {"gains", "weighed gains"}:
-        return Gains(trunk, world.size("n") * world.size("hidden"), world.dtype)
+        return Gains(trunk, setup.size("n") * setup.size("hidden"), setup.dtype)
     around = {"a function": trunk.__call__, "a number": lambda x: trunk(x).square().sum()}
     return around.get(kind("of"), trunk)
 
 
 @inside
-def call_with_t(function, world):
+def call_with_t(function, setup):
     """A call with the callable that computes t."""
-    return function(world["t"], world["x"])
+    return function(setup["t"], setup["x"])
 
 
 @inside
-def history_of_the_gradient(world, result):
+def history_of_the_gradient(setup, result):
     """Whether x.grad has a history."""
-    return world["x"].grad is not None and world["x"].grad.requires_grad
+    return setup["x"].grad is not None and setup["x"].grad.requires_grad
 
 
 backward_both = contract(
@@ -190,22 +190,22 @@ def two_losses_after_the_call(student):
 
 
 @inside
-def leaves(world, kind):
+def leaves(setup, kind):
     """Five leaves of different shapes; what stands in their .grad is remembered beside them."""
-    shapes = [(world.size("in"), world.size("out")), (world.size("out"),), (world.size("out"),), (), (2,)]
-    params = [torch.randn(shape, dtype=world.dtype).requires_grad_() for shape in shapes]
+    shapes = [(setup.size("in"), setup.size("out")), (setup.size("out"),), (setup.size("out"),), (), (2,)]
+    params = [torch.randn(shape, dtype=setup.dtype).requires_grad_() for shape in shapes]
     for param in params[1:] if kind("grads") == "some" else params:
         if kind("grads") != "none":
             param.grad = torch.randn_like(param) * (1e6 if kind("grads") == "large" else 1)
-    world.remembered["grads"] = [param.grad for param in params]
+    setup.remembered["grads"] = [param.grad for param in params]
     return params
 
 
 @inside
-def losses_of_leaves(world, kind):
+def losses_of_leaves(setup, kind):
     """A list of losses with a common part, as the case asks for it."""
-    w, v, gain, scale, shift = world["params"]
-    trunk = torch.tanh(torch.randn(world.size("n"), len(w), dtype=world.dtype) @ w)
+    w, v, gain, scale, shift = setup["params"]
+    trunk = torch.tanh(torch.randn(setup.size("n"), len(w), dtype=setup.dtype) @ w)
     common = (trunk * v).pow(2).sum() + (gain * v).sum() * scale.exp() + shift.square().sum()
     # The first loss is small, so that a norm that was rounded to a few decimals is wrong in each case.
     one, other = common * 3e-3, (common + trunk.sum() * gain.sum()).sin()
@@ -216,7 +216,7 @@ def losses_of_leaves(world, kind):
         "twice": lambda: [one, other, one],
         "equal": lambda: [(trunk * trunk).sum(), (trunk * trunk.detach()).sum()],
         "minimum": lambda: [one, (v - v.detach()).pow(2).sum()],
-        "turned": lambda: [(w.t() * torch.randn(w.t().shape, dtype=world.dtype)).sum(), one],
+        "turned": lambda: [(w.t() * torch.randn(w.t().shape, dtype=setup.dtype)).sum(), one],
         "one tensor": lambda: [3 * (v + gain).square().sum(), one],
         "far": lambda: [1e-60 * one, 1e60 * other],
     }
@@ -224,10 +224,10 @@ def losses_of_leaves(world, kind):
 
 
 @inside
-def after_the_measurement(world, norms):
+def after_the_measurement(setup, norms):
     """How many .grad are other tensors now, and what the caller's backward brings."""
-    losses, params = world["losses"], world["params"]
-    pairs = [(p.grad, grad) for p, grad in zip(params, world.remembered["grads"], strict=True)]
+    losses, params = setup["losses"], setup["params"]
+    pairs = [(p.grad, grad) for p, grad in zip(params, setup.remembered["grads"], strict=True)]
     return {
         "others": sum(now is not then for now, then in pairs if now is not None and then is not None),
         "the sum of the losses": gradients(lambda: sum(losses), params=params),
@@ -365,7 +365,7 @@ def prediction_of_the_second_loss(student):
 
 
 @inside
-def as_the_case_says(world, kind):
+def as_the_case_says(setup, kind):
     """What happens to a module."""
     return kind("life")
 
@@ -378,19 +378,19 @@ def overwrite(tensor):
 
 
 @inside
-def two_iterations(made, world):
+def two_iterations(made, setup):
     """What the second forward gives, and the first loss has gone back before."""
-    image, life = world["image"], world["module"]
-    module = made(world["target"], world["weight"])
+    image, life = setup["image"], setup["module"]
+    module = made(setup["target"], setup["weight"])
     if life == "late":
-        overwrite(world["target"])
+        overwrite(setup["target"])
     if life == "one of two":
-        made(world["other"], 2 * world["weight"])(image)
+        made(setup["other"], 2 * setup["weight"])(image)
     module(image)
     module.train(life != "in eval mode")
     module.loss.backward()
     if life == "again":
-        overwrite(world["target"])
+        overwrite(setup["target"])
     given = 1.5 * image if life == "behind" else image
     out = module(given)
     if life == "behind":
@@ -400,9 +400,9 @@ def two_iterations(made, world):
 
 
 @inside
-def ways_back(world, found):
+def ways_back(setup, found):
     """Where the loss goes back to, and where a gradient of what forward returned does."""
-    ends = {"image": world["image"], "target": world.starts.get("target", world["target"])}
+    ends = {"image": setup["image"], "target": setup.starts.get("target", setup["target"])}
     return {
         "the loss": gradients(found["loss"], ends),
         "what forward returned": gradients(found["what forward returned"], ends),
@@ -492,9 +492,9 @@ def loss_of_an_image(student):
 
 
 @inside
-def size_of_pieces(world, kind):
+def size_of_pieces(setup, kind):
     """micro, for a number of rows that 5 divides."""
-    n = len(world["X"])
+    n = len(setup["X"])
     sizes = {"a rest": n // 5 * 2, "no rest": n // 5, "one": 1, "more": n + 1}
     return sizes[kind("cuts")]
 
@@ -579,9 +579,9 @@ class Beside(nn.Linear):
 
 
 @inside
-def trunk_and_heads(world, kind):
+def trunk_and_heads(setup, kind):
     """A trunk and heads of different kinds, with something in .grad as after earlier steps."""
-    inputs, hidden, outputs = map(world.size, ("in", "hidden", "out"))
+    inputs, hidden, outputs = map(setup.size, ("in", "hidden", "out"))
     parts = [nn.Linear(inputs, hidden), nn.Tanh()]
     if kind("trunk") == "silent":
         parts.insert(1, Beside(hidden, hidden))
@@ -597,13 +597,13 @@ def trunk_and_heads(world, kind):
     for parameter in model.parameters():
         if kind("grads") != "none":
             parameter.grad = torch.randn_like(parameter) * (kind("grads") == "filled")
-    return model.to(world.dtype)
+    return model.to(setup.dtype)
 
 
 @inside
-def another_task(world, earlier):
+def another_task(setup, earlier):
     """The next call is about another task."""
-    world["task"] = (world["task"] + 1) % len(world["model"].heads)
+    setup["task"] = (setup["task"] + 1) % len(setup["model"].heads)
 
 
 train_task = contract(
@@ -695,27 +695,27 @@ class Batches:
 
 
 @inside
-def loader_of(world, kind):
+def loader_of(setup, kind):
     """Batches of different sizes and losses, the last the smallest, as a list or in another form.
 
     The losses are small, for a mean that is rounded for a log is wrong with all numbers then.
     """
-    n = world.size("n")
+    n = setup.size("n")
     rows = {"four": [n + 4, n + 4, n + 4, n], "one": [n]}[kind("number")]
     before = (2,) if kind("dims") == "3 dims" else ()
-    inputs = world.size("in")
+    inputs = setup.size("in")
     xs = [torch.randn(*before, n, inputs) for n in rows]
     with torch.no_grad():
-        outs = [world["model"](x) for x in xs]
+        outs = [setup["model"](x) for x in xs]
     ys = [out + 0.05 * (5 - k) * torch.randn(out.shape) for k, out in enumerate(outs)]
     pairs = list(zip(xs, ys, strict=True))
     return pairs if kind("form") == "a list" else Batches(pairs)
 
 
 @inside
-def other_batches(world, earlier):
+def other_batches(setup, earlier):
     """The caller puts other batches into the same loader."""
-    loader = world["loader"]
+    loader = setup["loader"]
     pairs = loader if isinstance(loader, list) else loader.pairs
     pairs[:] = [(x / 2, y + 1) for x, y in pairs[1:]]
 
@@ -743,7 +743,7 @@ validation_loss = contract(
         dtypes=["float32"],
         sequences=["first", "moved"],
         between={"in a second call, after other batches were put into loader": other_batches},
-        never=[{"loader.number": "one", "call.turn": "other_batches"}],
+        never=[{"loader.number": "one", "call.sequence": "other_batches"}],
         cover=["loader.form", "loader.number"],
         large=["n"],
     ),
@@ -792,18 +792,18 @@ def what_the_result_remembers(student):
 
 
 @inside
-def batches(world, kind):
+def batches(setup, kind):
     """Batches of several pieces of micro samples, the magnitudes of which differ, and of less than one."""
-    micro, width = world.size("micro"), world.size("in")
+    micro, width = setup.size("micro"), setup.size("in")
     rows = {"three": [2 * micro + 1, micro - 1, 3 * micro], "one": [micro + 1], "one sample": [1, micro]}
-    sizes = [torch.arange(1.0, n + 1, dtype=world.dtype)[:, None] for n in rows[kind("list")]]
-    return [size * torch.randn(len(size), width, dtype=world.dtype) for size in sizes]
+    sizes = [torch.arange(1.0, n + 1, dtype=setup.dtype)[:, None] for n in rows[kind("list")]]
+    return [size * torch.randn(len(size), width, dtype=setup.dtype) for size in sizes]
 
 
 @inside
-def micro_of(world, kind):
+def micro_of(setup, kind):
     """How many samples may enter at a time."""
-    micro = world.size("micro")
+    micro = setup.size("micro")
     return {"a rest": micro, "one": 1, "more": 4 * micro}[kind("cuts")]
 
 

@@ -54,19 +54,19 @@ def set_up(cell, kind):
 
 
 @inside
-def cell_of_its_own(world, kind):
+def cell_of_its_own(setup, kind):
     """A cell, as the case asks for it."""
-    return set_up(Cell(world.size("I"), world.size("H")), kind)
+    return set_up(Cell(setup.size("I"), setup.size("H")), kind)
 
 
 @inside
-def optimizer_of_learners(world, kind):
+def optimizer_of_learners(setup, kind):
     """An optimizer of all that is not frozen, whose steps are short where targets are far away.
 
     For h0 it has neither momentum nor decay, which would go on where its gradient is 0 and not None.
     """
-    held = [p for name in ("cell", "readout") for p in world[name].parameters() if p.requires_grad]
-    rate = {"far": 1e-4, "normal": 0.01}.get(world.case["batches.targets"], 0.3)
+    held = [p for name in ("cell", "readout") for p in setup[name].parameters() if p.requires_grad]
+    rate = {"far": 1e-4, "normal": 0.01}.get(setup.case["batches.targets"], 0.3)
     groups = [{"params": held}]
     if kind("groups") == "two groups":
         groups = [{"params": held[:3]}, {"params": held[3:], "lr": rate / 3}]
@@ -75,8 +75,8 @@ def optimizer_of_learners(world, kind):
     else:
         more = {"momentum": 0.9, "weight_decay": 0.01} if kind("rule") == "momentum" else {}
         opt = torch.optim.SGD(groups, lr=rate, **more)
-    if "h0" in world:
-        opt.add_param_group({"params": [world["h0"]], "lr": 2 * rate, "momentum": 0, "weight_decay": 0})
+    if "h0" in setup:
+        opt.add_param_group({"params": [setup["h0"]], "lr": 2 * rate, "momentum": 0, "weight_decay": 0})
     if kind("rule") != "sgd":
         kept = [p.grad for p in held]
         for p in held:
@@ -104,33 +104,33 @@ def batch_first(tensor):
 
 
 @inside
-def minibatches(world, kind):
+def minibatches(setup, kind):
     """Consecutive minibatches whose targets grow: gradients are long, and each loss exceeds the last."""
-    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + world.size("steps") % 2)
+    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + setup.size("steps") % 2)
     number = 2 if steps == 20 else {"one": 1, "five": 5}.get(kind("number"), 3)
-    rows = 1 if kind("rows") == "one sequence" else world.size("B")
-    outputs = 1 if world.case["readout.width"] == "one column" else world.size("O")
+    rows = 1 if kind("rows") == "one sequence" else setup.size("B")
+    outputs = 1 if setup.case["readout.width"] == "one column" else setup.size("O")
     pairs = []
     for place in range(1, number + 1):
-        xs, y = torch.randn(steps, rows, world.size("I")), targets_for(world["readout"], kind, rows, outputs)
+        xs, y = torch.randn(steps, rows, setup.size("I")), targets_for(setup["readout"], kind, rows, outputs)
         y = place * (y + 5 * (kind("targets") == "normal"))
         pairs.append((batch_first(xs), batch_first(y)) if kind("tensors") == "batch first" else (xs, y))
     return [*pairs[:-1], pairs[0]] if kind("list") == "twice" else pairs
 
 
 @inside
-def first_state(world, kind):
+def first_state(setup, kind):
     """A state for the sequences of the minibatches."""
-    h = torch.randn(world["batches"][0][1].shape[0], world.size("H"))
+    h = torch.randn(setup["batches"][0][1].shape[0], setup.size("H"))
     h = torch.zeros_like(h) if kind("values") == "zeros" else h
     return with_gaps(h) if kind("layout") == "gaps" else h
 
 
 @inside
-def frozen_with_a_gradient(world, _):
+def frozen_with_a_gradient(setup, _):
     """What came into .grad of the parameters that may not learn; what stood there may be cleared."""
-    empty = [name for name in ("cell", "readout") if world.case[f"{name}.grads"] == "none"]
-    return [p.grad for name in empty for p in world[name].parameters() if not p.requires_grad]
+    empty = [name for name in ("cell", "readout") if setup.case[f"{name}.grads"] == "none"]
+    return [p.grad for name in empty for p in setup[name].parameters() if not p.requires_grad]
 
 
 CELL = own(
@@ -287,13 +287,13 @@ def second_minibatch(student):
 
 
 @inside
-def state_of_a_form(world, kind):
+def state_of_a_form(setup, kind):
     """A state of any form. Its tensors are computed from a leaf, where the form does not say otherwise."""
-    size = 1, world.size("B"), world.size("H")
-    start = torch.randn(7, *size, dtype=world.dtype, requires_grad=True)
-    world.starts["state"] = start
+    size = 1, setup.size("B"), setup.size("H")
+    start = torch.randn(7, *size, dtype=setup.dtype, requires_grad=True)
+    setup.starts["state"] = start
     a, b, c, d, e, f, wide = (2 * part for part in start)
-    leaf, plain = torch.randn(2, *size, dtype=world.dtype).unbind()
+    leaf, plain = torch.randn(2, *size, dtype=setup.dtype).unbind()
     leaf = leaf.clone().requires_grad_()
     leaf.grad = torch.randn_like(leaf)
     forms = {
@@ -354,24 +354,24 @@ def tensors_of(state):
 
 
 @inside
-def state_with_losses(world, kind):
+def state_with_losses(setup, kind):
     """A state, beside which losses wait; they go back to other tensors, so that no hook on it is asked."""
-    state = state_of_a_form(world, kind)
-    world.losses = []
+    state = state_of_a_form(setup, kind)
+    setup.losses = []
     for part in tensors_of(state):
         slope, other = (torch.randn_like(part).requires_grad_() for _ in range(2))
         loss = slope * part + other * part.detach().clone()
-        world.losses.append((loss, slope, other))
+        setup.losses.append((loss, slope, other))
     return state
 
 
 @inside
-def falsified_by_a_reset(world, result):
+def falsified_by_a_reset(setup, result):
     """How many gradients that wait are wrong without an error, after the result was set to 0."""
     for part in tensors_of(result):
         attempt(part.zero_)
     falsified = 0
-    for waiting in world.losses:
+    for waiting in setup.losses:
         gradients = attempt(vjp, *waiting)
         falsified += isinstance(gradients, list) and not torch.equal(*gradients)
     return falsified
@@ -440,19 +440,19 @@ def repackaged_pair(student):
 
 
 @inside
-def cell_of_torch(world, kind):
+def cell_of_torch(setup, kind):
     """One of torch's cells, as the case asks for it."""
-    cell = getattr(nn, kind("of"))(world.size("I"), world.size("H"))
+    cell = getattr(nn, kind("of"))(setup.size("I"), setup.size("H"))
     if kind("of") == "RNNCell":
         nn.init.orthogonal_(cell.weight_hh)  # it forgets slowly, so that a cut far back shows
     return set_up(cell, kind)
 
 
 @inside
-def targets_of_all_steps(world, kind):
+def targets_of_all_steps(setup, kind):
     """Targets of every step."""
-    outputs = 1 if world.case["readout.width"] == "one column" else world.size("O")
-    return targets_for(world["readout"], kind, *world["xs"].shape[:2], outputs)
+    outputs = 1 if setup.case["readout.width"] == "one column" else setup.size("O")
+    return targets_for(setup["readout"], kind, *setup["xs"].shape[:2], outputs)
 
 
 tbptt = contract(
@@ -532,9 +532,9 @@ def second_chunk(student):
 
 
 @inside
-def learned_start(world, kind):
+def learned_start(setup, kind):
     """A row that is a parameter; an entry of it lies where no state of a tanh can be."""
-    h0 = nn.Parameter(torch.randn(1, world.size("H")))
+    h0 = nn.Parameter(torch.randn(1, setup.size("H")))
     h0.data[0, 0] = 2.5
     if kind("grad") != "none":
         h0.grad = torch.randn_like(h0) if kind("grad") == "filled" else torch.zeros_like(h0)
@@ -605,11 +605,11 @@ def a_mean_of_200(*shape):
 
 
 @inside
-def life(world, kind):
+def life(setup, kind):
     """What happens to a module, in words for `outlive`, and the numbers that it meets."""
-    features = world["x"].shape[1]
-    more = [torch.randn(len(world["x"]) + 4 + n, features, dtype=world.dtype) for n in range(2)]
-    loaded = torch.randn(features, dtype=world.dtype) + 3
+    features = setup["x"].shape[1]
+    more = [torch.randn(len(setup["x"]) + 4 + n, features, dtype=setup.dtype) for n in range(2)]
+    loaded = torch.randn(features, dtype=setup.dtype) + 3
     return {"events": kind("of"), "batches": more, "loaded": loaded}
 
 
@@ -621,11 +621,11 @@ def note_running(found, center, when):
 
 
 @inside
-def outlive(Center, world):
+def outlive(Center, setup):
     """The outputs of a module and its statistic after each forward, and what is saved in the end."""
-    life, x = world["center"], world["x"]
+    life, x = setup["center"], setup["x"]
     center = Center(x.shape[1])
-    center = center.double() if world.dtype is torch.float64 else center
+    center = center.double() if setup.dtype is torch.float64 else center
     batches = dict(zip("xbc", (x, *life["batches"]), strict=True))
     found, forwards = {}, 0
     note_running(found, center, "of a new module")
@@ -674,13 +674,13 @@ Center = contract(
 
 
 @inside
-def outlive_batches(Center, world):
+def outlive_batches(Center, setup):
     """A module and batches of which it alone may hold anything; the last is the largest."""
-    center = world.remembered["center"] = Center(world.size("n"))
+    center = setup.remembered["center"] = Center(setup.size("n"))
     for mode in (False, True):
         center.train(mode)
         for times in (1, 16):
-            center(world["network"](torch.randn(times * world.size("B"), world.size("n"))))
+            center(setup["network"](torch.randn(times * setup.size("B"), setup.size("n"))))
 
 
 batches_go = contract(
@@ -745,26 +745,26 @@ def second_batch(student):
 
 
 @inside
-def with_graphs_counted(train_tracked, world):
+def with_graphs_counted(train_tracked, setup):
     """How many graphs of a prediction are alive at each step of opt, beside those of before."""
     counts, before = [], alive()
-    world.remembered["graphs"] = counts
+    setup.remembered["graphs"] = counts
     hooks = [
-        world["readout"].register_forward_hook(lambda module, args, output: mark(output)),
-        world["opt"].register_step_pre_hook(lambda *_: counts.append(alive() - before)),
+        setup["readout"].register_forward_hook(lambda module, args, output: mark(output)),
+        setup["opt"].register_step_pre_hook(lambda *_: counts.append(alive() - before)),
     ]
     try:
-        return train_tracked(*(world[name] for name in ("cell", "readout", "h0", "opt", "batches")))
+        return train_tracked(*(setup[name] for name in ("cell", "readout", "h0", "opt", "batches")))
     finally:
         for hook in hooks:
             hook.remove()
 
 
 @inside
-def graphs_and_frozen(world, result):
+def graphs_and_frozen(setup, result):
     """Whether more than two graphs were alive at a step, and whether a frozen parameter has a .grad."""
-    graphs = max(world.remembered["graphs"], default=0) > 2
-    return {"graphs": graphs, "frozen": frozen_with_a_gradient(world, result)}
+    graphs = max(setup.remembered["graphs"], default=0) > 2
+    return {"graphs": graphs, "frozen": frozen_with_a_gradient(setup, result)}
 
 
 GRAPHS_AND_FROZEN = {

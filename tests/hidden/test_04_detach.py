@@ -137,9 +137,9 @@ def a_way(linear=False):
 
 
 @inside
-def computations(world, kind):
+def computations(setup, kind):
     """Some f by what they do with mid, in any order; the rest of each is drawn at random."""
-    n, m = world["x"].shape
+    n, m = setup["x"].shape
     w, v, u = (torch.randn(shape, requires_grad=True) for shape in ((m, 2), (2, n), (n, m)))
     k = torch.randn(n, m) * (kind("mid") != "zeros")
     uses = {
@@ -198,9 +198,9 @@ def computations(world, kind):
 
 
 @inside
-def all_answers(function, world):
+def all_answers(function, setup):
     """By what f computes the answer as a bool, where it can be one."""
-    told = {name: function(f, world["x"]) for name, f in world["f"]}
+    told = {name: function(f, setup["x"]) for name, f in setup["f"]}
     return {name: answer if answer is None else bool(answer) for name, answer in told.items()}
 
 
@@ -262,27 +262,27 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 
 @inside
-def arrivals(world, kind):
+def arrivals(setup, kind):
     """What goes back into each parameter of G from here on, without what oG uses."""
-    found = {name: [] for name, _ in world["G"].named_parameters()}
-    for name, parameter in world["G"].named_parameters():
+    found = {name: [] for name, _ in setup["G"].named_parameters()}
+    for name, parameter in setup["G"].named_parameters():
         parameter.register_hook(found[name].append)
 
     def used(*_):
-        for name, parameter in world["G"].named_parameters():
+        for name, parameter in setup["G"].named_parameters():
             if found[name] and parameter.grad is not None:
                 found[name].append(-parameter.grad)
 
-    world["oG"].register_step_post_hook(used)
+    setup["oG"].register_step_post_hook(used)
     return lambda: found
 
 
 @inside
-def arrived(world, _):
+def arrived(setup, _):
     """What went back into G in vain; behind a 1, so that what is 0 but for rounding counts as 0."""
-    found = world["arrivals"]()
+    found = setup["arrivals"]()
     return {
-        name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in world["G"].named_parameters()
+        name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in setup["G"].named_parameters()
     }
 
 
@@ -394,7 +394,7 @@ ste_round = contract(
             says="of any shape",
         )
     },
-    cases=Cases(arriving=["ordinary", "huge"], cover=["x.values", "x.role", "all.dtype", "call.turn"]),
+    cases=Cases(arriving=["ordinary", "huge"], cover=["x.values", "x.role", "all.dtype", "call.sequence"]),
     rules=Rules(full_precision=True),
 )
 
@@ -443,17 +443,17 @@ def rounded_result(student):
 
 
 @inside
-def actions_taken(world, kind):
+def actions_taken(setup, kind):
     """The number of an action for each sample."""
-    return torch.randint(world.size("actions"), world["s"].shape[:1])
+    return torch.randint(setup.size("actions"), setup["s"].shape[:1])
 
 
 @inside
-def which_network(world, kind):
+def which_network(setup, kind):
     """Makes q_target q itself, or lets both share their first layer."""
-    q, q_target = world["q"], world["q_target"]
+    q, q_target = setup["q"], setup["q_target"]
     if kind("relation") == "q":
-        world["q_target"] = q
+        setup["q_target"] = q
     elif kind("relation") == "shared":
         first, its = q_target.pieces()[0], q.pieces()[0]
         first.weight, first.bias = its.weight, its.bias
@@ -674,44 +674,44 @@ def energy_before_backward(student):
 
 
 @inside
-def a_body(world, kind):
+def a_body(setup, kind):
     """Gives entries of either sign, or positive ones behind a Softplus; a part of it is in eval mode."""
     if kind("end") == "input":
         return nn.Identity()
     last = {"nn.Linear": nn.Linear(4, 4), "nn.Tanh": nn.Tanh(), "nn.Softplus": nn.Softplus()}[kind("end")]
-    body = nn.Sequential(nn.Linear(world.size("features"), 3), nn.Tanh(), nn.Linear(3, 4), last)
+    body = nn.Sequential(nn.Linear(setup.size("features"), 3), nn.Tanh(), nn.Linear(3, 4), last)
     body[1].eval()
     for parameter in body.parameters():
         nn.init.normal_(parameter, std=0.3).grad = torch.randn_like(parameter)
     (last if kind("end") == "nn.Linear" else body[2]).bias.data += torch.tensor([2.5, -2.5, 2.5, -2.5])
-    return body.to(world.dtype)
+    return body.to(setup.dtype)
 
 
 @inside
-def a_head(world, kind):
+def a_head(setup, kind):
     """Of positive features it makes values that are lower than rewards; its weights cancel nothing."""
-    head = nn.Linear(world.size("features") if isinstance(world["body"], nn.Identity) else 4, 1, bias=False)
+    head = nn.Linear(setup.size("features") if isinstance(setup["body"], nn.Identity) else 4, 1, bias=False)
     head.weight.data, head.weight.grad = (
         -0.2 - 0.2 * torch.rand_like(head.weight),
         torch.randn_like(head.weight),
     )
-    return head.to(world.dtype)
+    return head.to(setup.dtype)
 
 
 @inside
-def one_batch(world, rewards):
+def one_batch(setup, rewards):
     """Positive states, a reward near each of some numbers, and next states."""
-    s, s2 = 0.5 + torch.rand(2, len(rewards), world.size("features"), dtype=world.dtype)
-    return s, torch.tensor(rewards, dtype=world.dtype)[:, None] + torch.rand_like(s[:, :1]), s2
+    s, s2 = 0.5 + torch.rand(2, len(rewards), setup.size("features"), dtype=setup.dtype)
+    return s, torch.tensor(rewards, dtype=setup.dtype)[:, None] + torch.rand_like(s[:, :1]), s2
 
 
 @inside
-def some_batches(world, kind):
+def some_batches(setup, kind):
     """Where rewards rise, steps lead to values nearer to those held out; where they fall, away from there."""
-    world["optimizer"].param_groups[0]["lr"] = 2e-3
+    setup["optimizer"].param_groups[0]["lr"] = 2e-3
     rewards = {"one": [3.0], "rise": [3.0, 6.0, 9.0], "fall": [3.0, -15.0, -15.0], "both": [3.0, 6.0, -15.0]}
-    batches = [one_batch(world, [reward] * world.size("rows")) for reward in rewards[kind("rewards")]]
-    if isinstance(world["body"], nn.Identity):
+    batches = [one_batch(setup, [reward] * setup.size("rows")) for reward in rewards[kind("rewards")]]
+    if isinstance(setup["body"], nn.Identity):
         for s, _, s2 in batches:
             s[0] *= -1 if kind("rewards") == "one" else 1
             s2.zero_()  # so the gradient of the target is 0, whoever cuts it off
@@ -719,11 +719,11 @@ def some_batches(world, kind):
 
 
 @inside
-def held_out_states(world, kind):
+def held_out_states(setup, kind):
     """Most may ask for higher values, and one alone decides for lower ones, or the other way round."""
     pairs = {"alike": (30.0, 30.0), "one low": (30.0, -1000.0), "one high": (-30.0, 60.0)}
     usual, one = pairs[kind("rewards")]
-    return one_batch(world, [usual, one, usual, usual, usual, usual])
+    return one_batch(setup, [usual, one, usual, usual, usual, usual])
 
 
 TRAINED = [f"{each}*:{part}" for each in ("body", "head") for part in ("grad", "version", "storage")]

@@ -46,7 +46,7 @@ reinit_ = contract(
         ),
         "value": number(-700.3, 0.0, 0.3, says="a finite number"),
     },
-    cases=Cases(dtypes=["float64", "float32"], cover=["w.*", "value.value", "call.turn"]),
+    cases=Cases(dtypes=["float64", "float32"], cover=["w.*", "value.value", "call.sequence"]),
     rules=Rules(ignore=["w:grad"], full_precision=True),
 )
 
@@ -123,17 +123,17 @@ def layers(width, middle, outputs):
 
 
 @inside
-def name_of_a_layer(world, kind):
+def name_of_a_layer(setup, kind):
     """The only name of the layer."""
     return kind("of")
 
 
 @inside
-def model_of_layers(world, kind):
+def model_of_layers(setup, kind):
     """The model, and the old weight of the layer beside it."""
     of_one = kind("layer") == "single"
-    model = layers(*((1, 1, 1) if of_one else map(world.size, ("in", "middle", "out")))).to(world.dtype)
-    layer = model.get_submodule(world["name"])
+    model = layers(*((1, 1, 1) if of_one else map(setup.size, ("in", "middle", "out")))).to(setup.dtype)
+    layer = model.get_submodule(setup["name"])
     if kind("tied") == "tied":
         model.tied.weight = model.blocks[1].fc.weight
     if kind("values") == "diverged":
@@ -145,14 +145,14 @@ def model_of_layers(world, kind):
     if kind("grads") == "filled":
         for parameter in model.parameters():
             parameter.grad = torch.randn_like(parameter)
-    world.remembered["weight"] = [layer.weight.detach().clone()]
+    setup.remembered["weight"] = [layer.weight.detach().clone()]
     return model
 
 
 @inside
-def about_the_weight(world, _):
+def about_the_weight(setup, _):
     """How many entries of the weight are old, and how many are no numbers of a deviation of 0.02."""
-    weight, (old,) = world["model"].get_submodule(world["name"]).weight.detach(), world.remembered["weight"]
+    weight, (old,) = setup["model"].get_submodule(setup["name"]).weight.detach(), setup.remembered["weight"]
     return {"old values": (weight == old).sum().item(), "numbers": (~(weight.abs() < 0.2)).sum().item()}
 
 
@@ -200,27 +200,27 @@ reset_layer = contract(
 
 
 @inside
-def layer_of_many_draws(world, _):
+def layer_of_many_draws(setup, _):
     """A model of one layer, which is called fc."""
     return nn.ModuleDict({"fc": nn.Linear(30, 30)})
 
 
 @inside
-def many_times(function, world):
+def many_times(function, setup):
     """The weights before the first of some calls, and after 24 of them."""
-    drawn = world.remembered["drawn"] = []
+    drawn = setup.remembered["drawn"] = []
     for _ in range(25):
-        drawn.append(world["model"].get_submodule("fc").weight.detach().flatten().clone())
-        function(world["model"], "fc")
+        drawn.append(setup["model"].get_submodule("fc").weight.detach().flatten().clone())
+        function(setup["model"], "fc")
 
 
 @inside
-def about_the_draws(world, _):
+def about_the_draws(setup, _):
     """Whether 21,600 weights are as asked; chance does not make a difference of six standard errors."""
-    new = torch.stack(world.remembered["drawn"])[1:]
+    new = torch.stack(setup.remembered["drawn"])[1:]
     scaled = ((new - new.mean()) / new.std()).abs().flatten()
     shares = {0.5: (0.6171, 0.02), 2: (0.0455, 0.009), 3: (0.0027, 0.002)}
-    of_two = torch.corrcoef(torch.stack(world.remembered["drawn"]))
+    of_two = torch.corrcoef(torch.stack(setup.remembered["drawn"]))
     apart = torch.stack([of_two.diagonal(lag).mean().abs() for lag in range(1, 12)])
     return {
         "one by one": len(new.abs().unique()) > 0.95 * new.numel(),
@@ -292,9 +292,9 @@ def output_after_the_reset(student):
 
 
 @inside
-def columns_of_d(world, kind):
+def columns_of_d(setup, kind):
     """A mask; of three columns two are neighbours, and none is the first or the last."""
-    width = world["w1"].shape[1]
+    width = setup["w1"].shape[1]
     mask = torch.zeros(width, dtype=torch.bool)
     mask[{"some": [1, 2, width - 2], "one": [2], "none": [], "all": list(range(width))}[kind("columns")]] = (
         True
@@ -303,9 +303,9 @@ def columns_of_d(world, kind):
 
 
 @inside
-def other_columns(world, _):
+def other_columns(setup, _):
     """The mask holds other columns, or the same if all are masked, or none."""
-    world["mask"].copy_(world["mask"].roll(1))
+    setup["mask"].copy_(setup["mask"].roll(1))
 
 
 def about_w1(gradient, right):
@@ -425,18 +425,18 @@ def an_entry_of_minus_100(*shape):
 
 
 @inside
-def block_before(world, kind):
+def block_before(setup, kind):
     """The w of a block that makes x, or None."""
     return (
-        None if kind("of") == "nothing" else small_weights(*world["w"].shape).to(world.dtype).requires_grad_()
+        None if kind("of") == "nothing" else small_weights(*setup["w"].shape).to(setup.dtype).requires_grad_()
     )
 
 
 @inside
-def through_blocks(function, world):
-    """The block, for the x of the world or for what another block makes of it."""
-    x, before = world["x"], world["another block"]
-    return function(x if before is None else function(x, before), world["w"])
+def through_blocks(function, setup):
+    """The block, for the x of the setup or for what another block makes of it."""
+    x, before = setup["x"], setup["another block"]
+    return function(x if before is None else function(x, before), setup["w"])
 
 
 residual_block = contract(
@@ -516,9 +516,9 @@ def block_before_backward(student):
 
 
 @inside
-def places_in_common(world, _):
+def places_in_common(setup, _):
     """How many tensors of the teacher lie in memory of the student, by whatever way it came there."""
-    teacher, student = ([*world[who].parameters(), *world[who].buffers()] for who in ("teacher", "student"))
+    teacher, student = ([*setup[who].parameters(), *setup[who].buffers()] for who in ("teacher", "student"))
     places = {tensor.untyped_storage().data_ptr() for tensor in student}
     return {"tensors in common": sum(tensor.untyped_storage().data_ptr() in places for tensor in teacher)}
 
@@ -615,23 +615,23 @@ def orthogonal_columns(*shape):
 
 
 @inside
-def targets(world, kind):
+def targets(setup, kind):
     """Data without noise, far from or near to where w is; whole numbers fit to the last digit."""
-    w, inputs, what = world["w"], world["X"], kind("loss")
+    w, inputs, what = setup["w"], setup["X"], kind("loss")
     if what == "minimum":
         inputs.mul_(4).round_()
         w.data.mul_(4).round_()
         return inputs @ w.detach()
     scale = {"grows": 300, "tiny": 1e-3}.get(what, 1)
     w.data.mul_(min(scale, 1))  # the smallest losses begin small, too
-    return scale * inputs @ torch.randn(len(w), 1, dtype=world.dtype)
+    return scale * inputs @ torch.randn(len(w), 1, dtype=setup.dtype)
 
 
 @inside
-def learning_rate(world, _):
+def learning_rate(setup, _):
     """By which each step takes w a share of the way: less than 1, or more than 2 where the loss grows."""
-    share = {"grows": 2.5, "endless": 1e55, "flat": 1e-7, "tiny": 0.95}.get(world.kind("y")("loss"), 0.4)
-    return share * len(world["X"]) / (2 * 2.5**2)
+    share = {"grows": 2.5, "endless": 1e55, "flat": 1e-7, "tiny": 0.95}.get(setup.kind("y")("loss"), 0.4)
+    return share * len(setup["X"]) / (2 * 2.5**2)
 
 
 fit_by_hand = contract(
@@ -704,10 +704,10 @@ def next_loss(student):
 
 
 @inside
-def linear(world, kind):
+def linear(setup, kind):
     """A linear layer; old gradients are there."""
     sizes = ("k", "m") if kind("of") == "first" else ("m", "o")
-    layer = nn.Linear(*map(world.size, sizes)).to(world.dtype)
+    layer = nn.Linear(*map(setup.size, sizes)).to(setup.dtype)
     if kind("grads") == "filled":
         for parameter in layer.parameters():
             parameter.grad = torch.randn_like(parameter)
@@ -715,17 +715,17 @@ def linear(world, kind):
 
 
 @inside
-def some_batches(world, kind):
+def some_batches(setup, kind):
     """Pairs of inputs and targets; their rows differ."""
     rows = {"five": (4, 2, 6, 3, 5), "single": (4,), "empty": ()}[kind("number")]
-    k, o = world.size("k"), world.size("o")
-    return [(torch.randn(n, k, dtype=world.dtype), 3 + torch.randn(n, o, dtype=world.dtype)) for n in rows]
+    k, o = setup.size("k"), setup.size("o")
+    return [(torch.randn(n, k, dtype=setup.dtype), 3 + torch.randn(n, o, dtype=setup.dtype)) for n in rows]
 
 
 @inside
-def factors_of_units(world, kind):
+def factors_of_units(setup, kind):
     """A mask by which units are scaled, one of them switched off; or of ones."""
-    mask = 1.5 + torch.rand(world.size("m"), dtype=world.dtype)
+    mask = 1.5 + torch.rand(setup.size("m"), dtype=setup.dtype)
     mask[0] = 0
     return torch.ones_like(mask) if kind("of") == "ones" else mask
 

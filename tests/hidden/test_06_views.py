@@ -56,9 +56,9 @@ class OfARow(nn.Module):
 
 
 @inside
-def function_of_a_row(world, kind):
+def function_of_a_row(setup, kind):
     """f, as the case asks for it."""
-    return OfARow(world.size("k"), kind("of")).to(world.dtype)
+    return OfARow(setup.size("k"), kind("of")).to(setup.dtype)
 
 
 @inside
@@ -242,9 +242,9 @@ def a_tail_of_deviation_1(*shape):
 
 
 @inside
-def start_of_the_tail(world, kind):
+def start_of_the_tail(setup, kind):
     """k, which depends on the number of columns."""
-    columns = world["h"].shape[1]
+    columns = setup["h"].shape[1]
     return {"in the middle": 1, "0": 0, "the last column": columns - 1}[kind("at")]
 
 
@@ -324,7 +324,7 @@ def scaled_tail(student):
 
 
 @inside
-def rows_behind_the_first(world, result):
+def rows_behind_the_first(setup, result):
     """The rows that are b, apart from the first, which may be so large that it hides them."""
     return result[1:].detach()
 
@@ -397,9 +397,9 @@ def scores_up_to_20(*shape):
 
 
 @inside
-def what_is_dropped(world, kind):
+def what_is_dropped(setup, kind):
     """A mask in the shape of the scores."""
-    scores = world["scores"]
+    scores = setup["scores"]
     drop = torch.rand(scores.shape) < 0.4
     drop[..., 0], drop[..., -1] = True, False
     if kind("where") == "nowhere":
@@ -421,9 +421,9 @@ def about_the_dropped(gradient, right):
 
 
 @inside
-def other_places(world, _):
+def other_places(setup, _):
     """Other scores are dropped the next time, in the same memory."""
-    world["drop"].logical_not_()
+    setup["drop"].logical_not_()
 
 
 drop_attention = contract(
@@ -490,9 +490,9 @@ def weights_before_backward(student):
 
 
 @inside
-def attention_model(world, kind):
+def attention_model(setup, kind):
     """The three layers, one of them in eval mode."""
-    k, c = world.size("k"), world.size("c")
+    k, c = setup.size("k"), setup.size("c")
     model = nn.ModuleDict({"embed": nn.Linear(k, c), "score": nn.Linear(c, 1), "head": nn.Linear(c, 1)})
     model["score"].train(kind("modes") == "train")
     for parameter in model.parameters():
@@ -501,14 +501,14 @@ def attention_model(world, kind):
 
 
 @inside
-def baskets(world, kind):
+def baskets(setup, kind):
     """Batches in which every basket drops a good, and the first keeps one; prices are large."""
-    n, t = world.size("n"), world.size("t")
+    n, t = setup.size("n"), setup.size("t")
     batches = []
     for baskets, goods in {"two": [(n, t), (n + 1, t + 1)], "one": [(n, t)], "one basket": [(1, t)]}[
         kind("list")
     ]:
-        x, drop = torch.randn(baskets, goods, world.size("k")), torch.rand(baskets, goods) < 0.3
+        x, drop = torch.randn(baskets, goods, setup.size("k")), torch.rand(baskets, goods) < 0.3
         x[..., -1] = 20 + 8 * x[..., -1]
         drop[:, 1], drop[0, 0] = True, False
         y = torch.randn(baskets)

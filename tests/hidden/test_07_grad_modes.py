@@ -33,22 +33,22 @@ def numbers_far_from_0(*shape):
 
 
 @inside
-def names_of_the_frozen(world, kind):
+def names_of_the_frozen(setup, kind):
     """The names of the parameters that are frozen before the call."""
-    return [name for name, p in world["backbone"].named_parameters() if not p.requires_grad]
+    return [name for name, p in setup["backbone"].named_parameters() if not p.requires_grad]
 
 
 @inside
-def thawed(world, result):
+def thawed(setup, result):
     """Whether one of these is not frozen any more."""
-    parameters = dict(world["backbone"].named_parameters())
-    return {"thawed": any(parameters[name].requires_grad for name in world["frozen"])}
+    parameters = dict(setup["backbone"].named_parameters())
+    return {"thawed": any(parameters[name].requires_grad for name in setup["frozen"])}
 
 
 @inside
-def with_another_rate(world, earlier):
+def with_another_rate(setup, earlier):
     """The next step has a rate of its own."""
-    world["lr"] = world["lr"] / 3
+    setup["lr"] = setup["lr"] / 3
 
 
 prompt_step = contract(
@@ -125,7 +125,7 @@ def path_to_the_prompt(student):
 
 
 @inside
-def places(world, kind):
+def places(setup, kind):
     """Where a number of the weights will change."""
     return torch.rand(2, dtype=torch.float64).tolist()
 
@@ -139,15 +139,15 @@ def change(tensors, places):
 
 
 @inside
-def a_weight_has_changed(world, earlier):
+def a_weight_has_changed(setup, earlier):
     """As a sparse training step does it."""
-    change(world["backbone"].parameters(), world["places"])
+    change(setup["backbone"].parameters(), setup["places"])
 
 
 @inside
-def a_buffer_has_changed(world, earlier):
+def a_buffer_has_changed(setup, earlier):
     """As loading another statistic does it."""
-    change(world["backbone"].buffers(), world["places"])
+    change(setup["backbone"].buffers(), setup["places"])
 
 
 cache_features = contract(
@@ -169,7 +169,7 @@ cache_features = contract(
             "in a second call, after a weight has changed": a_weight_has_changed,
             "in a second call, after a buffer has changed": a_buffer_has_changed,
         },
-        never=[{"call.turn": "a_buffer_has_changed", "backbone.buffers": "no"}],
+        never=[{"call.sequence": "a_buffer_has_changed", "backbone.buffers": "no"}],
         cover=["xs.list", "backbone.rows"],
     ),
     call=Call(given=["backbone", "xs"], gradients="none"),
@@ -224,10 +224,10 @@ def head_on_a_feature(student):
 
 
 @inside
-def a_number(world, result):
+def a_number(setup, result):
     """The mean in the dtype of the losses: more digits are not asked for."""
     is_float = isinstance(result, float)
-    return {"is a float": is_float, "mean": torch.tensor(result, dtype=world.dtype) if is_float else 0.0}
+    return {"is a float": is_float, "mean": torch.tensor(result, dtype=setup.dtype) if is_float else 0.0}
 
 
 @inside
@@ -309,27 +309,27 @@ def loss_after_the_evaluation(student):
 
 
 @inside
-def others_in_training(world, kind):
+def others_in_training(setup, kind):
     """Parameters in the shapes of those of the layer, with a .grad."""
-    others = nn.ParameterList([torch.randn_like(p) for p in world["layer"].parameters()])
+    others = nn.ParameterList([torch.randn_like(p) for p in setup["layer"].parameters()])
     for p in others.parameters():
         p.grad = torch.randn_like(p)
     return others
 
 
 @inside
-def with_equal_numbers(world, kind):
+def with_equal_numbers(setup, kind):
     """After some steps, the others may have the very values of the layer, as biases of 0 have."""
     if kind("are") == "equal":
-        for other, p in zip(world["others"].parameters(), world["layer"].parameters(), strict=True):
+        for other, p in zip(setup["others"].parameters(), setup["layer"].parameters(), strict=True):
             other.data.copy_(p)
 
 
 @inside
-def of_each_parameter(world, result):
+def of_each_parameter(setup, result):
     """How often opt holds a parameter, at which rate, whose other options differ, and what it remembers."""
-    opt = world["opt"]
-    named = [(f"{one}.{n}", p) for one in ("others", "layer") for n, p in world[one].named_parameters()]
+    opt = setup["opt"]
+    named = [(f"{one}.{n}", p) for one in ("others", "layer") for n, p in setup[one].named_parameters()]
     held = {n: [group for group in opt.param_groups for q in group["params"] if q is p] for n, p in named}
     first = {**opt.param_groups[0], "params": 0, "lr": 0}
     memory = {name: dict(opt.state.get(p, {})) for name, p in named}
@@ -350,17 +350,17 @@ def of_each_parameter(world, result):
 
 
 @inside
-def with_another_lr(world, earlier):
+def with_another_lr(setup, earlier):
     """As of a schedule that forgets what it has done."""
-    world["lr"] = 3 * world["lr"]
+    setup["lr"] = 3 * setup["lr"]
 
 
 @inside
-def with_another_optimizer(world, earlier):
+def with_another_optimizer(setup, earlier):
     """The layer freezes again, and its training begins anew."""
-    world["layer"].requires_grad_(False)
-    groups = [{"params": list(world["others"].parameters())}]
-    world["opt"] = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
+    setup["layer"].requires_grad_(False)
+    groups = [{"params": list(setup["others"].parameters())}]
+    setup["opt"] = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
 
 
 unfreeze = contract(
@@ -461,11 +461,11 @@ class Block(nn.Module):
 
 
 @inside
-def column_of_blocks(world, kind):
+def column_of_blocks(setup, kind):
     """Four blocks, each of which takes what the one before gives."""
-    widths = [world.size("D"), world.size("D" if kind("widths") == "equal" else "E")] * 3
+    widths = [setup.size("D"), setup.size("D" if kind("widths") == "equal" else "E")] * 3
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
-    hidden = world.size("hidden")
+    hidden = setup.size("hidden")
     blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(4))
     if kind("inside") == "weighed, last wider":
         blocks[-1] = Block(*widths[3:5], 3 * hidden, rate)
@@ -481,14 +481,14 @@ def column_of_blocks(world, kind):
         parameter.requires_grad_(False)
     if kind("grads") == "filled":
         blocks[1].last.bias.grad = torch.randn_like(blocks[1].last.bias)
-    return blocks.to(world.dtype)
+    return blocks.to(setup.dtype)
 
 
 @inside
-def plain_loop(world):
+def plain_loop(setup):
     """What keeps all that backward needs."""
-    x = world["x"]
-    for block in world["blocks"]:
+    x = setup["x"]
+    for block in setup["blocks"]:
         x = block(x)
     return x
 
@@ -591,11 +591,11 @@ def result_of_two_blocks(student):
 
 
 @inside
-def with_learning_noted(fine_tune, world):
+def with_learning_noted(fine_tune, setup):
     """What the backbone is asked for, and in which mode backbone and head learn from an x of train."""
-    firsts = {x[0, 0].item() for x, _ in world["train"]}
+    firsts = {x[0, 0].item() for x, _ in setup["train"]}
     noted = {"asked": [], "backbone": [], "head": []}
-    world.remembered.update(noted, start=[p.detach().clone() for p in world["backbone"].parameters()])
+    setup.remembered.update(noted, start=[p.detach().clone() for p in setup["backbone"].parameters()])
 
     def note_call(name, module, args, out):
         if name == "backbone" and args[0].numel() and args[0][0, 0].item() in firsts:
@@ -605,26 +605,26 @@ def with_learning_noted(fine_tune, world):
             out.register_hook(lambda gradient: noted[name].append(mode))
 
     hooks = [
-        world[name].register_forward_hook(lambda *call, name=name: note_call(name, *call))
+        setup[name].register_forward_hook(lambda *call, name=name: note_call(name, *call))
         for name in ("backbone", "head")
     ]
     try:
-        return fine_tune(*(world[name] for name in ("backbone", "head", "train", "held_out", "epochs", "lr")))
+        return fine_tune(*(setup[name] for name in ("backbone", "head", "train", "held_out", "epochs", "lr")))
     finally:
         for hook in hooks:
             hook.remove()
 
 
 @inside
-def two_stages(world, history):
+def two_stages(setup, history):
     """What the stages did, their losses, and where the parameters are in the end."""
-    seen, epochs, steps = world.remembered, world["epochs"], world["epochs"] * len(world["train"])
-    parts = [world["backbone"], world["head"]]
+    seen, epochs, steps = setup.remembered, setup["epochs"], setup["epochs"] * len(setup["train"])
+    parts = [setup["backbone"], setup["head"]]
     return {
         "mode of the head": all(seen["head"]),
         "mode of the backbone": all(seen["backbone"]),
         "first losses": history[:epochs] if isinstance(history, list) else history,
-        "questions": len(seen["asked"]) <= steps + len(world["train"]),
+        "questions": len(seen["asked"]) <= steps + len(setup["train"]),
         "gradients": len(seen["backbone"]) <= steps,
         "moves": any(
             not torch.equal(p, q) for p, q in zip(parts[0].parameters(), seen["start"], strict=True)

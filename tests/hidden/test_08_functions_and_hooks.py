@@ -25,13 +25,13 @@ SHAPES = ("n m", "n", "1", "")
 
 
 @inside
-def of_x(function, world):
+def of_x(function, setup):
     """What a Function makes of x, whatever else its class may call apply."""
-    return torch.autograd.Function.apply.__func__(function, world["x"])
+    return torch.autograd.Function.apply.__func__(function, setup["x"])
 
 
 @inside
-def as_it_is(world, kind):
+def as_it_is(setup, kind):
     """A kind itself, for what happens later."""
     return kind("kind")
 
@@ -45,10 +45,10 @@ def either_sign(*shape):
 
 
 @inside
-def after_a_write(world, y):
+def after_a_write(setup, y):
     """The recorded gradient and its own gradients; then something is written, and the result goes back."""
-    x, slope, write = (world[name] for name in ("x", "the gradient that came in", "a later write"))
-    leaf = world.starts.get("x", x)
+    x, slope, write = (setup[name] for name in ("x", "the gradient that came in", "a later write"))
+    leaf = setup.starts.get("x", x)
     second = gradients(
         lambda: torch.autograd.grad(y, x, slope, create_graph=True)[0],
         {"the gradient that came in": slope},
@@ -120,24 +120,24 @@ def square_and_its_gradient(student):
 
 
 @inside
-def one_number_or_more(world, kind):
+def one_number_or_more(setup, kind):
     """The numbers of the calls that are made one after the other."""
     return [1.7, -0.4, 2.3] if kind("value") == "three" else [kind("value")]
 
 
 @inside
-def of_x_and_k(function, world):
+def of_x_and_k(function, setup):
     """What the last call of a Function returns."""
-    for k in world["k"]:
-        result = torch.autograd.Function.apply.__func__(function, world["x"], k)
+    for k in setup["k"]:
+        result = torch.autograd.Function.apply.__func__(function, setup["x"], k)
     return result
 
 
 @inside
-def by_its_old_name(world, y):
+def by_its_old_name(setup, y):
     """Whether x came back, and the gradient of what is computed from x afterwards."""
     of = "3 * x, computed after the call,"
-    return {"x itself": y is world["x"], of: gradients(lambda: 3 * world["x"], x=world.starts["x"])}
+    return {"x itself": y is setup["x"], of: gradients(lambda: 3 * setup["x"], x=setup.starts["x"])}
 
 
 THROUGH_X = "\n\nWhat is x.grad_fn after the call, and by what does its backward multiply?"
@@ -230,9 +230,9 @@ class OfImages(nn.Module):
 
 
 @inside
-def of_vectors_or_images(function, world):
+def of_vectors_or_images(function, setup):
     """The penalty of D, or of a critic of images with D in it."""
-    D, x = world["D"], world["x"]
+    D, x = setup["D"], setup["x"]
     return function(OfImages(D, *x.shape[1:3]) if x.dim() == 4 else D, x)
 
 
@@ -307,21 +307,21 @@ def penalty_of_a_small_critic(student):
 
 
 @inside
-def computed_tensor(world, kind):
+def computed_tensor(setup, kind):
     """A computed tensor: alone, one of two results of an operation, or with a hook of the caller's."""
-    shape = world.shape(kind("shape"))
-    a, b = (torch.randn(shape, dtype=world.dtype).requires_grad_() for _ in range(2))
-    world.starts["t"], t = a, 2 * a
+    shape = setup.shape(kind("shape"))
+    a, b = (torch.randn(shape, dtype=setup.dtype).requires_grad_() for _ in range(2))
+    setup.starts["t"], t = a, 2 * a
     if kind("of") == "two":
-        t, world["its neighbour"] = torch.unbind_copy(torch.stack([t, 3 * b]))
-        world.starts["its neighbour"] = b
+        t, setup["its neighbour"] = torch.unbind_copy(torch.stack([t, 3 * b]))
+        setup.starts["its neighbour"] = b
     elif kind("of") == "hooked":
         t.register_hook(lambda gradient: 3 * gradient)
     return t
 
 
 @inside
-def what_arrives(world, kind):
+def what_arrives(setup, kind):
     """Two gradients with entries far beyond the limit, just inside it, and 0; some are inside as a sum."""
     parts = torch.tensor([5.0, -7.0, 0.8, -1.5, 3000.0, -0.99, 0.5, 0.01, 0.0], dtype=torch.float64)
     more = torch.tensor([-4.5, 6.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
@@ -330,15 +330,15 @@ def what_arrives(world, kind):
     elif kind("entries") != "all":
         sign = -1 if kind("entries") == "negative" else 1
         parts, more = sign * parts.abs(), sign * more * parts.sign()
-    t = world["t"]
+    t = setup["t"]
     places = torch.arange(t.numel()) % len(parts)
-    return [(world["limit"] * part[places]).view(t.shape).to(t.dtype) for part in (parts, more)]
+    return [(setup["limit"] * part[places]).view(t.shape).to(t.dtype) for part in (parts, more)]
 
 
 @inside
-def sent_back(world, handle):
+def sent_back(setup, handle):
     """What arrives behind t and beside it, and what arrives behind t after the handle was used."""
-    t, a, (one, two) = world["t"], world.starts["t"], world["the gradient"]
+    t, a, (one, two) = setup["t"], setup.starts["t"], setup["the gradient"]
     other = torch.zeros_like(a).requires_grad_()
 
     def behind(outputs, leaf, *arriving):
@@ -348,14 +348,14 @@ def sent_back(world, handle):
         handle.remove()
         return torch.autograd.grad(t, a, one.clone(), retain_graph=True)[0]
 
-    for _ in range(world["this backward"]):
+    for _ in range(setup["this backward"]):
         behind([t], a, one.clone())
     shared = one.clone()
     found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
     found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
-    if "its neighbour" in world:
-        both = [t, world["its neighbour"]]
-        found["neighbour"] = behind(both, world.starts["its neighbour"], two.clone(), one.clone())
+    if "its neighbour" in setup:
+        both = [t, setup["its neighbour"]]
+        found["neighbour"] = behind(both, setup.starts["its neighbour"], two.clone(), one.clone())
     return {**found, "unhooked": attempt(unhooked)}
 
 
@@ -415,24 +415,24 @@ def test_what_is_limited(clip_grad_hook):
 
 
 @inside
-def one_number_or_two(world, kind):
+def one_number_or_two(setup, kind):
     """lam, and that of a later call."""
     return [0.7, 2.3] if kind("value") == "two" else [kind("value")]
 
 
 @inside
-def of_x_and_lam(function, world):
+def of_x_and_lam(function, setup):
     """The result of the first call; there may be another with the same x."""
-    results = [function(world["x"], lam) for lam in world["lam"]]
+    results = [function(setup["x"], lam) for lam in setup["lam"]]
     return results[0]
 
 
 @inside
-def other_ways_back(world, y):
+def other_ways_back(setup, y):
     """The result goes back a second time, and so does what is computed from x afterwards."""
-    x = world["x"]
-    leaf = world.starts.get("x", x)
-    for _ in range(world["the next backward"]):
+    x = setup["x"]
+    leaf = setup.starts.get("x", x)
+    for _ in range(setup["the next backward"]):
         attempt(lambda: torch.autograd.grad(y.sum(), leaf, retain_graph=True))
     return {
         "the result, another time,": gradients(y, x=leaf),
@@ -503,15 +503,15 @@ def two_ways_back(student):
 
 
 @inside
-def values_before(world, kind):
+def values_before(setup, kind):
     """The values of w or x apart from it; what moves it between two calls moves them, too."""
-    return world.get("w", world.get("x")).detach().clone()
+    return setup.get("w", setup.get("x")).detach().clone()
 
 
 @inside
-def of_a_tensor(world, kind):
+def of_a_tensor(setup, kind):
     """A function that uses another tensor; it raises an error if w or x is written to meanwhile."""
-    leaf, other, values = world.get("w", world.get("x")), world["another_tensor"], world["values"]
+    leaf, other, values = setup.get("w", setup.get("x")), setup["another_tensor"], setup["values"]
     one, two, *wide = torch.randn(18, leaf.numel(), dtype=leaf.dtype)
     power, across = kind("power"), kind("order") == "across"
     depth = 16 if leaf.numel() > 1000 else 0  # so that a backward for each row takes too long
@@ -532,9 +532,9 @@ ORDERS = {"order": ["along", "across"], "words": {"across": "computes with the t
 
 
 @inside
-def gradients_of_first_order(world):
+def gradients_of_first_order(setup):
     """What is left of the gradient where its parts count as constants."""
-    w, task_loss, query_loss, lr = (world[name] for name in ("w", "task_loss", "query_loss", "lr"))
+    w, task_loss, query_loss, lr = (setup[name] for name in ("w", "task_loss", "query_loss", "lr"))
     (g,) = torch.autograd.grad(task_loss(w), w)
     first, at_w = (
         torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w)
@@ -609,7 +609,7 @@ def a_first_row_of_huge_numbers(*shape):
 
 
 @inside
-def row_by_row(world, result):
+def row_by_row(setup, result):
     """The rows of each entry by themselves, so that a huge row does not hide the others."""
     return {name: list(rows) for name, rows in result.items()}
 
@@ -661,11 +661,11 @@ def test_model_is_left_alone(per_sample_grads):
 
 
 @inside
-def products_of_first_order(world):
+def products_of_first_order(setup):
     """What the first gradient alone gives."""
-    (g,) = torch.autograd.grad(world["f"](world["x"]), world["x"])
+    (g,) = torch.autograd.grad(setup["f"](setup["x"]), setup["x"])
     return {
-        "the first gradient times v, with no second derivative in it": g * world["v"],
+        "the first gradient times v, with no second derivative in it": g * setup["v"],
         "the first gradient": g,
     }
 
@@ -713,9 +713,9 @@ def product_of_a_small_hessian(student):
 
 
 @inside
-def a_head(world, kind):
+def a_head(setup, kind):
     """A layer on the features."""
-    return nn.Linear(world.size("features"), kind("outputs")).to(world.dtype)
+    return nn.Linear(setup.size("features"), kind("outputs")).to(setup.dtype)
 
 
 BODY = {name: ["no"] for name in ("frozen", "hooks")} | {

@@ -13,9 +13,9 @@ ONCE = {"returns": "nothing", "modes": ["on"], "sequences": ["first"], "dtypes":
 
 
 @inside
-def about_x(world, _):
+def about_x(setup, _):
     """How a tensor is laid out, and where it is from."""
-    x = world["x"]
+    x = setup["x"]
     return {
         "shape": tuple(x.shape),
         "contiguous": x.is_contiguous(),
@@ -118,10 +118,10 @@ def test_cases_are_the_same_with_every_seed(zygote):
 
 
 @inside
-def about_the_network(world, _):
+def about_the_network(setup, _):
     """The modes of a network and its parts, its parameters, and what it gives."""
-    model = world["model"]
-    out = model(torch.ones(4, world.size("in")).to(world.dtype))
+    model = setup["model"]
+    out = model(torch.ones(4, setup.size("in")).to(setup.dtype))
     return {
         "modes": sorted({m.training for m in model.modules()}),
         "own mode": model.training,
@@ -172,16 +172,16 @@ def test_a_network_is_of_the_kind_that_is_said(networks, kind):
 
 
 @inside
-def about_the_optimizer(world, _):
+def about_the_optimizer(setup, _):
     """An optimizer's class, groups, state, and how much it holds."""
-    opt = world["opt"]
+    opt = setup["opt"]
     held = [p for group in opt.param_groups for p in group["params"]]
     return {
         "class": type(opt).__name__,
         "rates": [group["lr"] for group in opt.param_groups],
         "state": len(opt.state),
         "held": len(held),
-        "of": len(list(world["model"].parameters())),
+        "of": len(list(setup["model"].parameters())),
     }
 
 
@@ -198,17 +198,17 @@ def test_an_optimizer_is_of_the_kind_that_is_said(zygote):
 
 
 @inside
-def about_the_lists(world, _):
+def about_the_lists(setup, _):
     """The sizes of batches, and whether entries are the same or share memory."""
-    xs, batches = world["xs"], world["batches"]
+    xs, batches = setup["xs"], setup["batches"]
     return {
         "rows": [len(x) for x in xs],
         "same": len({id(x) for x in xs}) < len(xs),
         "shared": len({x.untyped_storage().data_ptr() for x in xs}) < len(xs),
         "dims": [x.dim() for x in xs],
         "batches": [len(x) for x, _ in batches],
-        "fit": all(world["model"](x).shape == y.shape for x, y in batches),
-        "target": world["model"](world["x"]).shape == world["y"].shape,
+        "fit": all(setup["model"](x).shape == y.shape for x, y in batches),
+        "target": setup["model"](setup["x"]).shape == setup["y"].shape,
     }
 
 
@@ -269,9 +269,9 @@ def test_a_mode_that_is_left_reaches_no_other_case(zygote):
 
 
 @inside
-def about_n(world, _):
+def about_n(setup, _):
     """A number, and how many entries of x are none."""
-    return {"n": world["n"], "none": (~world["x"].isfinite()).sum().item()}
+    return {"n": setup["n"], "none": (~setup["x"].isfinite()).sum().item()}
 
 
 def test_a_number_is_drawn_between_bounds(zygote):

@@ -94,7 +94,7 @@ def test_the_walk_finds_what_an_open_function_leads_to(zygote):
 
 
 @inside
-def things(world, kind):
+def things(setup, kind):
     """Whatever a check file can hand over: a network of its own, functions, hooks, a Function's node."""
     seen = []
 

@@ -95,7 +95,7 @@ class Plain(nn.Module):
 
 
 @inside
-def pi(world, kind):
+def pi(setup, kind):
     return Plain()(torch.ones(1))
 
 

@@ -1,4 +1,4 @@
-"""Observes a student's function in all cases of a contract, each in a world of its own.
+"""Observes a student's function in all cases of a contract, each in a setup of its own.
 
 A *case* gives every factor of the arguments and of the call its kind. What comes back of each, in the order
 of the plan, is a dict, without what is as it mostly is:
@@ -41,7 +41,7 @@ import torch
 
 from . import gradients, identity, memory, perturbation, torch_objects, torch_state, vocabulary
 from .facts import Raised, Snap
-from .kinds import MAKERS, Notes, Scale, World, is_weighed, listen, snapped, tensors_in
+from .kinds import MAKERS, Notes, Scale, Setup, is_weighed, listen, snapped, tensors_in
 from .opaque import opaque
 from .returned_none import Follower
 from .student_namespace import CallWatch
@@ -55,7 +55,7 @@ _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like, _ones = torch.randn_like, torch.ones
 _METHODS = {types.MethodType, types.BuiltinMethodType}
-_OTHER = {"other", "other data"}  # turns in which another result goes back once more
+_OTHER = {"other", "other data"}  # sequences in which another result goes back once more
 _Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, identity
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
@@ -92,7 +92,7 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
         _collect()
         _freeze()
     first: Callable[[], None] | None = None
-    sizes: dict[str, int] = {}  # of every second case, for memory may be handed out in turn by its shape
+    sizes: dict[str, int] = {}  # of every second case, for allocators reuse memory by its shape
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
@@ -146,7 +146,7 @@ def _called(function: Callable[..., Any], *args: Any, seconds: float = _SECONDS)
 
 
 class _Case:
-    """One case: a world, a call, and what can be said of both afterwards."""
+    """One case: a setup, a call, and what can be said of both afterwards."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the arguments of `observe_cases`, and those of a case
         self,
@@ -163,45 +163,45 @@ class _Case:
         self._sizes = sizes
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
-        self._call = own or (lambda function, world: function(*(world[name] for name in plan["given"])))
+        self._call = own or (lambda function, setup: function(*(setup[name] for name in plan["given"])))
         self.remains: _Remains = []
         self.leaves: list[_Leaf] = []
 
     def observed(self, seed: int) -> dict[str, Any]:
         vocabulary.reseed(seed)
-        world = self._world({})
-        if world.is_weighed:
-            return {"weighed": self._weighed(world)}
-        turn = self._case["call.turn"]
+        setup = self._setup({})
+        if setup.is_weighed:
+            return {"weighed": self._weighed(setup)}
+        sequence = self._case["call.sequence"]
         trained = {
-            name: thing for name, thing in world.items() if turn == "other data" and _is_trained(thing)
+            name: thing for name, thing in setup.items() if sequence == "other data" and _is_trained(thing)
         }
-        other = self._world(trained) if turn in _OTHER else world
-        waiting = self._losses(world)
+        other = self._setup(trained) if sequence in _OTHER else setup
+        waiting = self._losses(setup)
         storages = {
             torch_objects.memory_key(t, torch_objects.storage_of(t)): name
-            for name, thing in world.items()
+            for name, thing in setup.items()
             for t in tensors_in(thing)
             if _numel(t)
         }
         make = self._functions.get(self._plan["instead"])
-        instead = snapped(make(world)) if make and self._is_ordinary else None
+        instead = snapped(make(setup)) if make and self._is_ordinary else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be perturbed
         earlier: Any = None
-        if turn != "first":
+        if sequence != "first":
             self._switch()
             earlier = self._called(function, other)
             _put_modes_back()
-            self._between(turn, world, earlier)
-        arguments = {_id(thing) for one in (world, other) for thing in one.values()}
+            self._between(sequence, setup, earlier)
+        arguments = {_id(thing) for one in (setup, other) for thing in one.values()}
         before = _contents(earlier, arguments)
-        networks = {_id(thing): name for name, thing in world.items() if isinstance(thing, _Module)}
+        networks = {_id(thing): name for name, thing in setup.items() if isinstance(thing, _Module)}
         notes = Notes(networks, self._plan["notes"])
         self._switch()
         listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
-        with Untouched(**({} if only_modes else {**world, **world.around})) as kept:
-            result = self._called(function, world)
+        with Untouched(**({} if only_modes else {**setup, **setup.around})) as kept:
+            result = self._called(function, setup)
         listen(None)
         _put_modes_back()
         if only_modes:
@@ -215,19 +215,19 @@ class _Case:
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
-            facts |= self._of_result(result, world, storages)
+            facts |= self._of_result(result, setup, storages)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
             }
         if self._plan["use"] and facts["raised"] is None:
-            facts["used"] = vocabulary.attempt(self._functions[self._plan["use"]], world, result)
-        if turn in _OTHER and facts["raised"] is None and self._goes_back("all"):
+            facts["used"] = vocabulary.attempt(self._functions[self._plan["use"]], setup, result)
+        if sequence in _OTHER and facts["raised"] is None and self._goes_back("all"):
             back = gradients.gradients(
                 _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
             )
             facts["earlier gradients"] = back
-        given = [t for thing in world.values() for t in tensors_in(thing)]
+        given = [t for thing in setup.values() for t in tensors_in(thing)]
         facts["arrives"] = _arrives(given)
         perturbation.pause()
         left = [*_tensors(result), *given]
@@ -236,41 +236,41 @@ class _Case:
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
-    def _called(self, function: Any, world: World, seconds: float = _SECONDS) -> Any:
+    def _called(self, function: Any, setup: Setup, seconds: float = _SECONDS) -> Any:
         """The result of the call, or the error that it raised; a class is watched while the call uses it."""
         if isinstance(function, type):
             return _called(
-                self._watch.call, lambda: self._call(function, world), world.values(), seconds=seconds
+                self._watch.call, lambda: self._call(function, setup), setup.values(), seconds=seconds
             )
-        return _called(self._call, function, world, seconds=seconds)
+        return _called(self._call, function, setup, seconds=seconds)
 
     def call_again(self, follower: Follower, number: int) -> None:
-        """Have the follower trace a call of the function in a world of its own."""
+        """Have the follower trace a call of the function in a setup of its own."""
         gradients.begin_case(number, self._case["call.arriving"])
         vocabulary.reseed(vocabulary.seed_of_case(number))
-        world = self._world({})
+        setup = self._setup({})
         function = getattr(self._student, self._plan["function"])
         self._switch()
         with suppress(_LateError):
-            call = partial(self._called, function, world, _SECONDS_FOLLOWED)
+            call = partial(self._called, function, setup, _SECONDS_FOLLOWED)
             follower.follow(self._plan["function"], call)
         _put_modes_back()
 
-    def _weighed(self, world: World) -> dict[str, int]:
+    def _weighed(self, setup: Setup) -> dict[str, int]:
         """What the process holds beyond what it held before the call, in bytes."""
         function = getattr(self._student, self._plan["function"])
         perturbation.pause()
         self._switch()
         memory.held_for_good()
         listen(scale := Scale())
-        result = self._called(function, world)
+        result = self._called(function, setup)
         listen(None)
         _put_modes_back()
         weighed = scale.weighed(memory.held_for_good())
         if self._plan["plain"]:
             del result
             before = memory.held_for_good()
-            result = self._functions[self._plan["plain"]](world)
+            result = self._functions[self._plan["plain"]](setup)
             weighed["plain"] = memory.held() - before
         return weighed
 
@@ -281,29 +281,29 @@ class _Case:
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
 
-    def _world(self, made: Mapping[str, Any]) -> World:
+    def _setup(self, made: Mapping[str, Any]) -> Setup:
         """The things of the case but for those that are made; another time others of the same sizes."""
-        world = World(self._case, self._functions, self._builders, self._sizes, self._plan["large"])
+        setup = Setup(self._case, self._functions, self._builders, self._sizes, self._plan["large"])
         for name, maker, options in self._plan["arguments"]:
-            kind = world.kind(name)
-            world[name] = made[name] if name in made else _hidden(MAKERS[maker](world, name, kind, options))
-        return world
+            kind = setup.kind(name)
+            setup[name] = made[name] if name in made else _hidden(MAKERS[maker](setup, name, kind, options))
+        return setup
 
-    def _between(self, turn: str, world: World, earlier: Any) -> None:
+    def _between(self, sequence: str, setup: Setup, earlier: Any) -> None:
         """What happens between two calls with the same things."""
-        if turn in self._functions:
-            self._functions[turn](world, earlier)
-        elif turn.startswith("moved"):
-            only = turn.removeprefix("moved").strip()
-            things = [thing for name, thing in world.items() if only in {"", name}]
+        if sequence in self._functions:
+            self._functions[sequence](setup, earlier)
+        elif sequence.startswith("moved"):
+            only = sequence.removeprefix("moved").strip()
+            things = [thing for name, thing in setup.items() if only in {"", name}]
             for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):
                     tensor.data.mul_(_factors(tensor))
 
-    def _losses(self, world: World) -> dict[str, tuple[Any, dict[str, Any]]]:
+    def _losses(self, setup: Setup) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Losses that need the present values of some arguments, and the tensors they go back to."""
         losses = {}
-        for name, thing in world.items():
+        for name, thing in setup.items():
             if self._case.get(f"{name}.waiting") != "waits":
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
@@ -312,14 +312,14 @@ class _Case:
             slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
             slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
             loss = _cat([_reshape(_mul(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
-            start = {name: world.starts[name]} if name in world.starts else {}
+            start = {name: setup.starts[name]} if name in setup.starts else {}
             losses[name] = loss, {**slopes, **start}
         return losses
 
-    def _of_result(self, result: Any, world: World, storages: dict[int, str]) -> dict[str, Any]:
+    def _of_result(self, result: Any, setup: Setup, storages: dict[int, str]) -> dict[str, Any]:
         tensors = [*_tensors(result)]
         keys = [torch_objects.memory_key(t, torch_objects.storage_of(t)) for t in tensors]
-        objects = {_id(thing): name for name, thing in world.items()}
+        objects = {_id(thing): name for name, thing in setup.items()}
         alive = [key for key, t in zip(keys, tensors, strict=True) if _numel(t)]
         facts: dict[str, Any] = {
             "result": snapped(result),
@@ -331,9 +331,9 @@ class _Case:
             "shared": len(set(alive)) < len(alive) or any(map(_has_shared_entries, tensors)),
         }
         if self._plan["then"]:
-            self._functions[self._plan["then"]](world, result)
+            self._functions[self._plan["then"]](setup, result)
         if self._goes_back("all", "each"):
-            targets, by = _targets(world), self._plan["by"]
+            targets, by = _targets(setup), self._plan["by"]
             if self._goes_back("each"):
                 parts = {f"entry {n}": gradients.gradients(t, targets, by=by) for n, t in enumerate(tensors)}
                 facts["gradients"] = parts
@@ -378,9 +378,9 @@ def _put_modes_back() -> None:
         torch_state.restore_modes()
 
 
-def _targets(world: World) -> dict[str, Any]:
+def _targets(setup: Setup) -> dict[str, Any]:
     """What gradients are asked for: the leaves behind computed things, and all else."""
-    return {**world.starts, **{name: thing for name, thing in world.items() if name not in world.starts}}
+    return {**setup.starts, **{name: thing for name, thing in setup.items() if name not in setup.starts}}
 
 
 def _one_tensor(result: Any, tensors: list[Any]) -> Any:

@@ -43,7 +43,7 @@ _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, whe
 memory.warm_up(6 * _MANY, 4 * _WIDE)
 
 
-class World(dict[str, Any]):
+class Setup(dict[str, Any]):
     """What one case hands over, by name.
 
     Attributes:
@@ -180,25 +180,25 @@ def _around(tensor: Any, how: str) -> Any:
     return torch.empty(0, dtype=tensor.dtype).set_(storage, *places)
 
 
-def make_tensor(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
-    plain = world.numbers("tensor", kind, world.shape(kind("shape")))
-    dtype = getattr(torch, options["dtype"]) if options.get("dtype") else world.dtype
+    plain = setup.numbers("tensor", kind, setup.shape(kind("shape")))
+    dtype = getattr(torch, options["dtype"]) if options.get("dtype") else setup.dtype
     if plain.dtype is _double:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
     if role not in {"plain", "leaf"}:
         is_alike = how == "transposed"  # an operation keeps such a layout of what goes in
         start = laid_out(plain, how) if is_alike else plain.clone(memory_format=torch.contiguous_format)
-        world.starts[name] = start.requires_grad_()
+        setup.starts[name] = start.requires_grad_()
         return _computed(start, how, role)
     plain = laid_out(plain, how)
     if how == "part" or (how == "gaps" and plain.dim()):
-        world.around[f"memory around {name}"] = _around(plain, how)
+        setup.around[f"memory around {name}"] = _around(plain, how)
     if role == "plain":
         return plain
     leaf = plain.requires_grad_()
-    leaf.grad = world.build("tensor", "grad", kind, leaf)
+    leaf.grad = setup.build("tensor", "grad", kind, leaf)
     return leaf
 
 
@@ -213,7 +213,7 @@ def _computed(start: Any, how: str, role: str) -> Any:
     return _WithGaps.apply(start) if how == "gaps" else 1 * start  # type: ignore[no-untyped-call]
 
 
-def make_number(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A number, as it was declared, or drawn between two bounds."""
     value = kind("value")
     return value[0] + (value[1] - value[0]) * _rand(()).item() if type(value) is tuple else value
@@ -394,13 +394,13 @@ _ERRORS: dict[float, type[BaseException]] = {
 class Net(nn.Module):
     """A network of any kind, from (..., inputs) to (..., outputs)."""
 
-    def __init__(self, world: World, sizes: tuple[int, int, int], kind: Kind, *, may_raise: bool) -> None:
+    def __init__(self, setup: Setup, sizes: tuple[int, int, int], kind: Kind, *, may_raise: bool) -> None:
         super().__init__()
         inputs, hidden, outputs = sizes
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         # Put where `nn.Module` keeps them: its own way takes as long as a small product of matrices.
         parameters, modules, its = self._parameters, self._modules, vars(self)
-        part = world.build("module", "inside", kind, hidden)
+        part = setup.build("module", "inside", kind, hidden)
         nest = kind("nest")
         its.update(is_deep=nest == "deep", is_bare=nest == "bare")
         its.update(gives=kind("gives"), mixes=kind("rows") == "together")
@@ -415,7 +415,7 @@ class Net(nn.Module):
             modules.update(first=first, part=part, last=last)
         if nest == "own":
             self.scale = nn.Parameter(1 + _rand(outputs))
-        world.build("module", "numbers", kind, last)
+        setup.build("module", "numbers", kind, last)
         if kind("tied") == "tied":
             self.echo = _linear(inputs, hidden, bias=False)
             self.echo.weight = first.weight
@@ -473,25 +473,25 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
     return layer
 
 
-def make_module(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_module(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A network: structure, modes, frozen and tied parameters, buffers, what it returns, ``.grad``, hooks."""
-    built = world.kind(options["like"]) if options.get("like") else kind
-    outputs = 1 if built("width") == "one column" else world.size(options["outputs"])
+    built = setup.kind(options["like"]) if options.get("like") else kind
+    outputs = 1 if built("width") == "one column" else setup.size(options["outputs"])
     inputs = options["inputs"]
-    width = world[inputs[1:]].shape[-1] if inputs[0] == "*" else world.size(inputs)
-    has_fault = any(key.endswith(".fault") and how != "none" for key, how in world.case.items())
-    net = Net(world, (width, world.size("hidden"), outputs), built, may_raise=has_fault)
-    if world.dtype is _double:
+    width = setup[inputs[1:]].shape[-1] if inputs[0] == "*" else setup.size(inputs)
+    has_fault = any(key.endswith(".fault") and how != "none" for key, how in setup.case.items())
+    net = Net(setup, (width, setup.size("hidden"), outputs), built, may_raise=has_fault)
+    if setup.dtype is _double:
         net.to(_double)
     part = net if net.is_bare else net.pieces()[1]
-    world.build("module", "train", kind, net, part)
+    setup.build("module", "train", kind, net, part)
     parameters = list(net.parameters())
-    for parameter in world.build("module", "frozen", kind, parameters) or ():
+    for parameter in setup.build("module", "frozen", kind, parameters) or ():
         parameter.requires_grad_(False)
     filled = torch.zeros_like if kind("grads") == "zeros" else torch.randn_like
-    for parameter in world.build("module", "grads", kind, parameters):
+    for parameter in setup.build("module", "grads", kind, parameters):
         parameter.grad = filled(parameter)
-    world.build("module", "hooks", kind, net, part)
+    setup.build("module", "hooks", kind, net, part)
     return net
 
 
@@ -512,15 +512,15 @@ def _hook_that_changes(net: Any) -> None:
 # Optimizers.
 
 
-def make_optimizer(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_optimizer(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """An optimizer of the named arguments' parameters; of the last of them it may hold some only."""
-    held = _learners(world, options["of"])
-    last = _learners(world, options["of"][-1:])
-    some = world.build("optimizer", "holds", kind, last)
+    held = _learners(setup, options["of"])
+    last = _learners(setup, options["of"][-1:])
+    some = setup.build("optimizer", "holds", kind, last)
     held = [p for p in held if all(p is not q for q in last)] + some
-    groups = world.build("optimizer", "groups", kind, held)
-    optimizer = world.build("optimizer", "rule", kind, groups)
-    names = {_id(p): name for of in options["of"] for name, p in _named(of, world[of])}
+    groups = setup.build("optimizer", "groups", kind, held)
+    optimizer = setup.build("optimizer", "rule", kind, groups)
+    names = {_id(p): name for of in options["of"] for name, p in _named(of, setup[of])}
     optimizer.register_step_post_hook(opaque(lambda its, *_: _note_step(its, names)))
     if kind("state") == "stepped":
         kept = [p.grad for p in held]
@@ -548,9 +548,9 @@ def _named(name: str, thing: Any) -> list[tuple[str, Any]]:
     return [(f"{name}.{part}", p) for part, p in thing.named_parameters()]
 
 
-def _learners(world: World, names: list[str]) -> list[Any]:
+def _learners(setup: Setup, names: list[str]) -> list[Any]:
     """The parameters of some arguments, or these tensors themselves, each once."""
-    things = [world[name] for name in names]
+    things = [setup[name] for name in names]
     found = [p for name, thing in zip(names, things, strict=True) for _, p in _named(name, thing)]
     return list({_id(p): p for p in found}.values())
 
@@ -558,15 +558,15 @@ def _learners(world: World, names: list[str]) -> list[Any]:
 # Lists.
 
 
-def make_inputs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_inputs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A list of inputs of a network."""
-    width = world.size(options["inputs"])
-    rows = [world.size("batch") + more for more in (1, 0, 3)]
+    width = setup.size(options["inputs"])
+    rows = [setup.size("batch") + more for more in (1, 0, 3)]
 
     def one(*shape: int) -> Any:
-        return _randn(*shape, width, dtype=world.dtype)
+        return _randn(*shape, width, dtype=setup.dtype)
 
-    return world.build("inputs", "list", kind, one, rows)
+    return setup.build("inputs", "list", kind, one, rows)
 
 
 def _views(larger: Any) -> list[Any]:
@@ -581,18 +581,18 @@ def _twice(one: Callable[..., Any], rows: list[int]) -> list[Any]:
     return [first, one(rows[1]), first]
 
 
-def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_pairs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A list of batches (x, y) for a network; the first or the last of them may be the caller's error."""
-    n, inputs, outputs = world.size("batch"), world.size(options["inputs"]), _width(world, options)
+    n, inputs, outputs = setup.size("batch"), setup.size(options["inputs"]), _width(setup, options)
     pairs = [
         (
-            _randn(rows, inputs, dtype=world.dtype),
-            world.numbers("pairs", kind, (rows, outputs)).to(world.dtype),
+            _randn(rows, inputs, dtype=setup.dtype),
+            setup.numbers("pairs", kind, (rows, outputs)).to(setup.dtype),
         )
-        for rows in world.build("pairs", "list", kind, n)
+        for rows in setup.build("pairs", "list", kind, n)
     ]
     if kind("fault") == "shape":
-        pairs[-1] = (_randn(n, inputs + 1, dtype=world.dtype), pairs[-1][1])
+        pairs[-1] = (_randn(n, inputs + 1, dtype=setup.dtype), pairs[-1][1])
     elif kind("fault") != "none":
         place, number = (0, math.inf) if kind("fault") == "own" else (-1, -math.inf)
         pairs[place][0][0, 0] = number
@@ -600,26 +600,26 @@ def make_pairs(world: World, name: str, kind: Kind, options: dict[str, Any]) -> 
     return pairs
 
 
-def _width(world: World, options: dict[str, Any]) -> int:
+def _width(setup: Setup, options: dict[str, Any]) -> int:
     """How many columns the network gives."""
     of = options.get("of")
-    return 1 if of and world.case.get(f"{of}.width") == "one column" else world.size(options["outputs"])
+    return 1 if of and setup.case.get(f"{of}.width") == "one column" else setup.size(options["outputs"])
 
 
-def make_target(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+def make_target(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """Plain data in the shape of what a network gives for an input."""
-    rows = tuple(world[options["like"]].shape[:-1])
-    is_number = world.case.get(f"{options.get('of')}.gives") == "a number"
-    shape = rows if is_number else (*rows, _width(world, options))
-    return world.numbers("target", kind, shape).to(world.dtype)
+    rows = tuple(setup[options["like"]].shape[:-1])
+    is_number = setup.case.get(f"{options.get('of')}.gives") == "a number"
+    shape = rows if is_number else (*rows, _width(setup, options))
+    return setup.numbers("target", kind, shape).to(setup.dtype)
 
 
-def make_own(world: World, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """Whatever a function of the check file makes of the world and the kinds of this argument."""
-    return world.functions[options["make"]](world, kind)
+def make_own(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
+    """Whatever a function of the check file makes of the setup and the kinds of this argument."""
+    return setup.functions[options["make"]](setup, kind)
 
 
-MAKERS: dict[str, Callable[[World, str, Kind, dict[str, Any]], Any]] = {
+MAKERS: dict[str, Callable[[Setup, str, Kind, dict[str, Any]], Any]] = {
     "tensor": make_tensor,
     "number": make_number,
     "module": make_module,
