@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from grader.contracts.check import describe, points, points_of, raised, title_and_hint
 from grader.contracts.comparison import assert_close, is_close
 from grader.errors import CourseError
-from grader.sandbox.facts import Other, Raised, Tensor, with_sensitivity_of
+from grader.sandbox.facts import Other, Raised, Tensor
+from grader.sandbox.sensitivity import with_sensitivity
 
 TENSOR = Tensor(
     kind="Tensor",
@@ -154,7 +155,7 @@ NUMBERS = {
 @pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
 def test_as_far_as_rounding_moves_it_a_number_is_right(form):
     """A right answer may be four times as far from a fact as the reference's own rounding moves it."""
-    expected = with_sensitivity_of(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
+    expected = with_sensitivity(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
     for right in (1e-6 + 3.9e-9, 1e-6 - 3.9e-9, 1e-6):
         assert_close(form(right), expected, "They differ.")
     for wrong in (1e-6 + 4.1e-9, 1e-6 - 4.1e-9, 0.0, math.nan):
@@ -165,7 +166,7 @@ def test_as_far_as_rounding_moves_it_a_number_is_right(form):
 def test_full_precision_are_asked_for_whatever_rounding_moves():
     """Inputs of float32 move further than the digits by which a float64 is told from them."""
     fact = tensor(1.0, dtype="torch.float64")
-    expected = with_sensitivity_of(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
+    expected = with_sensitivity(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
     assert "to the digits of a float32" in differ(
         replace(fact, value=(1.0 + 1e-8,)), expected, full_precision=True
     )

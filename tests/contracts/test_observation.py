@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from test_check import TENSOR
 
-from grader.contracts.cases import ContractObservation, DeclaredCase, Terms
+from grader.contracts.cases import ContractObservation, DeclaredCase, Rules
 from grader.contracts.finding import FailedCheckError
 from grader.contracts.observation import other_form, sentence
 from grader.errors import CourseError
@@ -18,12 +18,12 @@ ERROR = Raised(
 BOX = Other("Box")
 
 
-ONE_CASE = Terms((DeclaredCase({}, {}),))
+ONE_CASE = (DeclaredCase({}, {}),)
 
 
 def observation(seen, expected):
     """What was observed in a contract of one case."""
-    return ContractObservation("f", ONE_CASE, "carried", seen, expected)
+    return ContractObservation("f", ONE_CASE, Rules(), (), "carried", seen, expected)
 
 
 def complaint(seen):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from grader.contracts.cases import Case, DeclaredCase, Terms
+from grader.contracts.cases import Case, DeclaredCase, Rules
 from grader.course.cause import cause_of
 from grader.sandbox.facts import Other, Raised, Tensor
 
@@ -55,7 +55,7 @@ def told(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
         specification.loader.exec_module(module)
         with pytest.raises(Exception) as caught:
-            module.check(Case("f", DeclaredCase({}, {}), Terms(()), {}, {}), FACTS, MANY)
+            module.check(Case("f", DeclaredCase({}, {}), Rules(), (), {}, {}), FACTS, MANY)
         said = str(cause_of(caught.value, tmp_path))
         assert said.startswith(f"{path}, line 2: ")
         return said

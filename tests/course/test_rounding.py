@@ -118,4 +118,4 @@ def repr_of(fact):
         return {name: repr_of(part) for name, part in fact.items()}
     if isinstance(fact, list | tuple):
         return [repr_of(part) for part in fact]
-    return repr(replace(fact, noise=0.0, grad=None) if hasattr(fact, "storage") else fact)
+    return repr(replace(fact, sensitivity=0.0, grad=None) if hasattr(fact, "storage") else fact)

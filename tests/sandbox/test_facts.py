@@ -21,7 +21,8 @@ from grader.sandbox.decoding import (
     parse_survey,
 )
 from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, RequestRaised, no_facts
-from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor, with_sensitivity_of
+from grader.sandbox.facts import Other, Raised, Rebound, ReturnedNone, Tensor
+from grader.sandbox.sensitivity import with_sensitivity
 
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 63
@@ -593,7 +594,7 @@ def pair(one, other, form=list):
 def test_noise_is_measured_beside_the_largest_number(form):
     """A number that cancellation made small moves far; one that moves by more than that has leapt."""
     moved = tensor(value=in_base64([1e-6, 5e-6])), tensor(value=in_base64([3.0, 4.0]))
-    fact = with_sensitivity_of(pair(SMALL, LARGE, form), [pair(*moved, form)])
+    fact = with_sensitivity(pair(SMALL, LARGE, form), [pair(*moved, form)])
     small, large = (part.sensitivity for part in (fact.values() if isinstance(fact, dict) else fact))
     assert small == pytest.approx(3e-6)
     assert large == pytest.approx(4.0 * 2.5e-3)
@@ -603,7 +604,7 @@ def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
     """A gradient that is 0 but for rounding is judged by the numbers beside it, not by luck."""
     nothing = tensor(value=in_base64([1e-12, -1e-12]))
     by_luck = tensor(value=in_base64([1.2e-12, -1e-12]))
-    small, large = with_sensitivity_of(pair(nothing, LARGE), [pair(by_luck, LARGE)])
+    small, large = with_sensitivity(pair(nothing, LARGE), [pair(by_luck, LARGE)])
     assert small.sensitivity == pytest.approx(4.0 * 2**-22)
     assert large.sensitivity == 0.0
 
@@ -614,9 +615,9 @@ def test_what_is_all_rounding_may_be_as_large_as_what_cancelled_leaves():
 def test_what_moves_into_another_form_says_nothing(other):
     """Facts of another type, length, shape or dtype give no noise, and change nothing else."""
     fact = pair(TENSOR, TENSOR)
-    assert with_sensitivity_of(fact, [other]) == fact
-    assert with_sensitivity_of(fact, [other])[0].sensitivity == 0.0
-    assert with_sensitivity_of({"x": True, "n": 3, "s": "t"}, [{}]) == {"x": True, "n": 3, "s": "t"}
+    assert with_sensitivity(fact, [other]) == fact
+    assert with_sensitivity(fact, [other])[0].sensitivity == 0.0
+    assert with_sensitivity({"x": True, "n": 3, "s": "t"}, [{}]) == {"x": True, "n": 3, "s": "t"}
 
 
 @pytest.mark.parametrize("evidence", [EVIDENCE, Evidence()], ids=["much", "nothing"])
