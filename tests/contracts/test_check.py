@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -163,13 +164,31 @@ def test_as_far_as_rounding_moves_it_a_number_is_right(form):
     differ(form(1e-6 + 3.9e-9), form(1e-6))
 
 
-def test_full_precision_are_asked_for_whatever_rounding_moves():
-    """Inputs of float32 move further than the digits by which a float64 is told from them."""
+@pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
+def test_full_precision_is_relative_to_each_number(form):
+    """A small number beside larger ones must be right, too."""
+    form = partial(_in_double, form)
+    assert_close(form(1e-10), form(1e-10 * (1 + 1e-13)), "They differ.", full_precision=True)
+    assert_close(form(0.3), form(0.1 + 0.2), "They differ.", full_precision=True)
+    for wrong in (1.00001e-10, 1e-10 * (1 + 1e-11)):
+        differ(form(wrong), form(1e-10), full_precision=True)
+
+
+def test_full_precision_allows_for_the_measured_sensitivity():
+    """What rounding changes in the reference, a right answer may change four times as much."""
     fact = tensor(1.0, dtype="torch.float64")
-    expected = with_sensitivity(fact, [tensor(1.0 + 1e-7, dtype="torch.float64")])
-    assert "to the digits of a float32" in differ(
-        replace(fact, value=(1.0 + 1e-8,)), expected, full_precision=True
-    )
+    expected = with_sensitivity(fact, [tensor(1.0 + 1e-11, dtype="torch.float64")])
+    right, wrong = replace(fact, value=(1.0 + 3.9e-11,)), replace(fact, value=(1.0 + 4.1e-11,))
+    assert_close(right, expected, "They differ.", full_precision=True)
+    assert "to the digits of a float32" in differ(wrong, expected, full_precision=True)
+
+
+def _in_double(form, number):
+    """The form with tensors of float64."""
+    made = form(number)
+    tensors = made.values() if isinstance(made, dict) else [made]
+    doubles = [replace(t, dtype="torch.float64") if isinstance(t, Tensor) else t for t in tensors]
+    return dict(zip(made, doubles, strict=True)) if isinstance(made, dict) else doubles[0]
 
 
 def test_several_facts_by_one_name_are_refused():
