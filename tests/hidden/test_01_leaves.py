@@ -36,7 +36,7 @@ def overwritten_with_0(world, earlier):
 
 @inside
 def four_steps(world, w):
-    """What arrives at the weight in four steps of SGD, and where they lead."""
+    """The gradients of the weight in four steps of SGD, and its value after them."""
     optimizer, found = torch.optim.SGD([w], lr=0.1), {}
     for step in range(1, 5):
         (w * torch.arange(50.0, 50 + w.numel()).view(w.shape)).sum().backward()
@@ -201,7 +201,7 @@ class Shift(nn.Module):
 
 @picture(reference=True)
 def output_of_the_model(student):
-    """What a model x + shift made of x, after your call: look where a .grad is."""
+    """The output of a model x + shift after your call: which tensors have a .grad?"""
     calls = []  # its `append` is the same in a copy of the model
     model, img = Shift(calls.append), torch.randn(2, dtype=torch.float64)
     attempt(student.input_gradient, model, img)
@@ -446,7 +446,7 @@ def test_hooks_are_removed(activation_grads):
 # The reference's would show retain_grad(), which is the answer.
 @picture
 def outputs_of_two_layers(student):
-    """The outputs of two layers, each x + shift, after your call: look which of them keep their gradient."""
+    """The outputs of two layers, each x + shift, after your call: which of them keep their gradient?"""
     calls = []
     model = nn.Sequential(Shift(calls.append), Shift(calls.append))
     attempt(student.activation_grads, model, torch.randn(1, 2), ["0", "1"])
@@ -706,7 +706,7 @@ def test_two_graphs_and_what_stays(weighted_backward):
 
 @picture(reference=True)
 def leaves_after_a_weighted_backward(student):
-    """The losses of p and the weights, computed from q, after your call: look where a .grad is."""
+    """The losses of p and the weights, computed from q, after your call: which tensors have a .grad?"""
     p, q = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
     losses, w = p**2, q + 1
     attempt(student.weighted_backward, losses, w)
@@ -727,7 +727,7 @@ def classes_of_samples(world, kind):
 
 @inside
 def rate(world, _):
-    """A learning rate; one step leads to 0.4 where the largest logits are right, else to 30."""
+    """A learning rate; one step leads to 0.4 if the largest logits are right, otherwise to 30."""
     end = {"largest": 0.4, "smallest": 30.0}.get(world.kind("y")("of"))
     if end is None:
         return 0.05 + 0.05 * torch.rand(()).item()
@@ -843,7 +843,7 @@ def test_nothing_else_is_changed(train_with_temperature):
 
 @picture(reference=True)
 def leaves_after_a_training(student):
-    """The temperature and the model after a training of one step: look where a .grad is."""
+    """The temperature and the model after one training step: which tensors have a .grad?"""
     model, x = nn.Linear(1, 2, bias=False), torch.randn(2, 1)
     found = attempt(student.train_with_temperature, model, x, torch.tensor([0, 1]), 1, 0.1)
     return graph(temperature=found[0], model=model)

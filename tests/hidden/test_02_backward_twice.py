@@ -61,7 +61,7 @@ class Scaled(nn.Module):
 
 @inside
 class Gains(nn.Module):
-    """A trunk whose result is multiplied by gains: on the way to their logarithm lies no x."""
+    """A trunk whose result is multiplied by gains, which are computed without x."""
 
     def __init__(self, trunk, size, dtype):
         super().__init__()
@@ -89,7 +89,7 @@ def call_with_t(function, world):
 
 @inside
 def history_of_the_gradient(world, result):
-    """Whether x.grad has a history."""
+    """Whether x.grad is connected to a graph."""
     return world["x"].grad is not None and world["x"].grad.requires_grad
 
 
@@ -226,7 +226,7 @@ def losses_of_leaves(world, kind):
 
 @inside
 def after_the_measurement(world, norms):
-    """How many .grad are other tensors now, and what the caller's backward brings."""
+    """How many .grad are other tensors now, and the gradients of the caller's backward."""
     losses, params = world["losses"], world["params"]
     pairs = [(p.grad, grad) for p, grad in zip(params, world.remembered["grads"], strict=True)]
     return {
@@ -300,7 +300,7 @@ def test_no_grad_changes(task_grad_norms):
 
 @picture(reference=True)
 def after_a_measurement(student):
-    """Two losses after your measurement: can a training still go back through them, and is a .grad filled?"""
+    """Two losses after your measurement: can they still backpropagate, and is a .grad filled?"""
     w, v = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
     loss1, loss2 = (w**2).sum(), (w**2 * v).sum()
     attempt(student.task_grad_norms, [loss1, loss2], [w, v])
@@ -351,7 +351,7 @@ def test_only_the_parameters_move(two_updates):
 
 @picture
 def prediction_of_the_second_loss(student):
-    """What net computed in its last call: is its graph used up, and which weights has it saved?"""
+    """The output of net's last call: is its graph freed, and which weights did it save?"""
     outputs = []
     net = nn.Sequential(Scaled(outputs), nn.Tanh(), Scaled(outputs))
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -399,7 +399,7 @@ def two_iterations(made, world):
 
 @inside
 def ways_back(world, found):
-    """Where the loss goes back to, and where a gradient of what forward returned does."""
+    """The gradients of the loss, and those of the tensor that forward returned."""
     ends = {"image": world["image"], "target": world.starts.get("target", world["target"])}
     return {
         "the loss": gradients(found["loss"], ends),
@@ -552,7 +552,7 @@ def test_all_else_is_left_alone(accumulate):
 
 @picture
 def second_piece(student):
-    """What the first micro-batch has left when the second enters the model: a graph, and a .grad."""
+    """The graph and the .grad of the first micro-batch when the second enters the model."""
     outputs, pictures = [], []
     model = nn.Sequential(Scaled(outputs), nn.Tanh())
 
@@ -780,7 +780,7 @@ def test_model_and_modes_stay(validation_loss):
 
 @picture(reference=True)
 def what_the_result_remembers(student):
-    """What your result remembers of two batches, and the weight of the model."""
+    """The graph behind your result for two batches, and the weight of the model."""
     model = nn.Linear(1, 1, bias=False).eval()
     loader = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
     return graph(result=student.validation_loss(model, loader), weight=model.weight)
@@ -875,7 +875,7 @@ def test_the_teacher_is_asked_and_not_taught(distil):
 
 @picture
 def second_batch(student):
-    """What the model computed in its last call, after two epochs: where does its graph end?"""
+    """The output of the model's last call, after two epochs: where does its graph end?"""
     outputs = []
     model, teacher = Scaled(outputs), Scaled([])
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -128,7 +128,7 @@ def first_state(world, kind):
 
 @inside
 def frozen_with_a_gradient(world, _):
-    """What came into .grad of the parameters that may not learn; what stood there may be cleared."""
+    """The .grad of frozen parameters that had none before the call."""
     empty = [name for name in ("cell", "readout") if world.case[f"{name}.grads"] == "none"]
     return [p.grad for name in empty for p in world[name].parameters() if not p.requires_grad]
 
@@ -355,7 +355,7 @@ def tensors_of(state):
 
 @inside
 def state_with_losses(world, kind):
-    """A state, beside which losses wait; they go back to other tensors, so that no hook on it is asked."""
+    """A state, and pending losses that backpropagate to other tensors, so that no hook on it runs."""
     state = state_of_a_form(world, kind)
     world.losses = []
     for part in tensors_of(state):
@@ -367,7 +367,7 @@ def state_with_losses(world, kind):
 
 @inside
 def falsified_by_a_reset(world, result):
-    """How many gradients that wait are wrong without an error, after the result was set to 0."""
+    """How many pending gradients are wrong without an error after the result was set to 0."""
     for part in tensors_of(result):
         attempt(part.zero_)
     falsified = 0
@@ -430,7 +430,7 @@ def test_reset_falsifies_nothing(reset):
 
 @picture(reference=True)  # the given code cuts a tensor in the same way
 def repackaged_pair(student):
-    """A state (h, c) and what came back for it."""
+    """A state (h, c) and the result for it."""
     w = torch.randn(1, requires_grad=True)
     h, c = 2 * w, w + 1
     result = student.repackage((h, c))
@@ -616,7 +616,7 @@ def life(world, kind):
 
 @inside
 def note_running(found, center, when):
-    """Enter the buffer into what was found, and whether it has a history, as the module holds it."""
+    """Record the buffer that the module holds, and whether it is connected to a graph."""
     running = found[f"running {when}"] = state(center)["buffers"].get("running")
     found[f"running {when} has a history"] = running is not None and running.fields.requires_grad
 
@@ -734,7 +734,7 @@ def test_no_graph_is_kept(batches_go):
 # The reference's would show its forward, line by line.
 @picture
 def second_batch(student):
-    """The output for a second batch, before its backward; the first batch has gone back already."""
+    """The output for a second batch, before its backward; that of the first batch has run already."""
     center, w = student.Center(1), torch.randn(1, requires_grad=True)
     attempt(center(torch.randn(2, 1) * w).sum().backward)
     batch = torch.randn(2, 1) * w

@@ -266,7 +266,7 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 @inside
 def arrivals(world, kind):
-    """What goes back into each parameter of G from here on, without what oG uses."""
+    """The gradients that reach each parameter of G from here on, without those that oG uses."""
     found = {name: [] for name, _ in world["G"].named_parameters()}
     for name, parameter in world["G"].named_parameters():
         parameter.register_hook(found[name].append)
@@ -282,7 +282,7 @@ def arrivals(world, kind):
 
 @inside
 def arrived(world, _):
-    """What went back into G in vain; behind a 1, so that what is 0 but for rounding counts as 0."""
+    """The gradients that reached G and that oG did not use, plus 1, so that rounding errors count as 0."""
     found = world["arrivals"]()
     return {
         name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in world["G"].named_parameters()
@@ -561,7 +561,7 @@ def test_networks_and_samples_stay(td_loss):
 
 @picture
 def loss_of_a_network_with_itself(student):
-    """The loss of a network that is its own target: how many paths lead back to its weight?"""
+    """The loss of a network that is its own target: how many paths connect it to the weight?"""
     q = nn.Linear(2, 2, bias=False)
     s, s2, a, r = torch.randn(3, 2), torch.randn(3, 2), torch.randint(2, (3,)), torch.randn(3)
     return graph(loss=student.td_loss(q, q, s, a, r, s2, 0.9), q=q)

@@ -101,7 +101,7 @@ def test_a_stale_loss_is_noticed(reinit_):
 
 @picture(reference=True)  # the question says that the old loss must refuse to go back
 def loss_of_the_old_values(student):
-    """A loss of the old values of w, after your call: it needs them; v1 means one write that autograd saw."""
+    """A loss that needs the old values of w, after your call; v1 means one write that autograd counted."""
     w = torch.randn(2, requires_grad=True)
     loss = (w**2).sum()
     result = attempt(student.reinit_, w, 1.0)
@@ -520,7 +520,7 @@ def block_before_backward(student):
 
 @inside
 def places_in_common(world, _):
-    """How many tensors of the teacher lie in memory of the student, by whatever way it came there."""
+    """How many tensors of the teacher share storage with the student."""
     teacher, student = ([*world[who].parameters(), *world[who].buffers()] for who in ("teacher", "student"))
     places = {tensor.untyped_storage().data_ptr() for tensor in student}
     return {"tensors in common": sum(tensor.untyped_storage().data_ptr() in places for tensor in teacher)}
@@ -599,7 +599,7 @@ def test_teacher_and_student_go_on(ema_update):
 
 @picture(reference=True)  # nothing hangs on the reference's teacher, and so nothing is shown of its answer
 def teacher_after_two_updates(student):
-    """The weight of the teacher after two updates, and a loss of the student that is still to go back."""
+    """The weight of the teacher after two updates, and a pending loss of the student."""
     teacher, learner = nn.Linear(1, 1, bias=False).requires_grad_(False), nn.Linear(1, 1, bias=False)
     loss = (learner.weight**2).sum()
     attempt(student.ema_update, teacher, learner, 0.5)
@@ -696,7 +696,7 @@ def test_w_stays_a_leaf_in_its_memory(fit_by_hand):
 
 @picture(reference=True)
 def next_loss(student):
-    """A next loss of the caller's w after two of your steps; v2 means two writes that autograd saw."""
+    """A next loss of the caller's w after two of your steps; v2 means two writes that autograd counted."""
     w = torch.randn(1, 1, requires_grad=True)
     X, y = torch.randn(2, 1), torch.randn(2, 1)
     losses = attempt(student.fit_by_hand, w, X, y, 0.1, 2)
@@ -819,7 +819,7 @@ def test_a_whole_training(train_and_restart):
 
 @picture(reference=True)
 def average_after_a_training(student):
-    """The average and the last layer after a training of two batches, in which nothing begins anew."""
+    """The average and the last layer after a training of two batches, without a restart."""
     first, last, average = nn.Linear(1, 1), nn.Linear(1, 1), torch.zeros(1, 1)
     opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
     batches = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]

@@ -112,7 +112,7 @@ def test_backbone_is_only_used(prompt_step):
 
 @picture
 def path_to_the_prompt(student):
-    """A step by your function: what leads from the loss back to the prompt."""
+    """A step of your function: the path from the output back to the prompt."""
     backbone, prompt = nn.Linear(2, 1, bias=False), torch.zeros(2, requires_grad=True)
     x, y = torch.randn(3, 2), torch.randn(3, 1)
     out = []
@@ -357,7 +357,7 @@ def with_another_lr(world, earlier):
 
 @inside
 def with_another_optimizer(world, earlier):
-    """The layer freezes again, and its training begins anew."""
+    """The layer is frozen again, and opt is another optimizer."""
     world["layer"].requires_grad_(False)
     groups = [{"params": list(world["others"].parameters())}]
     world["opt"] = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
@@ -436,7 +436,7 @@ def test_nothing_else_changes(unfreeze):
 
 @picture
 def loss_after_thawing(student):
-    """A loss after your call: to which weights does it go back?"""
+    """A loss after your call: to which weights does it backpropagate?"""
     model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False))
     model[0].requires_grad_(False)
     opt = torch.optim.SGD(model[1].parameters(), lr=0.1)

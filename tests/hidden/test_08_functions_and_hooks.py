@@ -46,7 +46,7 @@ def either_sign(*shape):
 
 @inside
 def after_a_write(world, y):
-    """The recorded gradient and its own gradients; then something is written, and the result goes back."""
+    """The recorded gradient and its gradients; and the gradients of the result after a later write."""
     x, slope, write = (world[name] for name in ("x", "the gradient that came in", "a later write"))
     leaf = world.starts.get("x", x)
     second = gradients(
@@ -212,7 +212,7 @@ def test_gradients_of_new_and_old_values(scale):
 
 @picture
 def x_after_the_call(student):
-    """The tensor x after your call, and the leaf a behind it: which operation does autograd see last?"""
+    """The tensor x after your call, and the leaf a behind it: which operation did autograd record last?"""
     a = torch.randn(2, requires_grad=True)
     x = a + 1
     attempt(student.Scale_.apply, x, 3.0)
@@ -308,7 +308,7 @@ def test_call_touches_nothing(penalty):
 
 @picture
 def penalty_of_a_small_critic(student):
-    """The penalty of a critic with one weight: does a way lead back to the weight?"""
+    """The penalty of a critic with one weight: is it connected to the weight?"""
     D = nn.Linear(2, 1, bias=False)
     return graph(penalty=student.penalty(D, torch.randn(1, 2)), D=D)
 
@@ -439,7 +439,7 @@ def of_x_and_lam(function, world):
 
 @inside
 def other_ways_back(world, y):
-    """The result goes back a second time, and so does what is computed from x afterwards."""
+    """The gradients of a second backward of the result, and of a tensor computed from x afterwards."""
     x = world["x"]
     leaf = world.starts.get("x", x)
     for _ in range(world["the next backward"]):
@@ -505,7 +505,7 @@ def test_gradient_is_reversed_on_one_way(grad_reverse):
 
 @picture
 def two_ways_back(student):
-    """Two ways lead from the loss to x. Your reversal should stand on one of them."""
+    """Two paths connect the loss to x. Your reversal must be on one of them only."""
     x = torch.randn(2, requires_grad=True)
     h = 3 * x
     return graph(loss=(10 * h + student.grad_reverse(h, 0.5)).sum(), h=h, x=x)
