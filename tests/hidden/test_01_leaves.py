@@ -1,4 +1,4 @@
-"""The hidden checks of 01_leaves: who is a leaf, and where .grad lands."""
+"""The hidden checks of 01_leaves: which tensors are leaves, and which `.grad` backward fills."""
 
 from inside import with_gaps
 
@@ -21,7 +21,7 @@ from grader import (
 )
 from grader.inside import F, attempt, graph, inside, nn, note, snap, torch, warned
 
-LEFT = "What did you change for your own use, and did you put back what you found?"
+LEFT = "Did you restore everything that you changed temporarily?"
 
 
 # --- q1: make_weight
@@ -36,7 +36,7 @@ def overwritten_with_0(setup, earlier):
 
 @inside
 def four_steps(setup, w):
-    """What arrives at the weight in four steps of SGD, and where they lead."""
+    """The gradients of the weight in four steps of SGD, and its value after them."""
     optimizer, found = torch.optim.SGD([w], lr=0.1), {}
     for step in range(1, 5):
         (w * torch.arange(50.0, 50 + w.numel()).view(w.shape)).sum().backward()
@@ -77,23 +77,24 @@ def test_w_is_a_trainable_leaf(make_weight):
 
 @points(2)
 def test_values_and_training(make_weight):
-    """Its values are those of the generator, times scale, in every call, and it trains."""
+    """`w` has the right values and is trainable."""
     assert_same_values(
         make_weight,
-        "w is not torch.randn(n, m, generator=generator), seed 0, times scale.\n\nDoes a single call of "
-        "randn draw all of it, the first with its generator? If only a later call is wrong: what is still "
-        "there of an earlier call when it begins?",
-        used="A training of w goes wrong.\n\nPrint w.is_leaf and w.grad_fn. Which operation was recorded, "
-        "and when was requires_grad set? What does a second backward still have to pass through?",
+        "`w` is not `torch.randn(n, m, generator=generator)`, seed 0, times `scale`.\n\nDraw all numbers "
+        "in a single call of `randn`, the first that uses the generator. If only a later call is wrong, "
+        "your function reuses something from an earlier call.",
+        used="Training `w` with four steps of SGD gives wrong gradients or values.\n\nPrint `w.is_leaf` "
+        "and `w.grad_fn`. If an operation produced `w`, every `backward()` passes through it, and the "
+        "first one frees what it saved.",
     )
     assert_same_gradients(make_weight)
 
 
 @points(1, side_effects=True)
 def test_weights_of_earlier_calls(make_weight):
-    """What an earlier call returned stays what it is, and nothing is left switched.
+    """Earlier weights and global settings are unchanged.
 
-    Hint: do two weights of yours lie in the same memory?
+    Each call must return a weight with its own storage.
     """
     assert_no_side_effects(make_weight)
 
@@ -152,7 +153,7 @@ input_gradient = contract(
 
 @points(2)
 def test_gradient_has_the_form_of_x(input_gradient):
-    """The gradient has the dtype and shape of `x`.
+    """The gradient has `x`'s dtype and shape.
 
     From which tensor did you read `.grad`? `.float()` and `.reshape()` return new tensors.
     """
@@ -165,21 +166,21 @@ def test_gradient_has_the_form_of_x(input_gradient):
 
 @points(2)
 def test_gradient_of_x(input_gradient):
-    """The gradient belongs to the tensor the model saw: float32, of shape (1, N)."""
+    """The gradient is taken with respect to `x`."""
     assert_same_values(
         input_gradient,
-        "What came back is not the gradient of the sum of the outputs with respect to x.\n\nOn which tensor "
-        "did you call requires_grad_(), and from which did you read .grad? .float() and .reshape() make new "
-        "tensors. And in which mode did each part of the model run?",
+        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nOn which tensor did "
+        "you call `requires_grad_()`, and from which did you read `.grad`? `.float()` and `.reshape()` "
+        "return new tensors. Run the model in the modes it is in.",
     )
 
 
 @points(2, side_effects=True)
 def test_no_trace_is_left(input_gradient):
-    """The caller's image and model are as they were, and so is the .grad of every parameter."""
+    """`img`, the model and every `.grad` are unchanged."""
     assert_no_side_effects(
         input_gradient,
-        f"Which leaves does backward() fill? torch.autograd.grad only returns gradients. {LEFT}",
+        f"Which leaves does `backward()` fill? `torch.autograd.grad` only returns gradients. {LEFT}",
         may_share_storage=True,
     )
 
@@ -200,7 +201,7 @@ class Shift(nn.Module):
 
 @picture(reference=True)
 def output_of_the_model(student):
-    """What a model x + shift made of x, after your call: look where a .grad is."""
+    """The output of a model x + shift after your call: which tensors have a .grad?"""
     calls = []  # its `append` is the same in a copy of the model
     model, img = Shift(calls.append), torch.randn(2, dtype=torch.float64)
     attempt(student.input_gradient, model, img)
@@ -243,7 +244,7 @@ all_grads = contract(
 
 @points(2)
 def test_gradients_of_non_leaves(all_grads):
-    """`c`, `e` and `o` have their gradients.
+    """`c`, `e` and `o` have gradients.
 
     `c`, `e` and `o` are not leaves. Do you call `retain_grad()` before `backward()`?
     """
@@ -256,29 +257,31 @@ def test_gradients_of_non_leaves(all_grads):
 
 @points(1)
 def test_six_gradients(all_grads):
-    """All six gradients are there and right, and the leaves keep their values."""
+    """All six gradients are correct; leaves are unchanged."""
     assert_no_side_effects(all_grads, LEFT, may_share_storage=True)
     assert_same_values(
         all_grads,
-        "The six gradients of o are not right.\n\nFollow the graph from o back: which operations does the "
-        "gradient pass, and how often? c, e and o are no leaves: do you ask them in time to keep theirs? "
-        "What is broadcast is used several times: its gradient is a sum.",
+        "The six gradients of `o` are not correct.\n\n`c`, `e` and `o` are non-leaves: they keep their "
+        "gradients only if you ask for that before `backward()`. A tensor that is broadcast is used "
+        "several times, so its gradient is a sum.",
     )
     assert_same_gradients(all_grads)
 
 
 @points(2)
 def test_no_warning(all_grads):
-    """Nothing is left to warn of.
+    """`all_grads` causes no warnings.
 
-    Hint: the warning names what your code did. Is there another way to the same gradients?
+    The warning names what your code did. Find a way to the same gradients that causes none.
     """
     gradients = [all_grads.seen.entry(name) for name in "abcdeo"]
     assert any(gradient is not None for gradient in gradients), "All six gradients are None."
     for text in all_grads.seen.warnings:
-        assert "a filter" not in text, "Your function leaves a filter: the caller's next warning is lost."
+        assert "a filter" not in text, (
+            "Your function leaves a warning filter active, so the caller's next warning is lost."
+        )
         assert "not a leaf" not in text, (
-            "torch warned: you read .grad of a tensor that is not a leaf and does not retain its gradient."
+            "torch warned that you read `.grad` of a non-leaf that does not retain its gradient."
         )
         assert not text, f"torch or Python warned: {text.strip().partition('. ')[0]}"
 
@@ -406,7 +409,7 @@ activation_grads = contract(
 
 @points(2)
 def test_every_name_has_a_gradient(activation_grads):
-    """Every name has a gradient.
+    """Every name in `names` has a gradient.
 
     The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
     """
@@ -418,24 +421,24 @@ def test_every_name_has_a_gradient(activation_grads):
 
 @points(2)
 def test_gradients_of_activations(activation_grads):
-    """Every name is answered with the gradient of that layer's output, and the model works as before."""
+    """The gradient of every layer's output is correct."""
     assert_same_values(
         activation_grads,
-        "These are not the gradients of the layers' outputs.\n\nDo you keep the tensor through which "
-        "gradients go, or one beside it? Do you ask it before backward? If you make hooks in a loop: which "
-        "name does each of them see when it runs? And what becomes of the output if a hook returns "
-        "something?",
-        used="After your call the model, or a hook of the caller's, no longer does what it did.\n\nIs the "
-        "caller's hook still where its handle finds it?",
+        "The gradients of the layers' outputs are not correct.\n\nDoes your hook keep the layer's output "
+        "itself, or a tensor computed from it? Does it ask the output to retain its gradient before "
+        "`backward()`? If you define hooks in a loop, which name does each hook see when it runs? Does a "
+        "hook return something that replaces the output?",
+        used="After your call the model, or one of the caller's hooks, behaves differently.\n\nDoes the "
+        "caller's handle still remove the caller's hook?",
     )
 
 
 @points(1, side_effects=True)
 def test_hooks_are_removed(activation_grads):
-    """Afterwards the model is as it was: without your hooks, and with those of others."""
+    """Your hooks are removed; all others remain."""
     assert_no_side_effects(
         activation_grads,
-        "Which lines of yours still run after the model has raised an error? And which hooks do you remove?",
+        "Remove your hooks even if the model raises an error, and remove no others.",
         may_share_storage=True,
     )
 
@@ -443,7 +446,7 @@ def test_hooks_are_removed(activation_grads):
 # The reference's would show retain_grad(), which is the answer.
 @picture
 def outputs_of_two_layers(student):
-    """The outputs of two layers, each x + shift, after your call: look which of them keep their gradient."""
+    """The outputs of two layers, each x + shift, after your call: which of them keep their gradient?"""
     calls = []
     model = nn.Sequential(Shift(calls.append), Shift(calls.append))
     attempt(student.activation_grads, model, torch.randn(1, 2), ["0", "1"])
@@ -543,23 +546,22 @@ def test_total_is_connected(total_loss):
 
 @points(2)
 def test_total_and_its_gradient(total_loss):
-    """The result is the weighted sum of the losses, and its backward reaches all of them."""
+    """The total and its gradients are correct."""
     assert_same_values(
         total_loss,
-        "The value is not the weighted sum.\n\nDoes every loss count with its own weight, and with both "
-        "where it stands in the list twice?",
+        "The value is not the weighted sum.\n\nEach loss counts with its own weight. A loss that is in the "
+        "list twice counts with both weights.",
     )
     assert_same_gradients(
         total_loss,
         "the total",
         because={
-            "no history": "The losses became mere numbers (by .item(), .data, detach() or torch.tensor()), "
-            "or were added under no_grad.",
-            "not connected": "Did you make a new leaf on the way? torch.tensor(), nn.Parameter(), .item() "
-            "and detach() give you something without a history. A loss that is left out gets no gradient, "
-            "either.",
-            "zero": "Was this loss cut off at a bound?",
-            "wrong": "A loss has to count with its own weight, and with both where it stands in the list "
+            "no history": "Either `.item()`, `.data`, `detach()` or `torch.tensor()` returned values "
+            "without a graph, or you added the losses under `no_grad()`.",
+            "not connected": "`torch.tensor()`, `nn.Parameter()`, `.item()` and `detach()` return "
+            "something without a graph. A loss that you leave out gets no gradient either.",
+            "zero": "Did you clamp this loss?",
+            "wrong": "Each loss counts with its own weight, and with both weights if it is in the list "
             "twice.",
             "p:wrong": "",
         },
@@ -569,10 +571,8 @@ def test_total_and_its_gradient(total_loss):
 
 @points(1, side_effects=True)
 def test_losses_and_lists_stay(total_loss):
-    """The losses, both lists and every .grad stay as they are."""
-    assert_no_side_effects(
-        total_loss, "Do the next total_loss and the caller's backward() build on more than your return value?"
-    )
+    """The losses, lists and every `.grad` are unchanged."""
+    assert_no_side_effects(total_loss, "Don't call `backward()`, and don't modify the losses or the lists.")
 
 
 # The reference's would show the operations it is written with.
@@ -668,13 +668,13 @@ weighted_backward = contract(
 
 @points(3)
 def test_weighted_gradient(weighted_backward):
-    """The .grad of the parameters grows by the sum of the losses' gradients, each times its weight."""
+    """`.grad` accumulates the weighted sum of gradients."""
     assert_same_values(
         weighted_backward,
         changes={
-            "*:grad": "The .grad of a parameter behind losses did not grow by the sum of w[i] times the "
-            "gradient of losses[i].\n\nlosses.backward(gradient=v) computes v^T J. Which v went back in "
-            "yours? And does the gradient pass through losses only?"
+            "*:grad": "Your call did not add the sum of `w[i]` times the gradient of `losses[i]` to the "
+            "`.grad` of a parameter behind `losses`.\n\n`losses.backward(gradient=v)` computes the "
+            "vector-Jacobian product `v^T J`. Which `v` do you pass? The weights count as constants."
         },
     )
 
@@ -692,22 +692,21 @@ def test_graph_of_losses_is_freed(weighted_backward):
 
 @points(1)
 def test_two_graphs_and_what_stays(weighted_backward):
-    """The graph of losses is used up, that of w is not, and nothing else has changed."""
+    """`losses`, `w` and `w`'s graph are unchanged."""
     assert_no_side_effects(
         weighted_backward,
-        "Which of your lines changes losses or w, or lets a gradient pass through w? The weights count as "
-        "constants.",
+        "Don't modify `losses` or `w`, and don't backpropagate through `w`: the weights count as constants.",
     )
     assert_same_gradients(
         weighted_backward,
-        pending="The graph of the losses is not used up: did you leave out the last backward, or tell it to "
-        "retain_graph or create_graph?",
+        pending="The graph of `losses` is not freed: did you skip `backward()`, or pass `retain_graph` or "
+        "`create_graph`?",
     )
 
 
 @picture(reference=True)
 def leaves_after_a_weighted_backward(student):
-    """The losses of p and the weights, computed from q, after your call: look where a .grad is."""
+    """The losses of p and the weights, computed from q, after your call: which tensors have a .grad?"""
     p, q = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
     losses, w = p**2, q + 1
     attempt(student.weighted_backward, losses, w)
@@ -728,7 +727,7 @@ def classes_of_samples(setup, kind):
 
 @inside
 def rate(setup, _):
-    """A learning rate; one step leads to 0.4 where the largest logits are right, else to 30."""
+    """A learning rate; one step leads to 0.4 if the largest logits are right, otherwise to 30."""
     end = {"largest": 0.4, "smallest": 30.0}.get(setup.kind("y")("of"))
     if end is None:
         return 0.05 + 0.05 * torch.rand(()).item()
@@ -783,64 +782,68 @@ train_with_temperature = contract(
 
 
 NO_LEAF = {
-    "temperature": "The temperature is the result of an operation, no leaf.\n\nWhich one made it, and when "
-    "was requires_grad set?"
+    "temperature": "The temperature is not a leaf: an operation produced it.\n\nWhich operation, and did "
+    "you set `requires_grad` before it?"
 }
 
 
 @cases()
 def test_the_loss_teaches_the_model(train_with_temperature):
-    """A step moves the model by the gradient of the whole loss.
+    """The gradient of both losses updates the model.
 
-    Does the loss lead back to it? Print loss.grad_fn, and follow it. Is it the sum of both losses?
+    Print `loss.grad_fn`. Does the loss backpropagate to the model, and is it the sum of both losses?
     """
     assert_same_values(
         train_with_temperature,
         only=["model*"],
-        changes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
+        changes={
+            "model*:value": "After training, a model parameter does not have the value that plain SGD "
+            "on this loss gives."
+        },
     )
 
 
 @cases()
 def test_the_temperature_is_trained(train_with_temperature):
-    """The temperature is a leaf, and a step trains it.
+    """The temperature is a leaf and is trained.
 
-    Does a gradient arrive there? And does the optimizer know the tensor that the loss uses?
+    Does the temperature get a gradient? Does the optimizer hold the tensor that the loss uses?
     """
     assert_same_values(train_with_temperature, only=["temperature"], used=NO_LEAF)
 
 
 @cases()
 def test_the_log_has_the_pull(train_with_temperature):
-    """The log has the loss of a step, and its gradient with respect to the logits.
+    """The log holds each step's loss and `pull`.
 
-    What do you call so that they keep it, when, and which tensor do you ask for it afterwards?
+    `logits` is a non-leaf. What must you call before `backward()` so that it keeps its gradient?
     """
     assert_same_values(train_with_temperature, only=["log"])
 
 
 def test_a_training_of_several_steps(train_with_temperature):
-    """Each step uses the gradient of its own loss, and the loss the tensors that the step changes.
+    """Training is correct over several steps.
 
-    What stood in .grad before backward? Which result of an earlier step does it still pass through?
+    Is `.grad` cleared before each `backward()`? Does a loss depend on the graph of an earlier step?
     """
     assert_same_values(
         train_with_temperature,
-        changes={"model*:value": "A parameter of the model is not where the gradient of the loss leads."},
+        changes={
+            "model*:value": "After training, a model parameter does not have the value that plain SGD "
+            "on this loss gives."
+        },
         used=NO_LEAF,
     )
 
 
 def test_nothing_else_is_changed(train_with_temperature):
-    """Only the parameters that are trained change, and what stands in .grad."""
-    assert_no_side_effects(
-        train_with_temperature, "What did you change for your own use, and did you put back what you found?"
-    )
+    """Only trained parameters and `.grad` change."""
+    assert_no_side_effects(train_with_temperature, "Did you restore everything that you changed temporarily?")
 
 
 @picture(reference=True)
 def leaves_after_a_training(student):
-    """The temperature and the model after a training of one step: look where a .grad is."""
+    """The temperature and the model after one training step: which tensors have a .grad?"""
     model, x = nn.Linear(1, 2, bias=False), torch.randn(2, 1)
     found = attempt(student.train_with_temperature, model, x, torch.tensor([0, 1]), 1, 0.1)
     return graph(temperature=found[0], model=model)

@@ -1,4 +1,4 @@
-"""The hidden checks of 02_backward_twice: what a backward frees, adds to, and leaves waiting."""
+"""The hidden checks of 02_backward_twice: backward frees graphs and accumulates into `.grad`."""
 
 from grader import (
     Call,
@@ -29,7 +29,7 @@ from grader.inside import (
     torch,
 )
 
-WHOSE = "What did the caller give you, and who uses it next?"
+ONLY_AS_ASKED = "Don't modify the caller's objects beyond what the task asks for."
 #: What hardly matters to a loss is the same in all cases.
 FEW = {
     "train": ["train", "part eval"],
@@ -61,7 +61,7 @@ class Scaled(nn.Module):
 
 @inside
 class Gains(nn.Module):
-    """A trunk whose result is multiplied by gains: on the way to their logarithm lies no x."""
+    """A trunk whose result is multiplied by gains, which are computed without x."""
 
     def __init__(self, trunk, size, dtype):
         super().__init__()
@@ -89,7 +89,7 @@ def call_with_t(function, setup):
 
 @inside
 def history_of_the_gradient(setup, result):
-    """Whether x.grad has a history."""
+    """Whether x.grad is connected to a graph."""
     return setup["x"].grad is not None and setup["x"].grad.requires_grad
 
 
@@ -148,17 +148,17 @@ backward_both = contract(
 
 @points(3)
 def test_both_gradients_and_nothing_held(backward_both):
-    """Both gradients are added to x.grad after one call of the trunk, and all that it saved is freed."""
+    """`x.grad` accumulates both gradients after one forward."""
     assert_same_values(
         backward_both,
-        "The two numbers are not t.mean() and t.sum().",
+        "The two numbers are not `t.mean()` and `t.sum()`.",
         changes={
-            "x:grad": "x.grad is not what it held before, with the gradients of d and e added.\n\nWhich of "
-            "the three does x.grad hold now: what was there before, the gradient of d, that of e?"
+            "x:grad": "`x.grad` is not its old value plus the gradients of `d` and `e`.\n\nWhich of these "
+            "three terms does it hold now?"
         },
-        used="x.grad has a history: it holds a graph of its own.\n\nWhich argument of backward() records "
-        "the backward itself?",
-        recorded={"calls": "trunk is not called once.\n\nWhere does each of your two scalars come from?"},
+        used="`x.grad` requires grad, so it keeps a graph alive.\n\nWhich argument of `backward()` records "
+        "the backward pass itself?",
+        recorded={"calls": "`trunk` is not called exactly once.\n\nCompute both scalars from the same `t`."},
     )
 
 
@@ -167,15 +167,16 @@ def test_no_graph_is_kept(backward_both):
     """No graph stays in memory after the call."""
     assert_memory(
         backward_both,
-        left="What trunk has saved for backward is still held after the call.\n\nWhich of your backward "
-        "passes is the last, and which ways does it take? Is anything of the graph needed after it?",
+        left="Tensors that `trunk` saved for backward are still alive after the call.\n\nA backward pass "
+        "frees only the part of the graph that it passes through. Does your last one pass through all "
+        "of it, without `retain_graph`?",
     )
 
 
 @points(1, side_effects=True)
 def test_trunk_and_x_stay(backward_both):
-    """All else about x and trunk stays as it is."""
-    assert_no_side_effects(backward_both, WHOSE, may_share_storage=True)
+    """`trunk` and `x` keep their values and flags."""
+    assert_no_side_effects(backward_both, ONLY_AS_ASKED, may_share_storage=True)
 
 
 @picture
@@ -225,7 +226,7 @@ def losses_of_leaves(setup, kind):
 
 @inside
 def after_the_measurement(setup, norms):
-    """How many .grad are other tensors now, and what the caller's backward brings."""
+    """How many .grad are other tensors now, and the gradients of the caller's backward."""
     losses, params = setup["losses"], setup["params"]
     pairs = [(p.grad, grad) for p, grad in zip(params, setup.remembered["grads"], strict=True)]
     return {
@@ -270,39 +271,36 @@ task_grad_norms = contract(
 
 @points(3)
 def test_norms_are_of_one_loss_each(task_grad_norms):
-    """Each number is the L2 norm of the gradient of one loss, and every .grad is the tensor it was."""
+    """Each number is one loss's gradient norm."""
     assert_same_values(
         task_grad_norms,
-        "These are not the L2 norms of the gradients, one of each loss.\n\nThe gradient of which losses is "
-        "in each number, to which parameters does it go, and how do the squares come together?",
-        used="A .grad is another tensor now. Code that holds the old tensor no longer sees what arrives in "
-        ".grad.\n\nDo you need a copy of it?",
+        "The result is not the list of L2 norms, one for each loss's gradient.\n\nA norm is about one loss "
+        "only, and about all of `params` together: the root of the sum of all squares.",
+        used="A `.grad` is another tensor now, so code that holds the old one no longer sees later "
+        "gradients.\n\nCan you measure without replacing `.grad`?",
     )
 
 
 @points(2)
 def test_training_goes_on(task_grad_norms):
-    """After one or two measurements, the sum of the losses goes back and brings the right gradients."""
+    """`sum(losses).backward()` still works after the call."""
     assert_same_gradients(
         task_grad_norms,
         because={
-            "freed": "\n\nA backward of yours was the last through it, and freed what the caller needs. "
-            "Which of yours?"
+            "freed": "\n\nOne of your backward passes freed the graph that the caller still needs. Which one?"
         },
     )
 
 
 @points(1, side_effects=True)
 def test_no_grad_changes(task_grad_norms):
-    """Parameters, losses and every .grad are what they were."""
-    assert_no_side_effects(
-        task_grad_norms, "Which of your lines writes to a .grad, or to something else that is not yours?"
-    )
+    """Parameters, losses and every `.grad` are unchanged."""
+    assert_no_side_effects(task_grad_norms, "Don't write to a `.grad`, or to anything else of the caller's.")
 
 
 @picture(reference=True)
 def after_a_measurement(student):
-    """Two losses after your measurement: can a training still go back through them, and is a .grad filled?"""
+    """Two losses after your measurement: can they still backpropagate, and is a .grad filled?"""
     w, v = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
     loss1, loss2 = (w**2).sum(), (w**2 * v).sum()
     attempt(student.task_grad_norms, [loss1, loss2], [w, v])
@@ -331,29 +329,29 @@ two_updates = contract(
 
 @points(4)
 def test_updates_and_losses(two_updates):
-    """Each update calls net once, and steps with the gradient of its own loss at the weights it meets."""
+    """Each update uses its own loss's gradient."""
     assert_same_values(
         two_updates,
-        "The losses are not those from which the two updates were computed.\n\nOf which prediction and "
-        "which target is each, and at which weights?",
+        "The two losses are not correct.\n\nFrom which prediction and target do you compute each one, and "
+        "at which weights?",
         recorded={
-            "steps": "Of which loss are the gradients in .grad when each step is made, and at which weights "
-            "was that loss computed?",
-            "calls": "net is not called once for each update.\n\nWhat is each of your calls for? (A batch "
-            "norm in training mode remembers each of them, and dropout computes another result each time.)",
+            "steps": "When `opt.step()` runs, `.grad` must hold the gradient of this update's loss only. "
+            "At which weights did you compute that loss?",
+            "calls": "`net` is not called exactly once for each update.\n\nExtra calls have effects: batch "
+            "norm in training mode updates its running statistics, and dropout draws a new mask.",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_only_the_parameters_move(two_updates):
-    """Only the parameters, their .grad and the memory of opt change."""
-    assert_no_side_effects(two_updates, WHOSE)
+    """Only parameters, `.grad` and optimizer state change."""
+    assert_no_side_effects(two_updates, ONLY_AS_ASKED)
 
 
 @picture
 def prediction_of_the_second_loss(student):
-    """What net computed in its last call: is its graph used up, and which weights has it saved?"""
+    """The output of net's last call: is its graph freed, and which weights did it save?"""
     outputs = []
     net = nn.Sequential(Scaled(outputs), nn.Tanh(), Scaled(outputs))
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -401,7 +399,7 @@ def two_iterations(made, setup):
 
 @inside
 def ways_back(setup, found):
-    """Where the loss goes back to, and where a gradient of what forward returned does."""
+    """The gradients of the loss, and those of the tensor that forward returned."""
     ends = {"image": setup["image"], "target": setup.starts.get("target", setup["target"])}
     return {
         "the loss": gradients(found["loss"], ends),
@@ -443,38 +441,38 @@ ContentLoss = contract(
 
 @points(3)
 def test_loss_of_a_constant(ContentLoss):
-    """The loss is that of a constant with memory of its own, and the input passes unchanged."""
+    """`loss` is correct, and `forward` returns its input."""
     assert_same_values(
         ContentLoss,
-        "After the second forward, what the module gives is wrong.\n\nloss is mse_loss(input * weight, "
-        "target * weight), with the values that target had when the module was made. And forward returns "
-        "its input. Does your constant have memory of its own?",
+        "After the second forward, `loss`, the result or the number of trainable parameters is wrong.\n\n"
+        "`loss` must be `mse_loss(input * weight, target * weight)`, with the values that `target` had "
+        "when the module was made, and `forward` must return its input. Does your constant have its own "
+        "storage?",
         changes={
-            "image:grad": "After the backward of the loss, image.grad is wrong.\n\nHow many backward passes "
-            "arrive there?"
+            "image:grad": "After `loss.backward()`, `image.grad` is wrong.\n\nHow many backward passes "
+            "accumulate there?"
         },
     )
 
 
 @points(2)
 def test_gradients_reach_the_image_alone(ContentLoss):
-    """The loss and what passed go back to the image, and the loss not into the network behind the target."""
+    """`loss` backpropagates to the image, not the target."""
     assert_same_gradients(
         ContentLoss,
         because={
-            "overwritten": "\n\nWhat forward returned was overwritten, as by an in-place relu. Which tensor "
-            "do the operations of your loss save: their own, or the caller's?",
-            "connected": "\n\nWhat does the module keep of the target: its values, or also how it was "
-            "computed?",
+            "overwritten": "\n\nA later in-place operation may overwrite what `forward` returned. Do the "
+            "operations of your loss save that tensor, or their own?",
+            "connected": "\n\nDoes the module keep only the values of `target`, or also its graph?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_target_is_left_alone(ContentLoss):
-    """The caller's target and the input stay as they are."""
+    """`target` and `input` are unchanged."""
     assert_no_side_effects(
-        ContentLoss, "Does your module work on the caller's target itself?", may_share_storage=True
+        ContentLoss, "Your module must not modify the caller's `target` or its input.", may_share_storage=True
     )
 
 
@@ -524,37 +522,37 @@ accumulate = contract(
 
 @points(4)
 def test_gradient_of_the_batch(accumulate):
-    """The pieces add the gradient of the whole batch, and no more than micro samples are held at a time."""
+    """The pieces accumulate the full batch's gradient."""
     assert_same_values(
         accumulate,
         changes={
-            "model*:grad": "What arrived in the .grad of the model is not the gradient of the mean over the "
-            "whole batch.\n\nBy what number does the mean over a micro-batch divide, and by what the mean "
-            "over the batch? Which lines of yours work on .grad itself?"
+            "model*:grad": "Your call did not add the gradient of the mean over the whole batch to the "
+            "model's `.grad`.\n\nBy which number does the mean over a micro-batch divide, and by which the "
+            "mean over the batch? Don't clear or scale `.grad` itself: it may already hold gradients."
         },
     )
 
 
 @points(1, side_effects=True)
 def test_memory_of_one_part(accumulate):
-    """No more than one part of the batch is in memory."""
+    """At most `micro` samples are saved for backward."""
     assert_memory(
         accumulate,
-        peak="More than micro samples are kept for backward at the same time.\n\nWhen does autograd let go "
-        "of what it saved? How many backward passes has your code done when the last micro-batch enters the "
-        "model?",
+        peak="Autograd keeps tensors saved for more than `micro` samples at the same time.\n\nWhen does "
+        "autograd free saved tensors? How many backward passes has your code run when the last "
+        "micro-batch enters the model?",
     )
 
 
 @points(1, side_effects=True)
 def test_all_else_is_left_alone(accumulate):
-    """X, Y and all of the model but its gradients stay as they are."""
-    assert_no_side_effects(accumulate, WHOSE)
+    """Only the model's `.grad` changes."""
+    assert_no_side_effects(accumulate, ONLY_AS_ASKED)
 
 
 @picture
 def second_piece(student):
-    """What the first micro-batch has left when the second enters the model: a graph, and a .grad."""
+    """The graph and the .grad of the first micro-batch when the second enters the model."""
     outputs, pictures = [], []
     model = nn.Sequential(Scaled(outputs), nn.Tanh())
 
@@ -646,23 +644,23 @@ train_task = contract(
 
 @points(4)
 def test_trained_parts_learn(train_task):
-    """The trunk and the head of the task make one step with the gradient of this loss."""
+    """The trunk and the task's head are updated."""
     assert_same_values(
         train_task,
         recorded={
-            "steps": "What is in the .grad of each part when opt.step() is called, and what does opt do with "
-            "it? And what did you switch?"
+            "steps": "Print the `.grad` of each part when `opt.step()` runs. What does `opt` do with a "
+            "`.grad` of zeros, and what with `None`? Did you restore every flag you changed?"
         },
     )
 
 
 @points(1, side_effects=True)
 def test_other_heads_stand_still(train_task):
-    """The other heads and what opt remembers of them, flags, modes and groups stay as they are."""
+    """Other heads and their optimizer state are unchanged."""
     assert_no_side_effects(
         train_task,
-        "What is in the .grad of each part when opt.step() is called, and what does opt do with it? And "
-        "what did you switch?",
+        "Print the `.grad` of each part when `opt.step()` runs. What does `opt` do with a `.grad` of "
+        "zeros, and what with `None`? Did you restore every flag you changed?",
     )
 
 
@@ -722,7 +720,7 @@ def other_batches(setup, earlier):
 
 SEVERAL_BATCHES = """When a batch enters the model, the graphs of several earlier batches are alive.
 
-Which of your names still refers to something that was computed from an earlier batch?"""
+Which of your variables still refers to a tensor computed from an earlier batch?"""
 
 validation_loss = contract(
     "validation_loss",
@@ -753,36 +751,36 @@ validation_loss = contract(
 
 @points(3)
 def test_mean_and_no_graph_held(validation_loss):
-    """The mean comes back as a Python float, and the graphs of the batches do not pile up."""
+    """The mean loss is returned as a float."""
     assert_same_values(
         validation_loss,
-        "The result is not the mean over the batches, as a Python float.\n\nHow much does each batch count, "
-        "how much the last one? And is it a number?",
+        "The result is not the mean over the batches as a Python float.\n\nEvery batch counts the same, "
+        "even a smaller last one.",
         recorded={"graphs": SEVERAL_BATCHES},
     )
 
 
 @points(1, side_effects=True)
 def test_no_graph_is_recorded(validation_loss):
-    """No graph is in memory."""
+    """Graphs of earlier batches are freed."""
     assert_memory(
         validation_loss,
         graphs=SEVERAL_BATCHES,
         peak=SEVERAL_BATCHES,
-        left="After the call, the graph of a batch is still alive.\n\nWhat did you return or store, and "
-        "what is its grad_fn?",
+        left="After the call, the graph of a batch is still alive.\n\nPrint the `grad_fn` of everything "
+        "you return or store.",
     )
 
 
 @points(1, side_effects=True)
 def test_model_and_modes_stay(validation_loss):
-    """The model, the data and the modes of torch are as they were."""
-    assert_no_side_effects(validation_loss, "What did you switch or write, and is it as it was before?")
+    """The model, data and grad mode are unchanged."""
+    assert_no_side_effects(validation_loss, "Did you restore every flag and mode you changed?")
 
 
 @picture(reference=True)
 def what_the_result_remembers(student):
-    """What your result remembers of two batches, and the weight of the model."""
+    """The graph behind your result for two batches, and the weight of the model."""
     model = nn.Linear(1, 1, bias=False).eval()
     loader = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]
     return graph(result=student.validation_loss(model, loader), weight=model.weight)
@@ -849,33 +847,35 @@ distil = contract(
 
 
 def test_steps_and_history(distil):
-    """Each step has the gradient of the mean over its batch, numbers come back, and no graphs pile up."""
+    """Steps, losses and memory use are correct."""
     assert_same_values(
         distil,
-        "The mean losses of the epochs are wrong.\n\nHow much does each piece count in its batch, how much "
-        "each batch, and what do you add up?",
+        "The mean losses of the epochs are wrong.\n\nEvery batch counts the same in an epoch. How much "
+        "does each piece count in its batch?",
         recorded={
-            "steps": "Which gradients are in .grad when the step is made, and how much does each piece "
-            "count?",
-            "calls": "The teacher is not asked once for each batch.\n\nWhich of its answers do you know "
-            "already?",
-            "entered": "More than micro samples enter the model at once.",
-            "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\nWhat do "
-            "you keep of a piece when the next enters?",
-            "graphs left": "After the training, graphs of the model's calls are still alive.\n\nWhat does "
-            "your running sum add up, and what does it refer to?",
+            "steps": "When `opt.step()` runs, `.grad` must hold the gradient of the mean over this batch "
+            "only. How much does each piece count?",
+            "calls": "The teacher is not called exactly once for each batch.\n\nDo its answers change "
+            "between epochs?",
+            "entered": "More than `micro` samples enter the model at once.",
+            "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\nWhich "
+            "of your variables still refers to the graph of an earlier piece?",
+            "graphs left": "After training, graphs of the model's calls are still alive.\n\nDoes your "
+            "running sum add tensors that have a `grad_fn`?",
         },
     )
 
 
 def test_the_teacher_is_asked_and_not_taught(distil):
-    """Nothing reaches the teacher, and of the model only the parameters change."""
-    assert_no_side_effects(distil, "Where does a backward of yours end? And what did you switch or write?")
+    """The teacher is unchanged; only the model trains."""
+    assert_no_side_effects(
+        distil, "No gradient may reach the teacher. Did you restore every flag and mode you changed?"
+    )
 
 
 @picture
 def second_batch(student):
-    """What the model computed in its last call, after two epochs: where does its graph end?"""
+    """The output of the model's last call, after two epochs: where does its graph end?"""
     outputs = []
     model, teacher = Scaled(outputs), Scaled([])
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

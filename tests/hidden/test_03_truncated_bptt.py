@@ -1,4 +1,4 @@
-"""The hidden checks of 03_truncated_bptt: the value of a state crosses a cut, its history does not."""
+"""The hidden checks of 03_truncated_bptt: a detached state keeps its values and loses its graph."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from grader import (
 )
 from grader.inside import alive, attempt, graph, graph_at, inside, mark, nn, state, torch, vjp
 
-WHOSE = "What did the caller give you, and what of it will the caller use again?"
+ONLY_AS_ASKED = "Don't modify the caller's objects beyond what the task asks for."
 
 
 # --- what trainings are given: q1, q4 and the end task
@@ -128,7 +128,7 @@ def first_state(setup, kind):
 
 @inside
 def frozen_with_a_gradient(setup, _):
-    """What came into .grad of the parameters that may not learn; what stood there may be cleared."""
+    """The .grad of frozen parameters that had none before the call."""
     empty = [name for name in ("cell", "readout") if setup.case[f"{name}.grads"] == "none"]
     return [p.grad for name in empty for p in setup[name].parameters() if not p.requires_grad]
 
@@ -194,19 +194,19 @@ BATCHES = own(
 STILL = {"batches.targets": "met", "opt.rule": "sgd"}
 #: What an optimizer has used up may be cleared after the last step.
 USED_UP = ["cell.*:grad", "readout.*:grad"]
-FROZEN = "A frozen parameter has got a gradient in your call."
+FROZEN = "Your call gave a frozen parameter a gradient."
 
 OF_A_TRAINING = Cases(dtypes=["float32"], modes=["on"], sequences=["first", "other"], never=[STILL], cover=[])
 NETWORKS = ["cell.*:value", "readout.*:value"]
 WHERE_IT_LEADS = {
-    "cell*": "After the training the cell is not where the gradients lead.\n\nDoes the gradient of a "
-    "minibatch flow through all its time steps, and does it stop at its beginning?",
-    "readout*": "After the training the readout is not where the gradients lead.\n\nWhich gradients are in "
-    ".grad when opt makes its step? And which shapes have the prediction and y?",
-    "h0*": "After the training h0 is not where the gradient of the first minibatch leads.\n\nFollow each "
-    "loss back. Which should end in h0, and what does that make of h0.grad at each step?",
-    "opt*": "After the training opt remembers other gradients than it should, or other steps.\n\nEvery "
-    "minibatch makes one step of opt, with the gradient of its own loss only.",
+    "cell*": "After training, the parameters of `cell` are wrong.\n\nDoes the gradient of a minibatch flow "
+    "through all its time steps, and stop where the minibatch begins?",
+    "readout*": "After training, the parameters of `readout` are wrong.\n\nWhich gradients are in `.grad` "
+    "when `opt.step()` runs? Do the prediction and `y` have the same shape?",
+    "h0*": "After training, `h0` does not have the value that the gradient of the first minibatch "
+    "gives.\n\nWhich losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
+    "opt*": "After training, the optimizer state of `opt` is wrong.\n\nEvery minibatch makes one step of "
+    "`opt`, with the gradient of its own loss only.",
 }
 
 
@@ -249,11 +249,11 @@ train_stateful = contract(
 
 @points(6)
 def test_each_minibatch_makes_its_own_step(train_stateful):
-    """Losses, last state and parameters are those of truncated backpropagation through time."""
+    """Losses, last state and parameters are correct."""
     assert_same_values(
         train_stateful,
-        "What came back is not as it should be.\n\nWhich value enters each minibatch, and which step is "
-        "made before it? Print them.",
+        "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch. Which "
+        "steps of `opt` come before it?",
         changes=WHERE_IT_LEADS,
         used=FROZEN,
         exact_types=True,
@@ -262,14 +262,14 @@ def test_each_minibatch_makes_its_own_step(train_stateful):
 
 @points(1, side_effects=True)
 def test_memory_does_not_grow(train_stateful):
-    """No graph of an earlier minibatch stays in memory."""
+    """No graph of an earlier minibatch is kept."""
     assert_memory(train_stateful)
 
 
 @points(1, side_effects=True)
 def test_only_learners_change(train_stateful):
-    """All that belongs to the caller and does not learn stays as it is."""
-    assert_no_side_effects(train_stateful, WHOSE)
+    """Frozen parameters, inputs and modes are unchanged."""
+    assert_no_side_effects(train_stateful, ONLY_AS_ASKED)
 
 
 @picture(reference=True)  # the prose above the question says how the cut is made
@@ -355,7 +355,7 @@ def tensors_of(state):
 
 @inside
 def state_with_losses(setup, kind):
-    """A state, beside which losses wait; they go back to other tensors, so that no hook on it is asked."""
+    """A state, and pending losses that backpropagate to other tensors, so that no hook on it runs."""
     state = state_of_a_form(setup, kind)
     setup.losses = []
     for part in tensors_of(state):
@@ -367,7 +367,7 @@ def state_with_losses(setup, kind):
 
 @inside
 def falsified_by_a_reset(setup, result):
-    """How many gradients that wait are wrong without an error, after the result was set to 0."""
+    """How many pending gradients are wrong without an error after the result was set to 0."""
     for part in tensors_of(result):
         attempt(part.zero_)
     falsified = 0
@@ -395,10 +395,11 @@ reset = contract(
 
 @points(4)
 def test_structure_stays_and_history_goes(repackage):
-    """A state of any form comes back with the same structure and values, and without a history."""
+    """The detached state has equal values and structure."""
     assert_same_values(
         repackage,
-        "The state did not come back as it went in.\n\nWhat are the parts of a state, and what is in them?",
+        "The result does not have the structure and the values of the state.\n\nA state may be `None`, a "
+        "tensor, or a tuple or list of states.",
         exact_types=True,
     )
     assert_same_gradients(repackage, "a tensor of the result", flags=True)
@@ -406,30 +407,30 @@ def test_structure_stays_and_history_goes(repackage):
 
 @points(1, side_effects=True)
 def test_original_is_untouched(repackage):
-    """The state that was passed in stays as it was."""
+    """The original state is unchanged."""
     assert_no_side_effects(
         repackage,
-        "An auxiliary loss may still need the state. Who else holds what you were given?",
+        "Don't modify the original: another loss may still backpropagate through it.",
         may_share_storage=True,
     )
 
 
 @points(1)
 def test_reset_falsifies_nothing(reset):
-    """Resetting the result in place never silently falsifies a gradient of the original."""
+    """Resetting the result never corrupts gradients silently."""
     assert_no_side_effects(reset)
     assert_same_values(
         reset,
-        used="Setting the result to 0 falsifies gradients of losses that wait on the original, without an "
-        "error: both share memory, and autograd did not see the write.\n\nDo they share the version "
-        "counter, too, by which autograd sees a write?",
+        used="After `zero_()` on the result, a loss computed from the original backpropagates wrong "
+        "gradients without an error: both share storage, and autograd did not detect the write.\n\n"
+        "Autograd detects writes by the version counter. Do the result and the original share it?",
     )
     assert_same_gradients(reset)
 
 
 @picture(reference=True)  # the given code cuts a tensor in the same way
 def repackaged_pair(student):
-    """A state (h, c) and what came back for it."""
+    """A state (h, c) and the result for it."""
     w = torch.randn(1, requires_grad=True)
     h, c = 2 * w, w + 1
     result = student.repackage((h, c))
@@ -498,25 +499,25 @@ tbptt = contract(
 
 @points(5)
 def test_gradients_of_the_chunks(tbptt):
-    """The gradient is cut every k steps and nowhere else; all gradients and all losses add up."""
+    """Gradients are truncated every `k` steps and accumulated."""
     assert_same_values(
         tbptt,
-        "The total is not the sum of the losses of all steps, as a float.\n\nWhich losses are in the total? "
-        "What about the steps that are left at the end?",
+        "The total is not the sum of the losses of all steps as a float.\n\nDoes it include the steps that "
+        "are left at the end?",
         changes={
-            "cell*": "The gradients of the cell are not those of chunks of k steps.\n\nWrite down for this "
-            "k and this number of steps which losses go back together, and how far. What about the steps "
-            "that are left at the end?",
-            "readout*": "The gradients of the readout are not those of all steps, added to what stood "
-            "there.\n\nWhich losses go back in each chunk, and how much does each of them count?",
+            "cell*": "The gradients of `cell` are not those of chunks of `k` steps.\n\nFor this `k` and "
+            "this number of steps, write down which losses backpropagate together, and how far. Include a "
+            "shorter last chunk.",
+            "readout*": "The gradients of all steps were not added to the `.grad` of `readout`.\n\nWhich "
+            "losses backpropagate in each chunk, and how much does each of them count?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_only_grad_changes(tbptt):
-    """No parameter is updated, and nothing but .grad of what learns changes."""
-    assert_no_side_effects(tbptt, WHOSE)
+    """Only the `.grad` of trainable parameters changes."""
+    assert_no_side_effects(tbptt, ONLY_AS_ASKED)
 
 
 @picture(reference=True)  # the question says where the cut is
@@ -568,10 +569,10 @@ train_learned_start = contract(
 
 @points(4)
 def test_first_minibatch_teaches_h0(train_learned_start):
-    """h0 learns from the first minibatch, and from no other; cell and readout learn from each."""
+    """Only the first minibatch trains `h0`."""
     assert_same_values(
         train_learned_start,
-        "What came back is not the last state.\n\nWhich value enters each minibatch? Print them.",
+        "The result is not the last state.\n\nPrint the state that enters each minibatch.",
         changes=WHERE_IT_LEADS,
         used=FROZEN,
         exact_types=True,
@@ -580,8 +581,8 @@ def test_first_minibatch_teaches_h0(train_learned_start):
 
 @points(1, side_effects=True)
 def test_all_else_stays(train_learned_start):
-    """Only h0, parameters that are not frozen, .grad and the state of opt change."""
-    assert_no_side_effects(train_learned_start, WHOSE)
+    """Only trained parameters, `.grad` and optimizer state change."""
+    assert_no_side_effects(train_learned_start, ONLY_AS_ASKED)
 
 
 @picture(reference=True)  # the given code expands h0 in the same way
@@ -615,7 +616,7 @@ def life(setup, kind):
 
 @inside
 def note_running(found, center, when):
-    """Enter the buffer into what was found, and whether it has a history, as the module holds it."""
+    """Record the buffer that the module holds, and whether it is connected to a graph."""
     running = found[f"running {when}"] = state(center)["buffers"].get("running")
     found[f"running {when} has a history"] = running is not None and running.fields.requires_grad
 
@@ -694,19 +695,19 @@ batches_go = contract(
 
 @points(3)
 def test_statistic_and_gradients(Center):
-    """The statistic is a number without a history, and the output is differentiable through the new mean."""
+    """Outputs, their gradients and `running` are correct."""
     assert_same_values(
         Center,
-        "A forward does something else than the task says.\n\nWhat is stored in training, what is "
-        "subtracted in each mode, and what stays as it is after eval()?",
+        "An output, or `running` after a forward, is wrong.\n\nPrint what you store and what you subtract "
+        "in each mode. In eval mode, `running` must be unchanged.",
     )
     assert_same_gradients(
         Center,
         "an output",
         because={
-            "x:wrong": "For autograd, the mean that is subtracted in training is a constant, or another "
-            "mean than the new average.\n\nEach x moves the mean that is subtracted from it. Does your "
-            "gradient know?"
+            "x:wrong": "In training mode, autograd treats the subtracted mean as a constant, or "
+            "differentiates another mean than the new average.\n\nThe new average depends on `x`. Does the "
+            "gradient of the output include that dependence?"
         },
     )
 
@@ -714,7 +715,7 @@ def test_statistic_and_gradients(Center):
 @points(1, side_effects=True)
 def test_batches_are_unchanged(Center):
     """The batch is unchanged."""
-    assert_no_side_effects(Center, "Who else holds x, and what will its owner do with it next?")
+    assert_no_side_effects(Center, "Don't modify `x`.")
 
 
 @points(1)
@@ -725,15 +726,15 @@ def test_no_graph_is_kept(batches_go):
     assert_same_gradients(batches_go)
     assert_memory(
         batches_go,
-        left="Batches or their graphs are still in memory after the forward.\n\nWhat does the module hold, "
-        "besides running?",
+        left="Batches or their graphs are still in memory after the forward.\n\nDoes the module store "
+        "anything besides `running`, and is `running` connected to a graph?",
     )
 
 
 # The reference's would show its forward, line by line.
 @picture
 def second_batch(student):
-    """The output for a second batch, before its backward; the first batch has gone back already."""
+    """The output for a second batch, before its backward; that of the first batch has run already."""
     center, w = student.Center(1), torch.randn(1, requires_grad=True)
     attempt(center(torch.randn(2, 1) * w).sum().backward)
     batch = torch.randn(2, 1) * w
@@ -768,8 +769,8 @@ def graphs_and_frozen(setup, result):
 
 
 GRAPHS_AND_FROZEN = {
-    "graphs": "At a step of opt more than two graphs are alive: memory grows with every minibatch.\n\nWhich "
-    "of the things that you keep from one minibatch to the next has a grad_fn?",
+    "graphs": "At a step of `opt`, more than two graphs are alive, so memory grows with every "
+    "minibatch.\n\nWhich of the variables that you keep from one minibatch to the next has a `grad_fn`?",
     "frozen": FROZEN,
 }
 
@@ -787,11 +788,11 @@ train_tracked = contract(
 
 
 def test_every_training(train_tracked):
-    """Whatever comes in, parameters, losses, average and last state are right, and old graphs are gone."""
+    """Losses, average, last state and parameters are correct."""
     assert_same_values(
         train_tracked,
-        "What came back is not as it should be.\n\nWhere does the average begin, which loss of a minibatch "
-        "goes into it, and with which weight?",
+        "The losses, the average or the last state are wrong.\n\nAt which value does the average begin, "
+        "which loss of a minibatch enters it, and with which weight?",
         changes=WHERE_IT_LEADS,
         used=GRAPHS_AND_FROZEN,
         exact_types=True,
@@ -799,8 +800,8 @@ def test_every_training(train_tracked):
 
 
 def test_nothing_else_changes(train_tracked):
-    """Only h0, parameters that are not frozen, .grad and the state of opt change."""
-    assert_no_side_effects(train_tracked, WHOSE)
+    """Only trained parameters, `.grad` and optimizer state change."""
+    assert_no_side_effects(train_tracked, ONLY_AS_ASKED)
 
 
 @picture(reference=True)

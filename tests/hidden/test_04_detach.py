@@ -1,4 +1,4 @@
-"""The hidden checks of 04_detach: what shares memory, what backward needs, and where the cut has to be."""
+"""The hidden checks of 04_detach: shared storage, saved tensors, and where to detach."""
 
 from dataclasses import replace
 
@@ -28,7 +28,9 @@ from grader.inside import (
     torch,
 )
 
-WHOSE = "Whose memory does each of your operations write to? Compare data_ptr() of all tensors."
+WHICH_STORAGE = (
+    "Which storage does each of your operations write to? Compare the `data_ptr()` of all tensors."
+)
 
 
 @inside
@@ -72,7 +74,7 @@ positive_part = contract(
 
 @points(2)
 def test_result_has_no_graph(positive_part):
-    """The result has no graph, and its own storage.
+    """The detached result has its own storage.
 
     `y.detach()` returns a tensor without a graph that shares storage with `y`.
     """
@@ -83,17 +85,18 @@ def test_result_has_no_graph(positive_part):
 
 @points(2)
 def test_positive_part_without_a_history(positive_part):
-    """The result is the positive part of y, without a history, and a loss of y still goes back.
+    """Values are correct and `loss.backward()` still works.
 
-    What does your function return where y is negative, and what cuts off the history?
+    The result must not be connected to the graph, and `y` must keep its graph and its values.
     """
-    assert_same_values(positive_part, "The result is not y with 0 in the place of what is negative.")
+    assert_same_values(positive_part, "The result is not `y` with its negative entries replaced by 0.")
     assert_same_gradients(
         positive_part,
         pending={
-            "overwritten": "Your function changed y in place.\n\nWho shares the memory of y?",
-            "wrong": "No error told you: backward used the values that it found in the memory of "
-            "y.\n\nWhich ways of writing does y._version not count?",
+            "overwritten": "Your function modified `y` in place.\n\nWhich of your tensors share storage "
+            "with `y`?",
+            "wrong": "Backward raised no error and used the values that it found in the storage of `y`.\n\n"
+            "Which writes does `y._version` not count?",
         },
         flags=True,
     )
@@ -101,8 +104,8 @@ def test_positive_part_without_a_history(positive_part):
 
 @points(1, side_effects=True)
 def test_y_is_left_alone(positive_part):
-    """The call leaves y alone, and the result has memory of its own."""
-    assert_no_side_effects(positive_part, WHOSE)
+    """`y` is unchanged and shares no storage."""
+    assert_no_side_effects(positive_part, WHICH_STORAGE)
 
 
 @picture
@@ -233,18 +236,18 @@ may_overwrite = contract(
 
 @points(3)
 def test_every_answer_is_right(may_overwrite):
-    """A tensor is needed where its memory was saved, whether it requires grad or not."""
+    """The answer is correct for every `f`."""
     assert_same_values(
         may_overwrite,
-        "For this f your answer is wrong.\n\nWhich derivative contains the values of mid? What counts is "
-        "its memory, through whichever view and however deep in the graph. If you try a write: is it "
-        "counted, and what was in .grad before?",
+        "Your answer for this `f` is wrong.\n\nWhich operation saved the storage of `mid`? It may be an "
+        "operation on a view of `mid`, or one deep in the graph. If you test by writing to `mid`: does its "
+        "`_version` count the write, and what was in `.grad` before?",
     )
 
 
 @points(1, side_effects=True)
 def test_x_stays_as_it_is(may_overwrite):
-    """All but the .grad of x is after the call what it was before."""
+    """Only the `.grad` of `x` may change."""
     assert_no_side_effects(may_overwrite)
 
 
@@ -263,7 +266,7 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 @inside
 def arrivals(setup, kind):
-    """What goes back into each parameter of G from here on, without what oG uses."""
+    """The gradients that reach each parameter of G from here on, without those that oG uses."""
     found = {name: [] for name, _ in setup["G"].named_parameters()}
     for name, parameter in setup["G"].named_parameters():
         parameter.register_hook(found[name].append)
@@ -279,7 +282,7 @@ def arrivals(setup, kind):
 
 @inside
 def arrived(setup, _):
-    """What went back into G in vain; behind a 1, so that what is 0 but for rounding counts as 0."""
+    """The gradients that reached G and that oG did not use, plus 1, so that rounding errors count as 0."""
     found = setup["arrivals"]()
     return {
         name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in setup["G"].named_parameters()
@@ -324,31 +327,30 @@ gan_step = contract(
 
 @points(6)
 def test_each_network_makes_its_step(gan_step):
-    """Each network makes one step with its own loss, G by D after its step; nothing of D's loss enters G."""
+    """Each network takes one step on its loss."""
     assert_same_values(
         gan_step,
         changes={
-            "[DG].*:requires_grad": "All parameters of both networks should require grad after the call.",
-            "D*:value": "D did not make one step with the gradient of its own loss, and no other.\n\nIs the "
-            "loss of D a sum of two means? What does the loss of G leave in D, and which step uses that?",
-            "oD*": "oD did not make one step with the gradient of the loss of D.\n\nHow often, and with "
-            "what in .grad, does oD make its step?",
-            "G*:value": "G did not make one step with the gradient of its own loss, and no other.\n\nWhich "
-            "backward calls reach G, and with which label? Is it D before or after its step?",
-            "oG*": "oG did not make one step with the gradient of the loss of G.\n\nHow often, and with "
-            "what in .grad, does oG make its step?",
+            "[DG].*:requires_grad": "All parameters of both networks must require grad after the call.",
+            "D*:value": "`D` did not make exactly one step with the gradient of its own loss.\n\nIs the "
+            "loss of `D` a sum of two means? Does `oD` use gradients that the loss of `G` left in `D`?",
+            "oD*": "`oD` did not make exactly one step with the gradient of the loss of `D`.\n\nHow often "
+            "does `oD.step()` run, and what is in `.grad` then?",
+            "G*:value": "`G` did not make exactly one step with the gradient of its own loss.\n\nWhich "
+            "backward passes reach `G`, and with which label? Does its loss use `D` after the step of `D`?",
+            "oG*": "`oG` did not make exactly one step with the gradient of the loss of `G`.\n\nHow often "
+            "does `oG.step()` run, and what is in `.grad` then?",
         },
-        used="What goes back into G, from all backward passes together, is not the gradient of its own "
-        "loss.\n\nThrough which tensor does the loss of D know G? Which label has the loss of G?",
+        used="The gradients that reach `G`, summed over all backward passes, are not the gradient of its "
+        "own loss.\n\nThrough which tensor does the loss of `D` backpropagate to `G`? Which label does "
+        "the loss of `G` use?",
     )
 
 
 @points(1, side_effects=True)
 def test_nothing_else_of_the_game_changes(gan_step):
-    """Samples, modes and flags stay as they are."""
-    assert_no_side_effects(
-        gan_step, "What did you switch off for a moment, and is it on again when your function returns?"
-    )
+    """Samples, modes and `requires_grad` are unchanged."""
+    assert_no_side_effects(gan_step, "Did you restore every flag and mode you changed?")
 
 
 @picture
@@ -412,24 +414,25 @@ def test_result_is_connected(ste_round):
 
 @points(2)
 def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
-    """The value is that of x.round(), and the gradient that arrives goes on to x as it is."""
-    assert_same_values(ste_round, "The value is not that of x.round().")
+    """Values are rounded; gradients pass through unchanged."""
+    assert_same_values(ste_round, "The result does not have the values of `x.round()`.")
     assert_same_gradients(
         ste_round,
         because={
-            "zero": "That is the derivative of a flat function.\n\nWhich value is a constant for autograd, "
-            "and which value moves with x?",
-            "wrong": "It is not what arrived at the result.\n\nWhat does each part of your code send back?",
-            "not connected": "\n\nIs the result made from x, or is it a new leaf?",
-            "no history": "\n\nWhat exactly do you cut off, the difference or all of it?",
+            "zero": "Rounding is flat, so its derivative is 0.\n\nWhich part of your expression is a "
+            "constant for autograd, and which part depends on `x`?",
+            "wrong": "It differs from the gradient that arrived at the result.\n\nWhich gradient does each "
+            "part of your expression pass on to `x`?",
+            "not connected": "\n\nDid you compute the result from `x`, or create a new leaf?",
+            "no history": "\n\nWhat do you detach: the difference, or the whole result?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_x_is_left_alone(ste_round):
-    """The caller's x stays as it is, and the result has memory of its own."""
-    assert_no_side_effects(ste_round, WHOSE)
+    """`x` is unchanged and shares no storage."""
+    assert_no_side_effects(ste_round, WHICH_STORAGE)
 
 
 @picture
@@ -467,8 +470,8 @@ VALUES = {name: ["no"] for name in ("tied", "buffers", "hooks")} | {
     "grads": ["none", "filled"],
 }
 TARGET = (
-    "The target still has a path back to these parameters.\n\nWhat makes the value of the target a "
-    "constant, and leaves the parameters as they are?"
+    "The target still backpropagates to these parameters.\n\nHow can you make the target a constant "
+    "without changing the parameters?"
 )
 
 td_loss = contract(
@@ -533,33 +536,32 @@ def test_loss_is_connected(td_loss):
 
 @points(2)
 def test_only_the_prediction_is_taught(td_loss):
-    """The loss is the mean squared difference, and its gradient that of the prediction alone."""
+    """The loss backpropagates through the prediction only."""
     assert_same_gradients(
         td_loss,
         "the loss",
         because={
             "connected": TARGET,
-            "wrong": "\n\nIf parameters occur twice: which of the two uses should autograd not see?",
+            "wrong": "\n\nIf both networks share parameters, autograd must not record their use in the "
+            "target.",
         },
     )  # first, since eval() for a cut also changes values
     assert_same_values(
         td_loss,
-        "The loss is not the mean of (prediction - target)**2.\n\nWhat are prediction and target of one "
-        "sample? Which shapes have all, and which mean is it?",
+        "The loss is not the mean of `(prediction - target)**2`.\n\nPrint the prediction and the target of "
+        "one sample, and the shapes of all tensors.",
     )
 
 
 @points(1, side_effects=True)
 def test_networks_and_samples_stay(td_loss):
-    """Both networks and all samples stay as they are."""
-    assert_no_side_effects(
-        td_loss, "What did you change for a moment, and is it again what it was for every part?"
-    )
+    """Both networks and all samples are unchanged."""
+    assert_no_side_effects(td_loss, "Did you restore every flag and mode you changed, in every submodule?")
 
 
 @picture
 def loss_of_a_network_with_itself(student):
-    """The loss of a network that is its own target: how many paths lead back to its weight?"""
+    """The loss of a network that is its own target: how many paths connect it to the weight?"""
     q = nn.Linear(2, 2, bias=False)
     s, s2, a, r = torch.randn(3, 2), torch.randn(3, 2), torch.randint(2, (3,)), torch.randn(3)
     return graph(loss=student.td_loss(q, q, s, a, r, s2, 0.9), q=q)
@@ -641,17 +643,18 @@ def test_energy_is_connected(clipped_energy):
 
 @points(2)
 def test_energy_and_its_gradient(clipped_energy):
-    """The energy is that of the clipped product, and w and x get the gradients of just this function."""
+    """The energy and its gradients are correct."""
     assert_same_values(
         clipped_energy,
-        "The energy is not the sum of the squares of x @ w clipped at 1.\n\nWhat becomes of an entry of 4, "
-        "of 0.5 and of -3, and how do you put all entries together?",
+        "The energy is not the sum of the squares of `x @ w` clipped at 1.\n\nWhat does your code do with "
+        "an entry of 4, of 0.5 and of -3?",
     )
     assert_same_gradients(
         clipped_energy,
         "the energy",
         because={
-            "wrong": "\n\nWhich of your operations is hidden from autograd? Compare with a finite difference."
+            "wrong": "\n\nWhich of your operations does autograd not record? Compare with a finite "
+            "difference."
         },
         flags=True,
     )
@@ -659,8 +662,8 @@ def test_energy_and_its_gradient(clipped_energy):
 
 @points(1, side_effects=True)
 def test_x_and_w_stay(clipped_energy):
-    """The caller's x and w stay as they are."""
-    assert_no_side_effects(clipped_energy, WHOSE)
+    """`x` and `w` are unchanged."""
+    assert_no_side_effects(clipped_energy, WHICH_STORAGE)
 
 
 @picture
@@ -797,33 +800,31 @@ end_of_training = training(
 
 
 def test_notes_are_those_of_the_network(notes_of_training):
-    """The losses and the activities are those of the network, and leave no trace in it."""
+    """The losses and activities are correct."""
     assert_same_values(
         notes_of_training,
-        "The losses are not the mean squared differences of value and target, or the activities not the "
-        "means of the positive part of body(s).\n\nWhat is in h when head uses it, and what did noting its "
-        "activity do to it?",
+        "The losses or the activities are wrong. A loss is the mean squared difference between value and "
+        "target; an activity is the mean of `body(s)` with negative entries replaced by 0.\n\nDoes "
+        "computing the activity modify the tensor that `head` uses?",
     )
 
 
 def test_target_is_data(steps_of_training):
-    """Each step is made with the gradient of the prediction alone."""
+    """Each step uses the prediction's gradient only."""
     assert_same_values(
-        steps_of_training, recorded={"steps": "How many paths lead from the loss to the parameters?"}
+        steps_of_training,
+        recorded={"steps": "On how many paths does the loss backpropagate to the parameters?"},
     )
-    assert_no_side_effects(
-        steps_of_training, "What did you switch off or change for a moment, and is it again what it was?"
-    )
+    assert_no_side_effects(steps_of_training, "Did you restore every flag and mode you changed?")
 
 
 def test_best_parameters_are_kept(end_of_training):
-    """In the end the parameters are those after the step with the smallest error."""
+    """The parameters with the smallest error are kept."""
     assert_same_values(
         end_of_training,
         changes={
-            "*:value": "The parameters do not end as they were after the step with the smallest "
-            "error.\n\nWhich step has the smallest error? When do you make your copy, and what shares its "
-            "memory?"
+            "*:value": "The final parameters are not those after the step with the smallest error.\n\nWhen "
+            "do you copy the parameters, and does the copy have its own storage?"
         },
     )
     assert_no_side_effects(end_of_training)

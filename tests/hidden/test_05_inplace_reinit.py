@@ -1,4 +1,4 @@
-"""The hidden checks of 05_inplace_reinit: which writes autograd allows, and which it notices."""
+"""The hidden checks of 05_inplace_reinit: in-place writes that autograd allows or detects."""
 
 from grader import (
     Call,
@@ -53,7 +53,7 @@ reinit_ = contract(
 
 @points(1)
 def test_w_is_the_same_leaf(reinit_):
-    """`w` is still a trainable leaf, and its `_version` counts the write.
+    """`w` is a leaf; `_version` counts the write.
 
     `.data` and `detach()` hide a write from autograd. `no_grad()` does not.
     """
@@ -67,40 +67,41 @@ def test_w_is_the_same_leaf(reinit_):
 
 @points(2)
 def test_w_holds_the_value(reinit_):
-    """The caller's w holds the new value, and is the same leaf in the same memory; w itself is returned.
+    """`w` is filled in place and returned.
 
-    An optimizer and a module hold this very object.
+    Optimizers and modules hold a reference to this tensor object.
     """
     assert_same_values(
         reinit_,
-        "The tensor that you returned does not hold the given value everywhere.",
+        "The returned tensor does not hold `value` everywhere.",
         changes={
-            "w:value": "The caller's w does not hold the given value everywhere.\n\nInto which tensor does "
-            "your function write, the caller's or a tensor of its own? And what becomes of its old values?"
+            "w:value": "The caller's `w` does not hold `value` everywhere.\n\nDoes your function write to "
+            "the caller's tensor or to a new one? Does the new value depend on the old one, which may be "
+            "`nan`?"
         },
     )
     assert_same_object(reinit_)
     assert_no_side_effects(
         reinit_,
-        "Compare id(w), w.data_ptr(), w.is_leaf and w.requires_grad before and after the call. Whatever you "
-        "switched off for the write has to be as it was, too.",
+        "Compare `id(w)`, `w.data_ptr()`, `w.is_leaf` and `w.requires_grad` before and after the call. "
+        "Restore every flag that you change for the write.",
     )
 
 
 @points(2)
 def test_a_stale_loss_is_noticed(reinit_):
-    """A loss that was computed from the old values refuses to go back, and a new one goes back to w."""
+    """`backward()` of a stale loss raises an error."""
     assert_same_gradients(
         reinit_,
-        pending="A loss of the old values of w goes back without an error. Where w holds new values by "
-        "then, its gradient is wrong: backward() compares w._version, and never the values.\n\nWhich ways "
-        "of writing does w._version count?",
+        pending="A loss computed from the old values of `w` backpropagates without an error, although its "
+        "gradient may be wrong: `backward()` compares `w._version`, never the values.\n\nWhich writes "
+        "does `w._version` count?",
     )
 
 
 @picture(reference=True)  # the question says that the old loss must refuse to go back
 def loss_of_the_old_values(student):
-    """A loss of the old values of w, after your call: it needs them; v1 means one write that autograd saw."""
+    """A loss that needs the old values of w, after your call; v1 means one write that autograd counted."""
     w = torch.randn(2, requires_grad=True)
     loss = (w**2).sum()
     result = attempt(student.reinit_, w, 1.0)
@@ -245,36 +246,38 @@ drawn_values = contract(
 
 @points(4)
 def test_only_the_layer_is_reset(reset_layer):
-    """Training goes on: the Parameter objects stay, what was tied stays tied, and nothing else changes."""
+    """Only the layer's weight and bias are reset."""
     assert_no_side_effects(
         reset_layer,
-        "Compare id(layer.weight) before and after with the ids in optimizer.param_groups[0]"
-        '["params"]. And which other layers, modes, flags and hooks does your function reach?',
+        "Compare `id(layer.weight)` before and after the call with the ids in "
+        '`optimizer.param_groups[0]["params"]`. Don\'t change other layers, modes, flags or hooks.',
     )
     assert_same_values(
         reset_layer,
-        "Your function returned something; it was to return nothing.",
+        "Your function returned a value; it must return nothing.",
         changes={"model.*bias:value": "The bias of the layer is not 0 everywhere."},
-        used="The weight of the layer is not drawn anew everywhere, as numbers near 0.\n\nWhich weight does "
-        "your function reach, and what does each of your steps make of a single number, of nan and of inf?",
+        used="Some entries of the layer's weight still have their old value, or are not near 0.\n\nDoes "
+        "your function write to this weight? Do your operations give a fresh number for a single "
+        "entry, for `nan` and for `inf`?",
     )
     assert_same_gradients(reset_layer)
 
 
 @points(1)
 def test_values_are_drawn_as_asked(drawn_values):
-    """The weights come fresh from a normal distribution with mean 0 and standard deviation 0.02."""
+    """New weights follow the requested normal distribution."""
     assert_same_values(
         drawn_values,
         used={
-            "one by one": "Of 21,600 weights many are the same, or the same with the other sign: they were "
-            "not drawn one by one, in every call.\n\nDoes a call set a seed, or make a generator?",
-            "without the old": "The old values are still in the new ones: the two resemble each other.",
-            "deviation": "21,600 weights have a standard deviation too far from 0.02 for chance.\n\nFrom "
-            "which distribution do you draw, and do you hand over 0.02, its square or a bound?",
-            "mean": "21,600 weights have a mean too far from 0 for chance.",
-            "normal": "Too many or too few of 21,600 weights are far from their mean for a normal "
-            "distribution.",
+            "one by one": "Many of 21,600 weights are equal, or equal up to their sign, so they are not "
+            "independent draws.\n\nDoes your function set a seed, or create a generator?",
+            "without the old": "The new values correlate with the old ones, so they are not independent of "
+            "them.",
+            "deviation": "The standard deviation of 21,600 weights is too far from 0.02 for chance.\n\n"
+            "From which distribution do you draw? Do you pass 0.02, its square or a bound?",
+            "mean": "The mean of 21,600 weights is too far from 0 for chance.",
+            "normal": "For a normal distribution, too many or too few of 21,600 weights are far from their "
+            "mean.",
         },
     )
 
@@ -314,9 +317,9 @@ def about_w1(gradient, right):
     if not any(seen for seen, wanted in pairs if wanted == 0):
         return ""
     return (
-        "w1 gets a gradient for the masked columns of d, which it does not determine: for autograd these "
-        "columns still are x @ w1, because it did not see them replaced before they were used.\n\nAsk of "
-        "every write: does autograd see it?"
+        "`w1` gets a gradient for the masked columns of `d`, although these columns are constants: for "
+        "autograd they are still `x @ w1`, because it did not record that they were replaced.\n\nDoes "
+        "autograd record each of your writes?"
     )
 
 
@@ -349,26 +352,27 @@ masked_forward = contract(
 
 @points(3)
 def test_masked_values_enter_the_product(masked_forward):
-    """The masked columns of d are 1, f is computed from this d, and the caller's tensors stay as they are."""
+    """`f` is computed from the masked `d`."""
     assert_same_values(
         masked_forward,
-        "The pair (d, f) is wrong: d is x @ w1 with ones in the columns where mask is true, and f the "
-        "product of this d and w2.\n\nWhen is d read for f, and what stands in it by then?",
+        "The pair `(d, f)` is wrong: `d` must be `x @ w1` with ones in the columns where `mask` is true, "
+        "and `f` must be this `d` times `w2`.\n\nWhat does `d` hold when you compute `f`?",
     )
     assert_no_side_effects(masked_forward)
 
 
 @points(2)
 def test_gradients_of_the_masked_d(masked_forward):
-    """w1 and x get no gradient through the masked columns, and w2 gets that of the masked d."""
+    """The gradients account for the mask."""
     assert_same_gradients(
         masked_forward,
         "the pair (d, f)",
         because={
-            "overwritten": "That is d: the product f needs it for the gradient of w2.",
-            "w1:zero": "For autograd no column of d depends on w1.",
+            "overwritten": "That tensor is `d`: the product `f` needs it for the gradient of `w2`.",
+            "w1:zero": "For autograd, no column of `d` depends on `w1`.",
             "w1:wrong": about_w1,
-            "w2:wrong": "\n\nThe gradient of w2 is d, transposed, times the gradient of f. Which d?",
+            "w2:wrong": "\n\nThe gradient of `w2` is `d`, transposed, times the gradient of `f`. Is this "
+            "`d` the masked one?",
         },
     )
 
@@ -479,20 +483,19 @@ residual_block = contract(
 
 @points(4)
 def test_block_has_values_and_gradients(residual_block):
-    """The result is relu(sigmoid(x @ w) + x - 0.5), and x and w get the gradients of this function."""
-    assert_same_values(residual_block, "The values are not those of relu(sigmoid(x @ w) + x - 0.5).")
+    """Values and gradients of the block are correct."""
+    assert_same_values(residual_block, "The values are not those of `relu(sigmoid(x @ w) + x - 0.5)`.")
     assert_same_gradients(
         residual_block,
         because={
-            "overwritten": "The sigmoid and the relu have saved their outputs, and the product x and "
-            "w.\n\nWhich tensor has the sigmoid saved, and does it still hold the same values when backward "
-            "comes to it?",
-            "no history": "Where relu lets nothing through, the gradients are 0, but they exist.",
-            "nan": "On the way back, 0 meets infinity.\n\nWhich of your operations overflows where x @ w is "
-            "-800 or 800, or has an infinite derivative at 0?",
-            "wrong": "What autograd differentiates is not what you computed.\n\nWhich value was changed, or "
-            "which path cut, without autograd seeing it? And what comes through where relu's input is "
-            "exactly 0?",
+            "overwritten": "`sigmoid` and `relu` save their outputs, and the product saves `x` and `w`.\n\n"
+            "Which of these tensors does a later in-place operation overwrite?",
+            "no history": "Where `relu` passes nothing on, the gradients must be 0, not missing.",
+            "nan": "In the backward pass, 0 is multiplied by infinity.\n\nWhich of your operations "
+            "overflows if `x @ w` is -800 or 800, or has an infinite derivative at 0?",
+            "wrong": "Autograd differentiates another function than the one you computed.\n\nWhich write "
+            "did autograd not record, or which path did you cut? Where the input of `relu` is exactly 0, "
+            "the gradient must be 0.",
         },
         none_is_zero=False,
     )
@@ -500,8 +503,8 @@ def test_block_has_values_and_gradients(residual_block):
 
 @points(1, side_effects=True)
 def test_inputs_of_the_block_are_untouched(residual_block):
-    """The caller's x and w stay as they are, even if x is plain data."""
-    assert_no_side_effects(residual_block, "Whose memory does each of your operations write to?")
+    """`x` and `w` are unchanged."""
+    assert_no_side_effects(residual_block, "Which storage does each of your operations write to?")
 
 
 @picture(reference=True)  # its operations are those of the formula in the task
@@ -517,7 +520,7 @@ def block_before_backward(student):
 
 @inside
 def places_in_common(setup, _):
-    """How many tensors of the teacher lie in memory of the student, by whatever way it came there."""
+    """How many tensors of the teacher share storage with the student."""
     teacher, student = ([*setup[who].parameters(), *setup[who].buffers()] for who in ("teacher", "student"))
     places = {tensor.untyped_storage().data_ptr() for tensor in student}
     return {"tensors in common": sum(tensor.untyped_storage().data_ptr() in places for tensor in teacher)}
@@ -565,39 +568,38 @@ ema_update = contract(
 
 @points(3)
 def test_teacher_is_updated(ema_update):
-    """Parameters become the average, buffers the student's, and the two share no memory."""
+    """Parameters are averaged and buffers are copied."""
     assert_same_values(
         ema_update,
-        "Your function returned something; it was to return nothing.",
+        "Your function returned a value; it must return nothing.",
         changes={
             **{
-                f"teacher*{name}:value": "A buffer of the teacher has not the student's value."
+                f"teacher*{name}:value": "A buffer of the teacher does not have the student's value."
                 for name in BUFFERS
             },
-            "teacher*:value": "A parameter of the teacher is not the average in which the student has the "
-            "weight tau.\n\nWith a teacher at 0, a student at 1 and tau = 0.1: where should the teacher be "
-            "afterwards? How often is each parameter updated? Giving a name to another tensor writes "
-            "nothing.",
+            "teacher*:value": "A parameter of the teacher is not `(1 - tau) * teacher + tau * student`.\n\n"
+            "With a teacher at 0, a student at 1 and `tau = 0.1`, the new value is 0.1. Update each "
+            "parameter once, in place: assigning to a variable changes no tensor.",
         },
-        used="Teacher and student share memory, and change together.\n\nWhich of your lines copies values, "
-        "and which only lets both use one memory?",
+        used="Teacher and student share storage, so a write to one changes both.\n\nWhich of your lines "
+        "copies values, and which only makes both refer to one tensor?",
     )
 
 
 @points(2)
 def test_teacher_and_student_go_on(ema_update):
-    """The teacher keeps its objects, without a graph; the student does not change, and its loss goes back."""
+    """The teacher stays detached; the student is unchanged."""
     assert_no_side_effects(
         ema_update,
-        "Print [(id(p), p.requires_grad, p.grad_fn) for p in teacher.parameters()] before and after an "
-        "update. And what does your function change in the student, which is in the middle of its training?",
+        "Print `[(id(p), p.requires_grad, p.grad_fn) for p in teacher.parameters()]` before and after an "
+        "update. Don't modify the student: its training continues.",
     )
     assert_same_gradients(ema_update)
 
 
 @picture(reference=True)  # nothing hangs on the reference's teacher, and so nothing is shown of its answer
 def teacher_after_two_updates(student):
-    """The weight of the teacher after two updates, and a loss of the student that is still to go back."""
+    """The weight of the teacher after two updates, and a pending loss of the student."""
     teacher, learner = nn.Linear(1, 1, bias=False).requires_grad_(False), nn.Linear(1, 1, bias=False)
     loss = (learner.weight**2).sum()
     attempt(student.ema_update, teacher, learner, 0.5)
@@ -668,16 +670,16 @@ fit_by_hand = contract(
 
 @points(4)
 def test_losses_and_w_are_those_of_descent(fit_by_hand):
-    """The losses are a list of Python floats, each measured before its update, and the caller's w arrives."""
+    """The losses and the updated `w` are correct."""
     assert_same_values(
         fit_by_hand,
-        "The losses that you returned are not those of plain gradient descent, each before its "
-        "update.\n\nWhen is a loss measured, and over what is the mean? What is in w.grad by then? And is "
-        "every step taken, whatever the loss does?",
+        "The losses are not those of plain gradient descent, each measured before its update.\n\nIs each "
+        "loss a mean over all samples? What is in `w.grad` when you use it? Take every step, even if the "
+        "loss is `inf` or `nan`.",
         changes={
-            "w:value": "The caller's w is not where plain gradient descent leads.\n\nWhich tensor do your "
-            "updates write to, the caller's or a new one? Compare a step with lr times the gradient of the "
-            "mean over all samples. When is w.grad cleared, and when is it used?"
+            "w:value": "The caller's `w` does not have the values that plain gradient descent gives.\n\nDo "
+            "your updates write to the caller's tensor or to a new one? A step subtracts `lr` times the "
+            "gradient of the mean over all samples. When do you clear `w.grad`?"
         },
         exact_types=True,
     )
@@ -685,15 +687,16 @@ def test_losses_and_w_are_those_of_descent(fit_by_hand):
 
 @points(1, side_effects=True)
 def test_w_stays_a_leaf_in_its_memory(fit_by_hand):
-    """Afterwards w is still a leaf that requires grad, in the same memory, and X and y are as they were."""
+    """`w` stays the same leaf; data is unchanged."""
     assert_no_side_effects(
-        fit_by_hand, "Compare id(w), w.data_ptr(), w.is_leaf and w.requires_grad before and after the call."
+        fit_by_hand,
+        "Compare `id(w)`, `w.data_ptr()`, `w.is_leaf` and `w.requires_grad` before and after the call.",
     )
 
 
 @picture(reference=True)
 def next_loss(student):
-    """A next loss of the caller's w after two of your steps; v2 means two writes that autograd saw."""
+    """A next loss of the caller's w after two of your steps; v2 means two writes that autograd counted."""
     w = torch.randn(1, 1, requires_grad=True)
     X, y = torch.randn(2, 1), torch.randn(2, 1)
     losses = attempt(student.fit_by_hand, w, X, y, 0.1, 2)
@@ -762,50 +765,52 @@ train_and_restart = contract(
 
 
 WHERE_IT_LEADS = {
-    "first*:value": "The first layer is not where the gradient of the masked function leads.",
-    "last*:value": "The last layer is not where the training leads.",
-    "average:value": "The caller's average is not (1 - tau) * average + tau * last.weight, each time.",
+    "first*:value": "After training, `first` does not have the values that the gradient of the masked "
+    "function gives.",
+    "last*:value": "After training, `last` does not have the right values.",
+    "average:value": "The caller's `average` is not updated to `(1 - tau) * average + tau * last.weight` "
+    "after each step.",
 }
 
 
 @cases("mask.of")
 def test_the_mask_is_differentiated(train_and_restart):
-    """The first layer learns by the gradient of the masked function; a unit that is switched off does not.
+    """Gradients of `first` account for the mask.
 
-    Does autograd see the multiplication by mask? Is the value that tanh has saved still there? And what is in
-    .grad before backward?
+    Does autograd record the multiplication by `mask`? Is the output that `tanh` saved unchanged? What is in
+    `.grad` before `backward()`?
     """
     assert_same_values(train_and_restart, only=["first*"], changes=WHERE_IT_LEADS)
 
 
 @cases("restart.value")
 def test_the_fresh_layer_is_trained(train_and_restart):
-    """After the restart the last layer holds the parameters that the optimizer trains, and learns.
+    """`opt` keeps training `last` after its restart.
 
-    Which parameters begin anew, when, and with which values? How does the old object get them? What does opt
-    know and remember of them?
+    Which parameter objects does `opt` hold? Write the new values into these objects, before the right batch.
     """
     assert_same_values(train_and_restart, only=["last*"], changes=WHERE_IT_LEADS)
 
 
 @cases()
 def test_the_average_is_plain_data(train_and_restart):
-    """The average is the caller's tensor, has the right values and no history.
+    """`average` is correct and has no graph.
 
-    Which of your lines does autograd record? Print average.grad_fn. When is it updated, and by what?
+    Print `average.grad_fn`. Does autograd record the update? Use the weight after the step.
     """
     assert_same_values(train_and_restart, only=["average*"], changes=WHERE_IT_LEADS)
 
 
 def test_a_whole_training(train_and_restart):
-    """With all of it together, layers, losses and average are right, and nothing else has changed.
+    """The whole training is correct, without side effects.
 
-    Does another check fail? Then see to that first. If not: what do the parts do to each other?
+    If another check of this question fails, fix that first. Otherwise, look at how the parts affect each
+    other.
     """
     assert_no_side_effects(train_and_restart)
     assert_same_values(
         train_and_restart,
-        "The losses are not those of the batches, each before its step, as floats.",
+        "The losses are not those of the batches, each measured before its step, as floats.",
         changes=WHERE_IT_LEADS,
         exact_types=True,
     )
@@ -814,7 +819,7 @@ def test_a_whole_training(train_and_restart):
 
 @picture(reference=True)
 def average_after_a_training(student):
-    """The average and the last layer after a training of two batches, in which nothing begins anew."""
+    """The average and the last layer after a training of two batches, without a restart."""
     first, last, average = nn.Linear(1, 1), nn.Linear(1, 1), torch.zeros(1, 1)
     opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
     batches = [(torch.randn(2, 1), torch.randn(2, 1)) for _ in range(2)]

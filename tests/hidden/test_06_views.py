@@ -1,4 +1,4 @@
-"""The hidden checks of 06_views: whose memory is written to, and whether autograd sees it."""
+"""The hidden checks of 06_views: which storage a write changes, and whether autograd records it."""
 
 from grader import (
     Call,
@@ -17,7 +17,7 @@ from grader import (
 )
 from grader.inside import attempt, graph, graph_at, inside, nn, note, torch
 
-WHOSE = "Whose memory does each of your operations write to?"
+WHICH_STORAGE = "Which storage does each of your operations write to?"
 
 
 def wrong_entries(gradient, right):
@@ -122,27 +122,30 @@ def test_buffer_is_connected(collect):
 
 @points(2)
 def test_results_and_gradients(collect):
-    """What comes back is f of every row, and a loss of it goes back to whatever f uses, and to xs."""
+    """Results and gradients are correct for every row."""
     assert_same_values(
         collect,
-        "The result is not f of every row, in the order of the rows.\n\nPrint f(x) for each row, and beside "
-        "it the entry of your result.",
+        "The result does not hold `f` of every row, in the order of the rows.\n\nPrint `f(x)` for each row "
+        "next to the entry of your result.",
     )
     assert_same_gradients(
         collect,
         because={
-            "no history": "\n\nWhat becomes of the history of f(x) on its way into your result?",
-            "not connected": "\n\nThe result requires grad. Because of f(x), or by a flag of its own?",
-            "xs:not connected": "\n\nWhat do you hand to f: the rows of xs, or their numbers alone?",
-            "wrong": "\n\nDid autograd see f(x), and how it came into the result, for every row?",
+            "no history": "\n\nWhich operation puts `f(x)` into your result, and does it keep the graph of "
+            "`f(x)`?",
+            "not connected": "\n\nThe result requires grad. Is it computed from `f(x)`, or did you set the "
+            "flag yourself?",
+            "xs:not connected": "\n\nDo you pass the rows of `xs` to `f`, or only their values?",
+            "wrong": "\n\nDid autograd record `f(x)` and the operation that puts it into the result, for "
+            "every row?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_what_belongs_to_the_caller(collect):
-    """What belongs to the caller stays as it is."""
-    assert_no_side_effects(collect, WHOSE)
+    """`xs` and everything `f` uses are unchanged."""
+    assert_no_side_effects(collect, WHICH_STORAGE)
 
 
 @picture
@@ -169,9 +172,7 @@ def of_the_halves(gradient, right):
     half = right.shape[-1] // 2
     wrong = {place // half % 2 for place, _ in wrong_entries(gradient, right)}
     only = f"Only the {('first', 'second')[min(wrong)]} half of h is wrong." if len(wrong) == 1 else ""
-    return (
-        f"{only}\n\nDid autograd see every operation that made the result, and is there a way back to both?"
-    )
+    return f"{only}\n\nDid autograd record every operation, and is the result connected to both halves?"
 
 
 glu = contract(
@@ -187,25 +188,25 @@ glu = contract(
 
 @points(3)
 def test_values_and_gradients_are_gated(glu):
-    """The first half of h is multiplied by the sigmoid of the second, and both get their gradients."""
+    """Values and gradients of both halves are correct."""
     assert_same_values(
         glu,
-        "The result is not the first half of h times the sigmoid of the second.\n\nWhat is multiplied by "
-        "what, and along which dimension is h cut?",
+        "The result is not the first half of `h` times the sigmoid of the second.\n\nAlong which dimension "
+        "do you split `h`?",
     )
     assert_same_gradients(
         glu,
         because={
             "h:wrong": of_the_halves,
-            "nan": "\n\nWhich of your operations overflows where a gate is -1000 or 1000?",
+            "nan": "\n\nWhich of your operations overflows if a gate is -1000 or 1000?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_h_is_left_to_its_owner(glu):
-    """The caller's h stays as it is, and the result has memory of its own."""
-    assert_no_side_effects(glu, WHOSE)
+    """`h` is unchanged and shares no storage."""
+    assert_no_side_effects(glu, WHICH_STORAGE)
 
 
 @picture
@@ -252,10 +253,12 @@ def about_the_tail(gradient, right):
     """What a wrong gradient of h comes of: no way back, or no division."""
     wrong = [pair for _, pair in wrong_entries(gradient, right)]
     if not any(seen for seen, _ in wrong):
-        return "It is 0 where it is wrong.\n\nIs there a way back to these columns?"
+        return "It is 0 where it is wrong.\n\nAre these columns of the result connected to `h`?"
     if len({round(seen / wanted, 3) for seen, wanted in wrong if wanted}) == 1:
-        return "The columns from k on lack the factor 1 / s.\n\nDid autograd see the division?"
-    return "\n\nWhat do you divide by, is it a constant, and did autograd see how each column came about?"
+        return "The columns from `k` on lack the factor `1 / s`.\n\nDid autograd record the division?"
+    return (
+        "\n\nIs the divisor `s` a constant for autograd? Did autograd record the operations on every column?"
+    )
 
 
 scale_tail = contract(
@@ -288,7 +291,7 @@ scale_tail = contract(
 
 @points(1)
 def test_result_has_the_form_of_h(scale_tail):
-    """The result is connected, with the dtype of `h`."""
+    """The result has `h`'s dtype, shape and `requires_grad`."""
     seen, expected = scale_tail.seen.tensor(), scale_tail.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
     assert seen.dtype == expected.dtype, f"The result is {seen.dtype}, but `h` is {expected.dtype}."
@@ -297,19 +300,19 @@ def test_result_has_the_form_of_h(scale_tail):
 
 @points(2)
 def test_tail_and_its_gradient(scale_tail):
-    """The tail is divided, and the gradient takes the standard deviation for a constant."""
+    """The tail is divided by a constant `s`."""
     assert_same_values(
         scale_tail,
-        "The result is not h with its tail divided by the tail's standard deviation.\n\nPrint what you "
-        "divide by, and beside it h[:, k:].std(). What else happens to the columns?",
+        "The result is not `h` with its tail divided by the tail's standard deviation.\n\nCompare your "
+        "divisor with `h[:, k:].std()`. The columns before `k` must be unchanged.",
     )
     assert_same_gradients(scale_tail, because={"wrong": about_the_tail})
 
 
 @points(1, side_effects=True)
 def test_h_keeps_its_tail(scale_tail):
-    """The caller's h stays as it is, the result has memory of its own, and no mode is left changed."""
-    assert_no_side_effects(scale_tail, WHOSE)
+    """`h` is unchanged and shares no storage."""
+    assert_no_side_effects(scale_tail, WHICH_STORAGE)
 
 
 @picture
@@ -343,37 +346,37 @@ row_bias = contract(
 
 @points(1)
 def test_rows_have_their_own_storage(row_bias):
-    """The rows don't share storage with each other, or with `b`.
+    """The rows and `b` share no storage.
 
     `expand()` returns a view in which all rows are the same memory.
     """
-    assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has another shape."
+    assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has the wrong shape."
     assert not row_bias.seen.rows_share_storage, "Rows share storage: a write to one changes the others."
     assert not row_bias.seen.shared_storage, "The result shares storage with `b`."
 
 
 @points(2)
 def test_rows_and_their_gradients(row_bias):
-    """All rows are equal to b but for the first, and each brings b its gradient."""
+    """The rows and their gradients are correct."""
     assert_same_values(
         row_bias,
-        "The rows are not b, with bump added to the first.\n\nHow many rows of memory are there when you "
-        "add bump?",
-        used="The rows behind the first are not b.\n\nWhat has been computed with each of them?",
+        "The rows are not `b`, with `bump` added to the first.\n\nDo the rows share storage when you add "
+        "`bump`?",
+        used="The rows after the first are not `b`.\n\nWhich of your operations changes them?",
     )
     assert_same_gradients(
         row_bias,
         because={
-            "no history": "\n\nPrint the grad_fn of what you return, and of what it was made of.",
-            "wrong": "\n\nDoes every row lead back to b? Ask for the gradient of a single row's sum.",
+            "no history": "\n\nPrint the `grad_fn` of the result, and of each tensor it is computed from.",
+            "wrong": "\n\nDoes every row backpropagate to `b`? Compute the gradient of a single row's sum.",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_b_is_not_bumped(row_bias):
-    """The caller's b stays as it is, and each row of the result has memory of its own."""
-    assert_no_side_effects(row_bias, f"{WHOSE} And which memory does each row of your result lie in?")
+    """`b` is unchanged; rows have their own storage."""
+    assert_no_side_effects(row_bias, f"{WHICH_STORAGE} Each row of the result must have its own storage.")
 
 
 @picture
@@ -412,11 +415,12 @@ def what_is_dropped(setup, kind):
 def about_the_dropped(gradient, right):
     """What a wrong gradient of the scores says: the dropped get none, or others."""
     hint = (
-        "Did autograd see how each weight came about? Does softmax still find in backward what it has kept?"
+        "Did autograd record every operation on the weights? Does the output that softmax saved still hold "
+        "its values?"
     )
     if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
         return f"\n\n{hint}"
-    told = "It is 0 where it is wrong. A dropped score has a part in the sum by which softmax divides."
+    told = "It is 0 where it is wrong. A dropped score still contributes to the sum by which softmax divides."
     return f"{told}\n\n{hint}"
 
 
@@ -458,16 +462,16 @@ def test_attention_is_connected(drop_attention):
 
 @points(2)
 def test_weights_and_gradients(drop_attention):
-    """The weights are those of the full softmax, exactly 0 where dropped; all scores get their gradients."""
+    """The attention weights and all gradients are correct."""
     assert_same_values(
         drop_attention,
-        "The weights are not the softmax of all scores, with 0 where drop is true.\n\nPrint "
-        "scores.softmax(-1) before the call, and beside it your result. Which entries differ?",
+        "The weights are not the softmax of all scores, with 0 where `drop` is true.\n\nCompare your "
+        "result with `scores.softmax(-1)`. Which entries differ?",
     )
     assert_same_gradients(
         drop_attention,
         because={
-            "overwritten": "\n\nWhat does the backward of softmax need, its input or its output?",
+            "overwritten": "\n\nWhich tensor does the backward of softmax need, its input or its output?",
             "wrong": about_the_dropped,
         },
     )
@@ -475,8 +479,8 @@ def test_weights_and_gradients(drop_attention):
 
 @points(1, side_effects=True)
 def test_scores_are_left_alone(drop_attention):
-    """The caller's scores and drop stay as they are, and the result has memory of its own."""
-    assert_no_side_effects(drop_attention, WHOSE)
+    """The inputs are unchanged and share no storage."""
+    assert_no_side_effects(drop_attention, WHICH_STORAGE)
 
 
 @picture
@@ -550,22 +554,22 @@ train = contract(
 
 
 def test_the_whole_training(train):
-    """Losses and parameters are right after several steps."""
+    """Losses and parameters are correct after several steps."""
     assert_same_values(
         train,
-        "The losses of the steps are wrong.\n\nPrint the scaled prices, the weights and the vectors of one "
-        "batch. Which are not as the task says?",
+        "The losses of the steps are wrong.\n\nPrint the scaled prices, the attention weights and the "
+        "weighted sums of one batch, and compare them with the task.",
         changes={
-            "model*:value": "The parameters are not where the gradients lead.\n\nPrint every .grad before "
-            "the step: where is it from? Does autograd see every operation from embed to head, and does "
-            "softmax still find in backward what it has kept?"
+            "model*:value": "After training, the parameters are wrong.\n\nPrint every `.grad` before the "
+            "step: does it hold the gradient of this loss only? Does autograd record every operation from "
+            "`embed` to `head`, and does the output that softmax saved still hold its values?"
         },
     )
 
 
 def test_prices_belong_to_the_caller(train):
-    """The batches are what they were before, and of the model only the parameters change."""
-    assert_no_side_effects(train, WHOSE)
+    """The batches are unchanged; only parameters are updated."""
+    assert_no_side_effects(train, WHICH_STORAGE)
 
 
 @picture

@@ -1,4 +1,4 @@
-"""The hidden checks of 07_grad_modes: who gets a gradient, who is moved, and which switch is left where."""
+"""The hidden checks of 07_grad_modes: which parameters get gradients, and which modes are restored."""
 
 from grader import (
     Call,
@@ -86,13 +86,13 @@ prompt_step = contract(
 
 @points(4)
 def test_prompt_follows_its_gradient(prompt_step):
-    """Each step moves the prompt by -lr times its gradient, and what was frozen stays frozen."""
+    """`prompt` is updated by `-lr` times its gradient."""
     assert_same_values(
         prompt_step,
         changes={
-            "prompt:value": "After your call the prompt is not where its gradient leads.\n\nDoes a gradient "
-            "come to prompt, and in which tensor do the new values stand? What is in prompt.grad when your "
-            "function begins?"
+            "prompt:value": "Your call did not move `prompt` by `-lr` times its gradient.\n\nDoes a "
+            "gradient reach `prompt`? Do you write to the caller's tensor? What is in `prompt.grad` when "
+            "your function begins?"
         },
         used={
             "thawed": "A parameter of the backbone that was frozen before the call requires grad after it."
@@ -102,17 +102,17 @@ def test_prompt_follows_its_gradient(prompt_step):
 
 @points(1, side_effects=True)
 def test_backbone_is_only_used(prompt_step):
-    """The backbone is not trained, collects no gradient and stays in its modes; the prompt stays a leaf."""
+    """The backbone is unchanged; `prompt` stays a leaf."""
     assert_no_side_effects(
         prompt_step,
-        "For which tensors does your call of backward compute gradients, and what else does your function "
-        "switch?",
+        "For which tensors does your `backward()` compute gradients? Did you restore every flag and mode "
+        "you changed?",
     )
 
 
 @picture
 def path_to_the_prompt(student):
-    """A step by your function: what leads from the loss back to the prompt."""
+    """A step of your function: the path from the output back to the prompt."""
     backbone, prompt = nn.Linear(2, 1, bias=False), torch.zeros(2, requires_grad=True)
     x, y = torch.randn(3, 2), torch.randn(3, 1)
     out = []
@@ -179,7 +179,7 @@ cache_features = contract(
 
 @points(2)
 def test_features_can_be_trained_on(cache_features):
-    """Features have no graph, and are not inference tensors.
+    """Features are normal tensors without a graph.
 
     `inference_mode()` allocates inference tensors, which autograd cannot save for `backward()`.
     """
@@ -191,23 +191,23 @@ def test_features_can_be_trained_on(cache_features):
 
 @points(2)
 def test_features_are_ordinary_and_of_the_backbone(cache_features):
-    """The features are what the backbone gives at the time of the call, ordinary and without a history.
+    """Features match the backbone's current output.
 
-    Which line made the memory of a feature, inside the block or outside? (An alias makes none.)
+    A tensor allocated in `inference_mode()` stays an inference tensor after the block, and so do its views.
     """
     assert_same_values(
         cache_features,
-        "The features are not what the backbone gives for each tensor in xs, as it is now.\n\nIs each "
-        "tensor asked for by itself, and what does your function keep from call to call?",
+        "The features are not the backbone's current outputs for the tensors in `xs`.\n\nPass each tensor "
+        "to the backbone by itself. Don't cache: weights and buffers may change between calls.",
     )
     assert_same_gradients(cache_features, "a feature", flags=True)
 
 
 @points(1, side_effects=True)
 def test_backbone_stays_as_it_is(cache_features):
-    """Backbone and xs stay as they are, and so do the modes of torch."""
+    """`backbone`, `xs` and the grad mode are unchanged."""
     assert_no_side_effects(
-        cache_features, "Which switch does your function leave in another position?", may_share_storage=True
+        cache_features, "Did you restore every flag and mode you changed?", may_share_storage=True
     )
 
 
@@ -273,27 +273,27 @@ evaluate = contract(
 
 @points(4)
 def test_mean_of_the_losses(evaluate):
-    """The mean of the losses of a model in use comes back, nothing is recorded, and errors reach the caller.
+    """The mean loss is correct; autograd records nothing.
 
-    Which of your switches is about autograd, and is it in the right position when model(x) is called?
+    `eval()` does not disable gradients. Are they disabled when you call `model(x)`?
     """
     assert_same_values(
         evaluate,
         used={
-            "is a float": "What comes back is no Python float.\n\nWhich method of a tensor gives its number?",
-            "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still on? Does every "
-            "batch count the same? Print both for two batches of other sizes.",
+            "is a float": "The result is not a Python float.\n\nWhich method of a tensor returns its number?",
+            "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still active? Every "
+            "batch counts the same: try two batches of different sizes.",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_nothing_shows_afterwards(evaluate):
-    """Modes, values, gradients and flags are what they were, also after a batch that raised an error."""
+    """Modes and values are restored, even after errors."""
     assert_no_side_effects(
         evaluate,
-        "Which of your lines run when an error leaves your function in the middle? And was the switch where "
-        "you set it at the end?",
+        "Which of your lines run if a batch raises an error? Restore the mode that you found, which may be "
+        "either one.",
     )
 
 
@@ -357,7 +357,7 @@ def with_another_lr(setup, earlier):
 
 @inside
 def with_another_optimizer(setup, earlier):
-    """The layer freezes again, and its training begins anew."""
+    """The layer is frozen again, and opt is another optimizer."""
     setup["layer"].requires_grad_(False)
     groups = [{"params": list(setup["others"].parameters())}]
     setup["opt"] = torch.optim.SGD(groups, lr=0.5, momentum=0.5)
@@ -406,37 +406,37 @@ unfreeze = contract(
 
 @points(4)
 def test_layer_is_held_with_its_rate(unfreeze):
-    """Every parameter requires grad, opt holds it once with its rate, and the training of others goes on."""
+    """`opt` holds each parameter once, at its rate."""
     assert_same_values(
         unfreeze,
         changes={
-            "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nWhat does your "
-            "function change, the layer or its parameters, and those of submodules?"
+            "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nDoes your function "
+            "set the flag of every parameter, including those of submodules?"
         },
         used={
-            "held": "opt does not hold each parameter once, so opt.step() does not move each "
-            "once.\n\nCompare the ids of the layer's parameters with those in opt.param_groups.",
-            "after a step": "A step of opt does not lead where it should.",
-            "rates": "A parameter does not have the learning rate in opt that it should have.",
-            "options": "A parameter has other options in opt than all others.",
-            "those of all": "The options of opt are others than they were.",
-            "memory": "opt does not remember what it did of the parameters that it held, such as their "
-            "momentum.",
+            "held": "`opt` does not hold each parameter exactly once, so `opt.step()` does not update each "
+            "one once.\n\nCompare the ids of the layer's parameters with those in `opt.param_groups`.",
+            "after a step": "After one step of `opt`, the parameters have wrong values.",
+            "rates": "A parameter has the wrong learning rate in `opt`.",
+            "options": "A parameter has different options in `opt` than the other parameters.",
+            "those of all": "Your call changed the options of `opt`.",
+            "memory": "The optimizer state of a parameter, such as its momentum, has changed.",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_nothing_else_changes(unfreeze):
-    """No value, no gradient and no mode changes."""
+    """Values, gradients and modes are unchanged."""
     assert_no_side_effects(
-        unfreeze, "Which of these lines belongs to thawing, and whose tensors does it reach?"
+        unfreeze,
+        "Unfreezing changes only `requires_grad` and the groups of `opt`. Which of your lines changes more?",
     )
 
 
 @picture
 def loss_after_thawing(student):
-    """A loss after your call: to which weights does it go back?"""
+    """A loss after your call: to which weights does it backpropagate?"""
     model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False))
     model[0].requires_grad_(False)
     opt = torch.optim.SGD(model[1].parameters(), lr=0.1)
@@ -536,44 +536,44 @@ forward_ckpt = contract(
 
 @points(2)
 def test_values_and_memory(forward_ckpt):
-    """What comes out has the values of the plain loop, and less than half of what that saves is kept.
+    """The result equals that of the plain loop.
 
-    Which blocks keep what they compute? And when is it computed again?
+    Checkpointing must not change what the blocks compute.
     """
     assert_same_values(
         forward_ckpt,
-        "What comes out does not have the values of the plain loop with the same random numbers.\n\nDoes "
-        "each block run once, in its place?",
+        "The result differs from that of the plain loop with the same random numbers.\n\nDoes each block "
+        "run once, in order?",
     )
 
 
 @points(2)
 def test_gradients_of_the_plain_loop(forward_ckpt):
-    """Parameters and x get the gradients of the plain loop."""
+    """The gradients equal those of the plain loop."""
     assert_same_gradients(
         forward_ckpt,
         because={
-            "raised": "\n\nIn backward each block is called again. Is it the same block then, and has its "
-            "result a history?",
-            "no history": "\n\nDoes autograd record here? Of a checkpoint, which inputs require grad?",
-            "wrong": "\n\nEach block is computed again in backward. Is it the same block then, with the "
-            "same mask of dropout?",
+            "raised": "\n\nBackward calls each checkpointed block again. Is it the same block then, and "
+            "does its result require grad?",
+            "no history": "\n\nAre gradients enabled? Which inputs of each checkpoint require grad?",
+            "wrong": "\n\nBackward computes each checkpointed block again. Is it the same block then, with "
+            "the same dropout mask?",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_memory_is_saved(forward_ckpt):
-    """Activations are computed again, not kept."""
+    """Activations are recomputed, not stored."""
     assert_memory(forward_ckpt)
 
 
 @points(1, side_effects=True)
 def test_the_caller_s_things_stay(forward_ckpt):
-    """The caller's x and the blocks are after the forward pass what they were before."""
+    """`x` and the blocks are unchanged."""
     assert_no_side_effects(
         forward_ckpt,
-        "What of the caller's does your function switch, so that a checkpoint records?",
+        "Did you change a flag of the caller's `x` or blocks to make a checkpoint record?",
         may_share_storage=True,
     )
 
@@ -635,7 +635,7 @@ def two_stages(setup, history):
     }
 
 
-MODE = "learns in eval() mode.\n\nWhich line switched the mode, and which line switches it back?"
+MODE = "is trained in eval mode.\n\nWhich line changes the mode, and which line restores it?"
 
 fine_tune = contract(
     "fine_tune",
@@ -654,27 +654,28 @@ fine_tune = contract(
 
 
 def test_every_fine_tuning(fine_tune):
-    """Whatever comes in, the head learns from features, and then both learn, each with its rate."""
+    """Losses and parameters of both stages are correct."""
     assert_same_values(
         fine_tune,
         used={
-            "mode of the head": f"In some step the head {MODE}",
-            "mode of the backbone": f"In the second stage the backbone {MODE}",
-            "first losses": "In the first stage the losses on held_out are not what they should be.\n\nFrom "
-            "what does the head learn, and in which mode is the model when they are measured?",
-            "questions": "The backbone is asked for an x of train more often than the two stages "
-            "need.\n\nHow often are the features of the first stage computed?",
-            "gradients": "Gradients reach the backbone in the first stage.\n\nHave the features a history?",
-            "moves": "The backbone ends with the values it came with: no step moved it.\n\nWhich parameters "
+            "mode of the head": f"In some step, the head {MODE}",
+            "mode of the backbone": f"In the second stage, the backbone {MODE}",
+            "first losses": "In the first stage, the losses on `held_out` are wrong.\n\nOn which features "
+            "do you train the head, and in which mode is the model when you measure?",
+            "questions": "The backbone is called on inputs of `train` more often than the two stages "
+            "need.\n\nHow often do you compute the features of the first stage?",
+            "gradients": "Gradients reach the backbone in the first stage.\n\nAre the features connected "
+            "to the graph? Print their `grad_fn`.",
+            "moves": "The values of the backbone are unchanged: no step updated it.\n\nWhich parameters "
             "does the optimizer hold in the second stage?",
-            "losses": "In the second stage the losses on held_out are not what they should be.\n\nWith "
-            "which learning rate does the backbone learn? Does the momentum of the head live on?",
-            "places": "Backbone and head do not end where the two stages lead.",
-            "flags": "A parameter does not require grad in the end.",
+            "losses": "In the second stage, the losses on `held_out` are wrong.\n\nWhich learning rate "
+            "does the backbone have? Does the head keep its momentum?",
+            "places": "After both stages, the values of the backbone or the head are wrong.",
+            "flags": "A parameter does not require grad after the call.",
         },
     )
 
 
 def test_the_rest_of_the_training_stays(fine_tune):
-    """The pairs stay as they are, and so do the modes of torch."""
+    """The training data and grad mode are unchanged."""
     assert_no_side_effects(fine_tune)

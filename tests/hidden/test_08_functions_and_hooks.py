@@ -1,4 +1,4 @@
-"""The hidden checks of 08_functions_and_hooks: promises that operations, hooks and gradients have to keep."""
+"""The hidden checks of 08_functions_and_hooks: custom Functions, hooks and second derivatives."""
 
 from grader import (
     Call,
@@ -46,7 +46,7 @@ def either_sign(*shape):
 
 @inside
 def after_a_write(setup, y):
-    """The recorded gradient and its own gradients; then something is written, and the result goes back."""
+    """The recorded gradient and its gradients; and the gradients of the result after a later write."""
     x, slope, write = (setup[name] for name in ("x", "the gradient that came in", "a later write"))
     leaf = setup.starts.get("x", x)
     second = gradients(
@@ -89,21 +89,21 @@ square = contract(
 
 @points(5)
 def test_gradients_and_writes(square):
-    """Values and both gradients are right, and backward minds a write to x, and no other."""
+    """Gradients are correct; `backward()` detects changes to `x`."""
     assert_no_side_effects(square)
-    assert_same_values(square, "The values are not x * x.")
+    assert_same_values(square, "The values are not `x * x`.")
     assert_same_gradients(
         square,
-        because={"wrong": "\n\nBy what does your backward multiply the gradient that came in?"},
+        because={"wrong": "\n\nBy which values does your `backward` multiply the incoming gradient?"},
         used={
             "the recorded gradient": {
-                "not connected": "\n\nDoes autograd record what backward computes? Have its tensors a "
-                "history?",
-                "wrong": "\n\nIs the first gradient right? Then which part of backward does autograd not "
-                "see?",
+                "not connected": "\n\nDoes autograd record what `backward` computes? Are its tensors "
+                "connected to the graph?",
+                "wrong": "\n\nIf the first gradient is correct, which part of `backward` does autograd not "
+                "record?",
             },
-            "the result, after a later write,": "Backward raised nothing, though x had been written "
-            "to.\n\nWhere is x kept meanwhile? Who compares its version?",
+            "the result, after a later write,": "Backward raised no error, although `x` was modified in "
+            "place.\n\nWhere do you store `x` until backward, and does autograd check its version there?",
         },
     )
 
@@ -140,7 +140,7 @@ def by_its_old_name(setup, y):
     return {"x itself": y is setup["x"], of: gradients(lambda: 3 * setup["x"], x=setup.starts["x"])}
 
 
-THROUGH_X = "\n\nWhat is x.grad_fn after the call, and by what does its backward multiply?"
+THROUGH_X = "\n\nPrint `x.grad_fn` after the call. By which number does its backward multiply?"
 
 scale = contract(
     "Scale_",
@@ -173,40 +173,46 @@ scale = contract(
 
 @points(3)
 def test_x_is_scaled_in_place(scale):
-    """The new values stand in the old memory of x, and x itself comes back."""
+    """`x` is scaled in place and returned."""
     assert_same_values(
         scale,
-        "What came back does not hold the old values of x times k.",
+        "The result does not hold the old values of `x` times `k`.",
         changes={
-            "x:value": "x does not hold its old values times k.\n\nTo which tensor is the product written?"
+            "x:value": "`x` does not hold its old values times `k`.\n\nTo which tensor do you write the "
+            "product?"
         },
         used={
-            "x itself": "Another object than x came back. Autograd makes a new object if it does not know "
-            "that x was changed, and so does every operation that is out of place."
+            "x itself": "The call did not return `x` itself. Autograd returns a new object unless it knows "
+            "that `x` was modified in place, and every out-of-place operation returns one, too."
         },
     )
-    assert_no_side_effects(scale, "Which tensors do forward and backward write to, and who else holds them?")
+    assert_no_side_effects(
+        scale, "Which tensors do `forward` and `backward` write to? Other code may still use them."
+    )
 
 
 @points(3)
 def test_gradients_of_new_and_old_values(scale):
-    """The gradient is right through x and through the result, and a loss of the old values is stopped."""
+    """Gradients are correct, and stale losses raise errors."""
     assert_same_gradients(
         scale,
-        because={"wrong": "\n\nThrough which calls does the gradient go, and by what does each multiply it?"},
+        because={
+            "wrong": "\n\nThrough which calls does the gradient pass, and by which number does each "
+            "of them multiply it?"
+        },
         used={
             "3 * x, computed after the call,": dict.fromkeys(
                 ["wrong", "not connected", "no history"], THROUGH_X
             ),
         },
-        pending="A loss of the old values of x went back without an error, and its gradient belongs to no "
-        "values.\n\nDoes x._version move when you write?",
+        pending="A loss computed from the old values of `x` backpropagated without an error, although "
+        "those values are gone.\n\nDoes your write increase `x._version`?",
     )
 
 
 @picture
 def x_after_the_call(student):
-    """The tensor x after your call, and the leaf a behind it: which operation does autograd see last?"""
+    """The tensor x after your call, and the leaf a behind it: which operation did autograd record last?"""
     a = torch.randn(2, requires_grad=True)
     x = a + 1
     attempt(student.Scale_.apply, x, 3.0)
@@ -273,32 +279,36 @@ penalty = contract(
 
 @points(4)
 def test_value_and_gradient_of_the_penalty(penalty):
-    """The value is the mean of (norm - 1) ** 2 over the samples, and D gets its gradient."""
+    """The penalty and its gradient are correct."""
     assert_same_values(
         penalty,
-        "The value is not the mean of (norm - 1) ** 2 over the samples, with a norm for each.\n\nWhat do "
-        "you differentiate, over which dimensions are norm and mean taken, and what counts below 1?",
+        "The value is not the mean of `(norm - 1) ** 2` over the samples, with one norm for each.\n\nWhat "
+        "do you differentiate? Over which dimensions do you take the norm and the mean? A norm below 1 "
+        "counts, too.",
     )
     assert_same_gradients(
         penalty,
         "the penalty",
         because={
-            "no history": "\n\nHas the tensor a history whose norm you take? Print its grad_fn.",
+            "no history": "\n\nIs the tensor whose norm you take connected to the graph? Print its "
+            "`grad_fn`.",
             "not connected": "So the inner gradient is a leaf or a constant for autograd.\n\nPrint its "
-            "grad_fn.",
+            "`grad_fn`.",
         },
     )
 
 
 @points(1, side_effects=True)
 def test_call_touches_nothing(penalty):
-    """The call leaves D, every .grad and x as they were."""
-    assert_no_side_effects(penalty, "Which call of yours fills .grad, or changes a mode or the caller's x?")
+    """`D`, `x` and every `.grad` are unchanged."""
+    assert_no_side_effects(
+        penalty, "Which of your calls fills a `.grad`, or changes a mode or the caller's `x`?"
+    )
 
 
 @picture
 def penalty_of_a_small_critic(student):
-    """The penalty of a critic with one weight: does a way lead back to the weight?"""
+    """The penalty of a critic with one weight: is it connected to the weight?"""
     D = nn.Linear(2, 1, bias=False)
     return graph(penalty=student.penalty(D, torch.randn(1, 2)), D=D)
 
@@ -359,9 +369,9 @@ def sent_back(setup, handle):
     return {**found, "unhooked": attempt(unhooked)}
 
 
-LIMITED = "The gradient behind t is not the gradient that arrived at t, limited entry by entry"
-RETURNS = "\n\nWhat does your hook return, and what of the gradient does it change?"
-WRITES = "\n\nYour hook gets a tensor that others hold, too. Does it write to it?"
+LIMITED = "The gradient behind `t` is not the gradient that arrived at `t`, clipped entry by entry"
+RETURNS = "\n\nWhat does your hook return, and which entries of the gradient does it change?"
+WRITES = "\n\nThe tensor that your hook receives may be used elsewhere, too. Does the hook write to it?"
 
 clip_grad_hook = contract(
     "clip_grad_hook",
@@ -393,19 +403,19 @@ clip_grad_hook = contract(
 
 @points(5)
 def test_what_is_limited(clip_grad_hook):
-    """The sum that goes back through t is limited entry by entry, nothing else is, and the hook can go."""
+    """The hook clips only the gradient through `t`."""
     assert_no_side_effects(clip_grad_hook)
     assert_same_values(
         clip_grad_hook,
         used={
             "once": f"{LIMITED}.{RETURNS}",
-            "sum": f"{LIMITED}, where t is used twice and the sum counts.{RETURNS}",
-            "term": f"In t + other, the other term gets another gradient than before.{WRITES}",
-            "shared": f"The gradient that arrives is overwritten.{WRITES}",
-            "neighbour": "What comes out of the same operation as t, and is not t, gets another gradient "
-            "than before.\n\nOn what does your hook sit?",
-            "unhooked": "After handle.remove() the gradient behind t is not what it was before the "
-            "call.\n\nIs it still limited? Are the other hooks still there?",
+            "sum": f"{LIMITED}, if `t` is used twice: the sum must be clipped.{RETURNS}",
+            "term": f"In `t + other`, the gradient of `other` has changed.{WRITES}",
+            "shared": f"The gradient that arrives at `t` is overwritten.{WRITES}",
+            "neighbour": "The gradient of another result of the operation that made `t` has changed.\n\nOn "
+            "which tensor did you register the hook?",
+            "unhooked": "After `handle.remove()`, the gradient behind `t` is not what it was before the "
+            "call.\n\nIs it still clipped? Are the other hooks still registered?",
         },
     )
     assert_same_gradients(clip_grad_hook)
@@ -429,7 +439,7 @@ def of_x_and_lam(function, setup):
 
 @inside
 def other_ways_back(setup, y):
-    """The result goes back a second time, and so does what is computed from x afterwards."""
+    """The gradients of a second backward of the result, and of a tensor computed from x afterwards."""
     x = setup["x"]
     leaf = setup.starts.get("x", x)
     for _ in range(setup["the next backward"]):
@@ -440,7 +450,7 @@ def other_ways_back(setup, y):
     }
 
 
-CUT = "\n\nWhat is the grad_fn of the result?"
+CUT = "\n\nPrint the `grad_fn` of the result."
 
 grad_reverse = contract(
     "grad_reverse",
@@ -468,32 +478,34 @@ grad_reverse = contract(
 
 @points(5)
 def test_gradient_is_reversed_on_one_way(grad_reverse):
-    """The gradient is multiplied by -lam on the way through the result, on no other, and x is left alone."""
+    """Only gradients through the result are reversed."""
     assert_no_side_effects(
-        grad_reverse, "What of x does your function change, or leave behind on it?", may_share_storage=True
+        grad_reverse, "Don't modify `x`, and don't leave a hook on it.", may_share_storage=True
     )
     assert_same_values(
         grad_reverse,
-        "The result does not have the values of x.",
+        "The result does not have the values of `x`.",
     )
     assert_same_gradients(
         grad_reverse,
         because={
             "no history": CUT,
             "not connected": CUT,
-            "wrong": "\n\nBy what is the gradient multiplied? What does each of several calls change for "
-            "others?",
+            "wrong": "\n\nBy which number is the gradient multiplied? Does one call change the number of "
+            "another?",
         },
         used={
-            "the result, another time,": "\n\nBy what is the gradient multiplied in a later backward?",
-            "10 * x, computed after the call,": "\n\nWhich ways back to x lead through your reversal?",
+            "the result, another time,": "\n\nBy which number is the gradient multiplied in a later "
+            "backward?",
+            "10 * x, computed after the call,": "\n\nOnly gradients that pass through the result may be "
+            "reversed.",
         },
     )
 
 
 @picture
 def two_ways_back(student):
-    """Two ways lead from the loss to x. Your reversal should stand on one of them."""
+    """Two paths connect the loss to x. Your reversal must be on one of them only."""
     x = torch.randn(2, requires_grad=True)
     h = 3 * x
     return graph(loss=(10 * h + student.grad_reverse(h, 0.5)).sum(), h=h, x=x)
@@ -565,20 +577,20 @@ maml_grad = contract(
 
 @points(3)
 def test_second_order_gradient(maml_grad):
-    """The gradient counts that the inner gradient depends on w."""
+    """The gradient includes the second-order term."""
     assert_same_values(
         maml_grad,
-        "The gradient is not that of query_loss(fast) with respect to w.\n\nIs fast what the task says? On "
-        "what does it depend, and which of these ways does autograd know?",
+        "The result is not the gradient of `query_loss(fast)` with respect to `w`.\n\nOn what does `fast` "
+        "depend, and which of these dependences does autograd record?",
     )
 
 
 @points(2)
 def test_w_is_left_alone(maml_grad):
-    """Nothing is written to w, no .grad changes, and a loss from before the call still goes back."""
+    """`w` and every `.grad` are unchanged."""
     assert_no_side_effects(
         maml_grad,
-        "Which of your lines writes to w or fills a .grad, if only for a moment?",
+        "Don't write to `w` or fill a `.grad`, not even temporarily.",
         may_share_storage=True,
     )
     assert_same_gradients(maml_grad)
@@ -639,21 +651,23 @@ per_sample_grads = contract(
 
 @points(3)
 def test_gradient_of_each_sample(per_sample_grads):
-    """Row i is the gradient of sample i alone."""
+    """Row `i` is the gradient of sample `i`."""
     assert_same_values(
         per_sample_grads,
-        "The dict does not hold the gradient of each sample alone, by the name of the parameter.\n\nWhich "
-        "loss goes back for row i? And which other backward writes to the tensor that you put there?",
-        used="A row is not the gradient of its sample alone.\n\nDo other samples have a part in this row?",
+        "The dict does not hold each sample's own gradient under the name of the parameter.\n\nWhich loss "
+        "do you backpropagate for row `i`? Does another backward write to the tensor that you store?",
+        used="A row is not the gradient of its sample alone.\n\nDo other samples contribute to this row?",
         exact_types=True,
     )
 
 
 @points(1, side_effects=True)
 def test_model_is_left_alone(per_sample_grads):
-    """The .grad of the model is None afterwards, and nothing else changes."""
+    """The model is unchanged; `.grad` is `None`."""
     assert_no_side_effects(
-        per_sample_grads, "Which of your calls fills .grad? Is it None at the end?", may_share_storage=True
+        per_sample_grads,
+        "Which of your calls fills `.grad`? It must be `None` at the end.",
+        may_share_storage=True,
     )
 
 
@@ -692,12 +706,12 @@ hvp = contract(
 
 @points(3)
 def test_product_is_right(hvp):
-    """The result is the Hessian at x times v, without a history, and nothing else changes."""
-    assert_no_side_effects(hvp, "Which of your calls fills .grad?", may_share_storage=True)
+    """The Hessian-vector product is correct and detached."""
+    assert_no_side_effects(hvp, "Which of your calls fills a `.grad`?", may_share_storage=True)
     assert_same_values(
         hvp,
-        "The result is not the Hessian times v.\n\nWhat is differentiated the second time, and what goes "
-        "back from it?",
+        "The result is not the Hessian times `v`.\n\nWhat do you differentiate the second time, and with "
+        "which incoming gradient?",
     )
     assert_same_gradients(hvp, flags=True)
 
@@ -759,7 +773,10 @@ def training(name, epochs, slow, weight, *, of_body=PLAIN, cases=ONE_TRAINING, *
     )
 
 
-ENDS = "do not end where the training leads.\n\nWhich of the three terms reach them, and multiplied by what?"
+ENDS = (
+    "have wrong values after training.\n\nWhich of the three terms backpropagate to them, and with "
+    "which factor?"
+)
 without_penalty = training(
     "without_penalty",
     1,
@@ -776,7 +793,7 @@ with_penalty = training(
     call=Call(gradients="none", returns="nothing"),
     rules=Rules(ignore=TRAINED),
 )
-HISTORY = "The list does not hold the gradient of main.weight of each epoch.\n\n"
+HISTORY = "The list does not hold the gradient of `main.weight` for each epoch.\n\n"
 gradients_of_epochs = training(
     "gradients_of_epochs",
     4,
@@ -798,42 +815,42 @@ train_two_heads = training(
 
 
 def test_body_is_slowed_for_the_second_head_only(without_penalty):
-    """Without the penalty, the body learns for main in full, and for aux by the factor slow."""
+    """`slow` scales only `aux`'s gradient into `body`."""
     assert_same_values(
         without_penalty,
         changes={
-            "body*:value": "The step of body is not that of main's loss in full and of aux's by the factor "
-            "slow.\n\nWhich ways back to h does your factor meet?",
+            "body*:value": "`body` was not updated with the full gradient of the loss of `main` plus "
+            "`slow` times that of `aux`.\n\nWhich gradients does your factor multiply?",
             "*:value": f"The parameters of a head {ENDS}",
         },
     )
 
 
 def test_penalty_teaches(with_penalty):
-    """If nothing is slowed, the penalty has its share in the training."""
+    """The penalty contributes to the gradients."""
     assert_same_values(
         with_penalty,
         changes={
-            "*:value": "With the penalty the step is another one than it should be.\n\nWhat is the grad_fn "
-            "of the tensor that you square?"
+            "*:value": "With the penalty, the step has wrong values.\n\nPrint the `grad_fn` of the tensor "
+            "that you square."
         },
     )
 
 
 def test_list_of_gradients(gradients_of_epochs):
-    """Without the penalty, and if nothing is slowed, each entry of the list is the gradient of its epoch."""
+    """Each list entry is that epoch's gradient."""
     assert_same_values(
         gradients_of_epochs,
-        f"{HISTORY}Does the training go the right way? Which tensor is in the list, and who writes to it?",
+        f"{HISTORY}Does a later `backward()` or step write to a tensor in the list?",
     )
 
 
 def test_all_together(train_two_heads):
-    """With all three terms and in float64 the training is right, and nothing else changes."""
+    """The full training is correct, without side effects."""
     assert_no_side_effects(train_two_heads, may_share_storage=True)
     assert_same_values(
         train_two_heads,
-        f"{HISTORY}Does another check of this question fail? Then see to that first.",
+        f"{HISTORY}If another check of this question fails, fix that first.",
         changes={"*:value": f"The parameters {ENDS}"},
     )
     assert_same_gradients(train_two_heads)
