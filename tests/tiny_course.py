@@ -85,11 +85,11 @@ OUTCOMES = """\
 # `python -m grader doctor --accept` writes this file; read its diff.
 
 [q1]
-squared = {fails = ["test_double"], first = "test_double+3: values", public = true}
+squared = {fails = ["test_double"], first = "test_double+1: values", public = true}
 
 [q2]
-computed = {fails = ["test_leaf"], first = "test_leaf+3: ", public = true}
-plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}
+computed = {fails = ["test_leaf"], first = "test_leaf+1: ", public = true}
+plain = {fails = ["test_requires_grad"], first = "test_requires_grad+1: "}
 """
 
 CHECKS = '''\

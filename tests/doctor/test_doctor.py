@@ -122,7 +122,7 @@ doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="do
     [
         ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Mend it"),
         (
-            'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+3: "}\n',
+            'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+1: "}\n',
             "",
             "of which 01_tiny.outcomes.toml has no line. Mend it",
         ),
