@@ -241,7 +241,11 @@ class QuestionTrial:
         special = {  # complaints about these are of the first seed
             STUB: [of_stub],
             RANDOM_REFERENCE: plans[:1],
-            PERTURBED_REFERENCE: [plans[0].perturbed(_PERTURBED_BY)],
+            PERTURBED_REFERENCE: [
+                rubric.plan(self.seeds[0], only=only, expected=True)
+                .without_pictures()
+                .perturbed(_PERTURBED_BY)
+            ],
         }
         answer = cells_of(self._notebooks[REFERENCE])
         expected = [
@@ -257,7 +261,8 @@ class QuestionTrial:
         return lambda: self._judge([future.result() for future in expected], seen)
 
     def _observe(self, name: str, plans: Sequence[ObservationPlan]) -> list[Future[Evidence]]:
-        limits = REFERENCE_LIMITS if name == REFERENCE else self.course.settings.limits
+        takes_long = name in {REFERENCE, PERTURBED_REFERENCE}
+        limits = REFERENCE_LIMITS if takes_long else self.course.settings.limits
         cells = cells_of(self._notebooks[name])
         return [self.observers.submit(cells, plan, limits) for plan in plans]
 

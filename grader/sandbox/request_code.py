@@ -12,15 +12,20 @@ import re
 from base64 import b64encode
 from functools import cache
 from marshal import dumps
+from threading import Lock
 from typing import Any
 
 _REGISTERS = re.compile(r"register_\w*hook")
+
+#: CPython 3.11 counts the depth of a syntax tree for all threads together, and may raise a SystemError.
+_parsing = Lock()
 
 
 @cache
 def request_code(source: str) -> str:
     """The code of a request, marshalled and in base64; compiled once for a whole class."""
-    tree = ast.fix_missing_locations(_Opaque().visit(ast.parse(source)))
+    with _parsing:
+        tree = ast.fix_missing_locations(_Opaque().visit(ast.parse(source)))
     return b64encode(dumps(compile(tree, "<inside>", "exec", dont_inherit=True))).decode()
 
 

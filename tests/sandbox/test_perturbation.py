@@ -14,7 +14,7 @@ def f(x):
 
 def seen(zygote, body, moved):
     """What a request sees of a function that returns its argument; `moved` is a seed, or 0."""
-    return look(zygote, CELL, f=request("f", body, moved=moved))["f"]
+    return look(zygote, CELL, f=request("f", body, perturbed=moved))["f"]
 
 
 EXACT = {
@@ -100,5 +100,5 @@ def test_movement_changes_numbers_only(zygote):
 
 def test_a_request_is_not_moved_unless_it_is_asked_to_be(zygote):
     """A submission's requests see what its functions compute."""
-    assert Request("f", "", 1, 1.0).moved == 0
+    assert Request("f", "", 1, 1.0).perturbed == 0
     assert seen(zygote, "torch.rand(5)", 0) == seen(zygote, "torch.rand(5)", 0)
