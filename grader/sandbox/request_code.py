@@ -26,7 +26,8 @@ def request_code(source: str) -> str:
     """The code of a request, marshalled and in base64; compiled once for a whole class."""
     with _parsing:
         tree = ast.fix_missing_locations(_Opaque().visit(ast.parse(source)))
-    return b64encode(dumps(compile(tree, "<inside>", "exec", dont_inherit=True))).decode()
+        code = compile(tree, "<inside>", "exec", dont_inherit=True)
+    return b64encode(dumps(code)).decode()
 
 
 class _Opaque(ast.NodeTransformer):
