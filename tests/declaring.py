@@ -40,7 +40,7 @@ def judged(zygote, declaration, answer, reference) -> ContractObservation:
 
 def failed_numbers(asserts, contracted) -> dict[int, BaseException]:
     """What an assertion raises in the cases that it fails, by their numbers."""
-    return failures_by_case(_CHECK, asserts, contracted.cases)
+    return failures_by_case(_CHECK, asserts, dict(enumerate(contracted.cases)))
 
 
 _CHECK = Check("test_it", "It holds", None, 1, "q1", "case")

@@ -555,13 +555,13 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
     """Fail where a loss that was computed before the call goes back otherwise than it should."""
     if isinstance(expected["gradients"], Raised):
         error = seen["gradients"] if isinstance(seen, dict) else None
-        general = f"A loss that was computed from the old values of {name} goes back, without an error."
+        of_loss = f"`backward()` on a loss that was computed from the old values of {name}"
         if not isinstance(error, Raised):
             message = wanted.pending if isinstance(wanted.pending, str) else ""
-            raise wrong(message or general, group="waiting goes back")
+            raise wrong(message or f"{of_loss} raised no error.", group="waiting goes back")
         if error.text.split(":")[0] != expected["gradients"].text.split(":")[0]:
             raise wrong(
-                f"{general[:-1]} of torch's: {error.type}: {error.text[:100]}.",
+                f"{of_loss} raised another error than torch's: {error.type}: {error.text[:100]}.",
                 group="waiting raises another",
             )
         return

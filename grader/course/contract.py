@@ -101,8 +101,8 @@ class Cases:
             argument x).
         between: further call sequences: by their phrase, ``@inside`` functions of ``(setup, earlier)`` that
             run between two calls.
-        arriving: which gradient goes back: ``ordinary`` random numbers, and ``huge`` ones or those ``of a
-            mean`` where its size must not matter.
+        arriving: the gradient that ``backward()`` gets: ``ordinary`` random numbers, and ``huge`` ones or
+            those ``of a mean`` where its size must not matter.
         never: combinations that the task excludes: levels by ``argument.factor``.
         cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
@@ -128,9 +128,9 @@ class Call:
         given: the arguments of the call in order; all of them where nothing is said.
         how: an ``@inside`` function of ``(function, setup)`` that calls it another way.
         returns: whether the result is looked at.
-        gradients: whether a loss of the whole result goes back, one of each entry, or none.
+        gradients: what ``backward()`` is called on: a loss of the whole result, of each entry, or nothing.
         by: as the word ``gradients`` has it.
-        then: an ``@inside`` function of ``(setup, result)`` that runs before the loss goes back.
+        then: an ``@inside`` function of ``(setup, result)`` that runs before that ``backward()``.
         use: an ``@inside`` function of ``(setup, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.

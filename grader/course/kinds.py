@@ -278,7 +278,7 @@ def target(
     values: Sequence[str | Function] | None = None,
     says: str = "",
 ) -> Kinds:
-    """Plain data in the shape of what the network `of` gives for the argument `like`.
+    """A tensor that doesn't require grad, in the shape of what the network `of` returns for `like`.
 
     Raises:
         CourseError: there is no such level of `values`.

@@ -61,9 +61,8 @@ class ObserverPool:
 
     def _observe(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> Evidence:
         """The evidence; once more, as in grading, where other processes had what the notebook lacked."""
-        evidence = observe(self._zygote(), cells, asked, limits)
-        looks = 1
-        while evidence.starved and looks < _MOST_LOOKS:
+        for _ in range(_MOST_LOOKS):
             evidence = observe(self._zygote(), cells, asked, limits)
-            looks += 1
+            if not evidence.starved:
+                break
         return evidence

@@ -148,7 +148,7 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
             f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
             f" Let the contract {check.contract} draw inputs that do not nearly cancel each other, nor lie"
             " where a result leaps, and compare with what is expected. If what is right is 0 by itself, add a"
-            " part that is not 0 to what goes back: a second contract(..., name=, call=, of=) does"
+            " part that is not 0 to the result: a second contract(..., name=, call=Call(how=...)) does"
         )
 
 

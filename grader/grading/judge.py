@@ -136,7 +136,10 @@ def failed_cases(rubric: Rubric, contracted: ContractObservation) -> dict[int, B
     failed: dict[int, BaseException] = {}
     for check in rubric.checks:
         if check.contract == contracted.contract:
-            failed = failures_by_case(check, functions[check.id], contracted.cases) | failed
+            about = {
+                n: case for n, case in enumerate(contracted.cases) if case.declared.is_about(check.cases)
+            }
+            failed = failures_by_case(check, functions[check.id], about) | failed
     return dict(sorted(failed.items()))
 
 
@@ -230,17 +233,16 @@ class FailedCheck(NamedTuple):
 
 
 def failures_by_case(
-    check: Check, function: CheckFunction, cases: Sequence[Case]
+    check: Check, function: CheckFunction, cases: Mapping[int, Case]
 ) -> dict[int, BaseException]:
-    """What a check raises in the cases that it is about, by their numbers.
+    """What a check raises in the cases that it is about, by their numbers as they were given.
 
     Raises:
         CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
     """
-    about = {number: case for number, case in enumerate(cases) if case.declared.is_about(check.cases)}
-    endings = {number: _error_of(function, {check.contract: case}) for number, case in about.items()}
+    endings = {number: _error_of(function, {check.contract: case}) for number, case in cases.items()}
     skipped = {number for number, error in endings.items() if isinstance(error, NotApplicable)}
-    if {number for number, case in about.items() if case.is_typical} <= skipped:
+    if {number for number, case in cases.items() if case.is_typical} <= skipped:
         raise CourseError(f"{check.id} says nothing about the typical case of {check.contract}")
     return {number: e for number, e in endings.items() if e is not None and number not in skipped}
 
@@ -256,7 +258,7 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
     except FailedCheckError as nothing:
         return FailedCheck(nothing)
     cases = [case for case in cases if case.declared.is_about(check.cases)]
-    failed = failures_by_case(check, function, cases)
+    failed = failures_by_case(check, function, dict(enumerate(cases)))
     if not failed:
         return None
     number = case_to_report(cases, failed)

@@ -20,7 +20,7 @@ class Review:
 
     Attributes:
         rank: 0 for the gravest kind of reason.
-        is_resubmission: whether the only reason is that several notebooks were handed in.
+        is_resubmission: whether the only reason is that several notebooks were submitted.
     """
 
     result: Result

@@ -56,7 +56,7 @@ def failed(zygote, seed, reference, answers):
     return {n for n, of_n in verdicts.items() if any(v.outcome != "passed" for v in of_n.values())}
 
 
-def without_movement(reference: Evidence) -> Evidence:
+def without_sensitivity(reference: Evidence) -> Evidence:
     """The reference as if it had been observed once."""
     came = {name: answer for name, answer in reference.answers.items() if " (perturbed " not in name}
     return Evidence.from_json(replace(reference, answers=came).to_json())
@@ -70,11 +70,11 @@ def test_another_order_of_operations_is_as_right_with_every_seed(seeds, zygote):
         assert failed(zygote, seed, reference, RIGHT | WRONG) == {*WRONG}, seed
 
 
-def test_without_movement_right_answers_would_fail(zygote):
-    """The cases are hard enough; and movement changes tolerances, no fact."""
+def test_without_sensitivity_right_answers_would_fail(zygote):
+    """The cases are hard enough; and perturbation changes tolerances, no fact."""
     for seed in SEEDS:
         reference = observe_expected(zygote, seed)
-        still = without_movement(reference)
+        still = without_sensitivity(reference)
         assert failed(zygote, seed, still, RIGHT)
         contracts = COURSE.rubric("06_views").with_only(["q5"]).contracts
         assert all(repr_of(reference.outcome(name)) == repr_of(still.outcome(name)) for name in contracts)
@@ -103,7 +103,7 @@ def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zyg
             asked.add(name)
             return measured
 
-        verdicts = judge(rubric, seen, without_movement(measured), measured=how_exact)
+        verdicts = judge(rubric, seen, without_sensitivity(measured), measured=how_exact)
         assert verdicts == judge(rubric, seen, measured), name
         passing |= {name} if all(verdict.outcome == "passed" for verdict in verdicts.values()) else set()
     assert passing == {*RIGHT, "the reference"}
@@ -113,7 +113,7 @@ def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zyg
 
 
 def repr_of(fact):
-    """A fact in a text, without its noise."""
+    """A fact in a text, without its sensitivity."""
     if isinstance(fact, dict):
         return {name: repr_of(part) for name, part in fact.items()}
     if isinstance(fact, list | tuple):

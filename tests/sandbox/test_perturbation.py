@@ -1,4 +1,4 @@
-"""Where results are moved as by rounding, numbers change in their last places, and nothing else does."""
+"""Where results are perturbed as by rounding, numbers change in their last places, and nothing else does."""
 
 import pytest
 from observing import look, request
@@ -12,9 +12,9 @@ def f(x):
 """
 
 
-def seen(zygote, body, moved):
-    """What a request sees of a function that returns its argument; `moved` is a seed, or 0."""
-    return look(zygote, CELL, f=request("f", body, perturbed=moved))["f"]
+def seen(zygote, body, perturbed):
+    """What a request sees of a function that returns its argument; `perturbed` is a seed, or 0."""
+    return look(zygote, CELL, f=request("f", body, perturbed=perturbed))["f"]
 
 
 EXACT = {
@@ -30,10 +30,10 @@ EXACT = {
 
 
 @pytest.mark.parametrize("body", EXACT.values(), ids=EXACT)
-def test_what_was_not_rounded_is_not_moved(zygote, body):
+def test_what_was_not_rounded_is_not_perturbed(zygote, body):
     """What is only copied, selected or exact stays as it is: ties stay ties."""
     body = f"x = torch.randn(9)\nbefore = x.clone()\nstudent.f\nreturn {body}"
-    assert seen(zygote, body, moved=5) == seen(zygote, body, moved=0)
+    assert seen(zygote, body, perturbed=5) == seen(zygote, body, perturbed=0)
 
 
 ROUNDED = {
@@ -50,15 +50,15 @@ ROUNDED = {
 
 
 @pytest.mark.parametrize("body", ROUNDED.values(), ids=ROUNDED)
-def test_what_was_rounded_is_moved_by_a_few_units(zygote, body):
+def test_what_was_rounded_is_perturbed_by_a_few_units(zygote, body):
     """What is not exact by chance moves a few units in the last place, and otherwise with another seed."""
     body = f"x = torch.arange(1.0, 51)\nstudent.f\nreturn {body}"
-    still, moved, other = (seen(zygote, body, moved=number) for number in (0, 1, 2))
+    still, perturbed, other = (seen(zygote, body, perturbed=number) for number in (0, 1, 2))
     unit = 2.0**-52 if still.dtype == "torch.float64" else 2.0**-23
-    sizes = [abs(m - s) / abs(s) / unit for s, m in zip(still.value, moved.value, strict=True) if s]
+    sizes = [abs(m - s) / abs(s) / unit for s, m in zip(still.value, perturbed.value, strict=True) if s]
     assert max(sizes) < 12
     assert sum(size >= 1 for size in sizes) > len(sizes) / 3
-    assert moved.value != other.value
+    assert perturbed.value != other.value
 
 
 STATE = """
@@ -79,26 +79,29 @@ return {"x": snap(x), "y": snap(y), "part": snap(part), "versions": (version, x.
 """
 
 
-def test_inputs_are_not_moved(zygote):
+def test_inputs_are_not_perturbed(zygote):
     """What a request computes before it first takes a function is what every submission gets."""
     body = "x = torch.rand(9).exp()\nbefore = snap(x)\nreturn [before, student.f(x) * 1.1, torch.rand(9)]"
-    (before, after, late), (same, other, drawn) = seen(zygote, body, moved=0), seen(zygote, body, moved=1)
+    (before, after, late), (same, other, drawn) = (
+        seen(zygote, body, perturbed=0),
+        seen(zygote, body, perturbed=1),
+    )
     assert (before, late) == (same, drawn)
     assert after.value != other.value
 
 
-def test_movement_changes_numbers_only(zygote):
+def test_perturbation_changes_numbers_only(zygote):
     """Versions, views, history, memory and what is drawn are the same."""
-    still, moved = seen(zygote, STATE, 0), seen(zygote, STATE, 3)
-    for fact, other in ((still[name], moved[name]) for name in ("x", "y", "part")):
+    still, perturbed = seen(zygote, STATE, 0), seen(zygote, STATE, 3)
+    for fact, other in ((still[name], perturbed[name]) for name in ("x", "y", "part")):
         assert fact.value != other.value
         for part in (name for name in type(fact).__slots__ if name not in {"value", "grad"}):
             assert getattr(fact, part) == getattr(other, part), part
     for name in ("versions", "none", "nodes", "freed", "next"):
-        assert still[name] == moved[name]
+        assert still[name] == perturbed[name]
 
 
-def test_a_request_is_not_moved_unless_it_is_asked_to_be(zygote):
+def test_a_request_is_not_perturbed_unless_it_is_asked_to_be(zygote):
     """A submission's requests see what its functions compute."""
     assert Request("f", "", 1, 1.0).perturbed == 0
     assert seen(zygote, "torch.rand(5)", 0) == seen(zygote, "torch.rand(5)", 0)
