@@ -2,7 +2,7 @@
 
 A check file imports these names so that editors, linters and readers know them: the stub beside this file
 has and explains them. The source of a contract is sent to the worker, which has the real ``torch``
-(``grader/sandbox/worker/vocabulary.py``). Used outside, a placeholder raises an error.
+(``grader/runtime/vocabulary.py``). Used outside, a placeholder raises an error.
 """
 
 from typing import TypeVar

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.graphs.model import Graph, read_graph
+from grader.runtime.names import answer_status
 from grader.sandbox.plan import TimeLimits
-from grader.sandbox.worker.names import answer_status
 from grader.student.check import Failure, QuestionReport, Status
 from grader.student.hints import authors_hints
 from grader.student.kernel import CellLog, Printed, StoppedError, quiet, sources_of, time_limit

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).parent
 
 
 @cache
-def code_hash(folder: str = ".") -> str:
-    """SHA-256 of all modules in a folder of this package and below it."""
-    modules = sorted((_PACKAGE / folder).rglob("*.py"))
+def code_hash(*folders: str) -> str:
+    """SHA-256 of all modules in these folders of this package and below them; of all modules without one."""
+    modules = sorted(path for folder in folders or (".",) for path in (_PACKAGE / folder).rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()

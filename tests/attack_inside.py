@@ -16,12 +16,12 @@ _MOST_MEMORY = 3 << 30  # without limits there is still this one, or the machine
 
 def switch_off(layer):
     """Let the zygote run without a layer; a preflight would only report what is known."""
-    from worker import zygote
+    from grader.sandbox.worker import zygote
 
     really_warm_up = zygote._warm_up
 
     def warm_up_and_patch(torch):
-        from worker import preflight
+        from grader.sandbox.worker import preflight
 
         really_warm_up(torch)
         _exchange(preflight, preflight=lambda *_, **__: preflight.Findings({}, {}))
@@ -38,14 +38,14 @@ def _exchange(place, **replaced):
 
 
 def _clean_start():
-    from worker import confinement
+    from grader.sandbox.worker import confinement
 
     _exchange(confinement, _close_all_but=lambda _: None)
 
 
 def _limits():
     """Far beyond what a worker may have, and yet not beyond what a machine can give."""
-    from worker import confinement, zygote
+    from grader.sandbox.worker import confinement, zygote
 
     limits, hard = confinement._limits, resource.getrlimit
     memory = zygote._virtual_memory() + _MOST_MEMORY
@@ -63,7 +63,7 @@ def _limits():
 
 
 def _user():
-    from worker import access
+    from grader.sandbox.worker import access
 
     _exchange(access.Privileges, shed=lambda *_: None)
 
@@ -71,19 +71,19 @@ def _user():
 def _landlock():
     import os
 
-    from worker import access
+    from grader.sandbox.worker import access
 
     _exchange(access.Ruleset, enforce=lambda ruleset: os.close(ruleset.descriptor))
 
 
 def _seccomp():
-    from worker import seccomp
+    from grader.sandbox.worker import seccomp
 
     _exchange(seccomp.Filter, install=lambda *_: None)
 
 
 def _wire():
-    from worker import errors, facts, torch_objects
+    from grader.runtime import errors, facts, torch_objects
 
     for module in (errors, facts, torch_objects):
         for cap in [name for name in vars(module) if name.startswith("MAX_")]:
@@ -91,7 +91,7 @@ def _wire():
 
 
 def _restoring():
-    from worker import torch_state
+    from grader.runtime import torch_state
 
     _exchange(torch_state, restore_modes=lambda: None, interceptions=lambda _: ([], []))
     _exchange(torch_state, intercepting_modes=list, exchanged_kernels=list)
@@ -102,21 +102,22 @@ def _captured():
     """Facts are read as anybody would read them: by name, through whatever claims to be a tensor."""
     _share_builtins()
     import torch
-    from worker import (
+
+    from grader.runtime import (
         contract,
         errors,
         facts,
         gradients,
         graph,
         kinds,
-        service,
         student_namespace,
         torch_objects,
         torch_state,
         untouched,
+        vocabulary,
         watching,
-        words,
     )
+    from grader.sandbox.worker import service
 
     def kind(value):
         return next((k for k in known if isinstance(value, k)), type(value))
@@ -132,7 +133,7 @@ def _captured():
         "make_plain": lambda _: [],
         "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
-    modules = (contract, errors, facts, gradients, graph, kinds, words, watching)
+    modules = (contract, errors, facts, gradients, graph, kinds, vocabulary, watching)
     for module in (*modules, student_namespace, torch_objects, torch_state, untouched):
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, _OF_C):

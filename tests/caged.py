@@ -25,7 +25,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-GRADER = pathlib.Path(__file__).resolve().parent.parent / "grader" / "sandbox"
+GRADER = pathlib.Path(__file__).resolve().parent.parent
 # What a test's function may name: the modules it and this file both import.
 MODULES = (
     *(contextlib, ctypes, errno, fcntl, importlib, mmap, os, pathlib),
@@ -104,10 +104,10 @@ def _serve():
     order = json.loads(sys.stdin.readline())
     sys.path[:0] = order.get("extra", ())
     sys.path.append(str(GRADER))
-    from worker import access  # noqa: PLC0415 - exists only in the zygote
-    from worker.access import readable_paths  # noqa: PLC0415
-    from worker.confinement import Sandbox  # noqa: PLC0415
-    from worker.preflight import preflight  # noqa: PLC0415
+    from grader.sandbox.worker import access  # noqa: PLC0415 - exists only in the zygote
+    from grader.sandbox.worker.access import readable_paths  # noqa: PLC0415
+    from grader.sandbox.worker.confinement import Sandbox  # noqa: PLC0415
+    from grader.sandbox.worker.preflight import preflight  # noqa: PLC0415
 
     readable_paths()  # loads what it needs while this process may still read it
     _become(order)
@@ -126,7 +126,7 @@ def _serve():
 
 
 def _become(order):
-    from worker.syscalls import syscall  # noqa: PLC0415
+    from grader.sandbox.worker.syscalls import syscall  # noqa: PLC0415
 
     if "groups" in order:
         os.setgroups(order["groups"])

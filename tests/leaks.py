@@ -114,7 +114,7 @@ def _machinery() -> Iterator[Path]:
     modules = {sys.modules[word.__module__] for word in words if hasattr(word, "__module__")}
     for path in sorted(Path(str(module.__file__)) for module in modules):
         yield path
-        yield from _GRADER.glob(f"sandbox/worker/{path.name}")
+        yield from _GRADER.glob(f"runtime/{path.name}")
 
 
 def _told(course: Path) -> Iterator[str]:

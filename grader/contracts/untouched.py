@@ -26,7 +26,7 @@ def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield path, what, sentence
 
 
-#: A sentence about each mode of ``grader/sandbox/worker/torch_state.py`` that a function left changed.
+#: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
     "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",

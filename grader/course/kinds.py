@@ -1,7 +1,7 @@
 """The words of a contract: what each argument of a question's function may be.
 
 Each word makes `Kinds`, plain data: factors with their kinds, the ordinary kind first. The worker makes the
-things (``grader/sandbox/worker/kinds.py``).
+things (``grader/runtime/kinds.py``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A level is one line of the table below. Its phrase follows the argument's name, as in "h is transposed". Its
 source is an expression that the worker evaluates to build it. It may use torch, nn, the names that its factor
-`takes`, and `NAMES` of ``grader/sandbox/worker/kinds.py``. Without a source, a function there builds all
+`takes`, and `NAMES` of ``grader/runtime/kinds.py``. Without a source, a function there builds all
 levels of the factor.
 """
 

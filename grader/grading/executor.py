@@ -115,7 +115,7 @@ def environment_fingerprint() -> list[str]:
         with suppress(OSError):  # an archive, or a folder that is not there
             packages.update(_package(entry.name) for entry in Path(folder).iterdir())
     return [
-        f"inside {code_hash('sandbox/worker')}",
+        f"inside {code_hash('runtime', 'sandbox/worker')}",
         f"python {python_version()}",
         *sorted(packages - {""}),
     ]

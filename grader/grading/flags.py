@@ -1,6 +1,6 @@
 """Flags: names in the code of cells that cheating needs, reported to a person and never scored.
 
-A worker notices whatever raises one of Python's audit events while it happens (`worker/audit.py`). This
+A worker notices whatever raises one of Python's audit events while it happens (`runtime/audit.py`). This
 module searches the code of the cells for the names of `_KINDS`. Innocent code uses some of these names, too,
 so each flag says which name was found and why it is a reason to look.
 
@@ -90,7 +90,8 @@ _KINDS = {
         "Ending or interrupting the process hides what happened in it.", "_exit os.abort raise_signal"
     ),
     "the grader itself": _Kind(
-        "This is a name of the grader's own code.", "import.worker _notebook _forward_cls"
+        "This is a name of the grader's own code.",
+        "import.grader.runtime import.grader.sandbox _notebook _forward_cls",
     ),
     "imports at run time": _Kind(
         "Code or modules that are named at run time cannot be seen in the text of the notebook. Reloading a"
@@ -434,7 +435,9 @@ class _Search:
             self._rooted.add((root, f".{name}"))
 
     def _imported(self, module: str) -> None:
-        self._token(f"import.{module.partition('.')[0]}")
+        parts = module.split(".")
+        for depth in (1, 2):
+            self._token(f"import.{'.'.join(parts[:depth])}")
 
     def name(self, node: ast.Name | ast.keyword | ast.arg) -> None:
         """Add a variable or a parameter."""

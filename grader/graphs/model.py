@@ -1,6 +1,6 @@
 """An autograd graph behind named tensors, as far as it is shown; read strictly from a worker's facts.
 
-``grader/sandbox/worker/graph.py`` describes the form of these facts. The names in them are a student's.
+``grader/runtime/graph.py`` describes the form of these facts. The names in them are a student's.
 """
 
 from __future__ import annotations

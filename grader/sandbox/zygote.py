@@ -25,7 +25,7 @@ from typing import IO, Any, Self
 from grader.errors import BrokenRunError, ProtectionError
 from grader.sandbox.wire import Wire
 
-_PACKAGE = Path(__file__).parent
+_PACKAGES = {"grader": str(Path(__file__).parents[1]), "grader.sandbox": str(Path(__file__).parent)}
 _START_SECONDS = 180.0
 _FORK_SECONDS = 30.0
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
@@ -33,7 +33,14 @@ _ZYGOTE_GONE = (
     "the process that starts workers has ended; perhaps the system killed it for its memory. The same "
     "command goes on where this one stopped"
 )
-_BOOT = f"import sys; sys.path.insert(0, {str(_PACKAGE)!r}); from worker.zygote import main; main()"
+#: Lets a process import `grader.runtime` and `grader.sandbox.worker`, and run nothing else of the package.
+BARE_PACKAGES = f"""
+import sys, types
+for name, folder in {_PACKAGES!r}.items():
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+"""
+BOOT = f"{BARE_PACKAGES}from grader.sandbox.worker import zygote\nzygote.main()\n"
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class ZygoteProcess:
         with theirs:
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own text
                 # As -I is, but for the variables of `_environment`.
-                [sys.executable, "-s", "-P", "-B", "-c", _BOOT, str(theirs.fileno())],
+                [sys.executable, "-s", "-P", "-B", "-c", BOOT, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,

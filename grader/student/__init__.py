@@ -4,7 +4,7 @@ The notebook and the machine are the student's own, so there is neither cage nor
 hidden check, a reference or an answer.
 
 * **Cells mean the same as in grading.** `runner_cells.py` uses the worker's own cells, fakes and stubs
-  (`sandbox/worker/`). It needs neither Otter nor Jupyter.
+  (`runtime/`). It needs neither Otter nor Jupyter.
 * **Events go into a file** that is opened before the notebook runs, never through the notebook's output. The
   process's standard input is its lifeline: it ends with the command that started it, however that ends.
 * **Windows has no alarm.** There a cell that hangs is ended with its process and left out, and the others

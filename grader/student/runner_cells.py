@@ -10,11 +10,11 @@ from typing import IO, Any
 import torch
 
 from grader.contracts.diagnosis import rebinding
+from grader.runtime import lazy_imports
+from grader.runtime.cells import CellTimeout, Notebook, install_fakes
+from grader.runtime.errors import rebound
+from grader.runtime.names import answer_status
 from grader.sandbox.facts import Rebound
-from grader.sandbox.worker import lazy_imports
-from grader.sandbox.worker.cells import CellTimeout, Notebook, install_fakes
-from grader.sandbox.worker.errors import rebound
-from grader.sandbox.worker.names import answer_status
 from grader.student.public_tests import LastCall, OtterTest, failure_of, tests_in
 from grader.text import quoted, some
 

@@ -51,8 +51,8 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
 
 def _look(named: Mapping[str, Any], limit: int) -> XRay:
     # these import torch, which only this machine's owner asks for
-    from grader.sandbox.worker.graph import COUNTED, Bounds, forward_order, graph_of  # noqa: PLC0415
-    from grader.sandbox.worker.named_tensors import MOST, Given  # noqa: PLC0415
+    from grader.runtime.graph import COUNTED, Bounds, forward_order, graph_of  # noqa: PLC0415
+    from grader.runtime.named_tensors import MOST, Given  # noqa: PLC0415
 
     given = Given(named)
     left_out = "; ".join(
@@ -84,7 +84,7 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
 
 def _with_names(unnamed: tuple[Any, ...]) -> dict[str, Any]:
     """Values without a name by names of their own: a module is told from others by its parameters' names."""
-    from grader.sandbox.worker.torch_objects import is_module  # noqa: PLC0415 - imports torch
+    from grader.runtime.torch_objects import is_module  # noqa: PLC0415 - imports torch
 
     modules = [index for index, value in enumerate(unnamed) if is_module(value)]
     others = [index for index in range(len(unnamed)) if index not in modules]

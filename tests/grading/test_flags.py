@@ -6,10 +6,10 @@ from observing import look
 from grader.grading import flags
 from grader.grading.flags import flags_of, traces_in
 from grader.notebooks.reader import Cell
+from grader.runtime import audit
 from grader.sandbox.cells import united
 from grader.sandbox.decoding import NOTICED, TRACES
 from grader.sandbox.plan import TimeLimits
-from grader.sandbox.worker import audit
 from grader.sandbox.zygote import Zygote
 
 
@@ -32,7 +32,8 @@ NAMED = {
     "from os import path, write": "raw descriptors",
     "getattr(os, 'write')(11, b'')": "raw descriptors",
     "os._exit(0)": "leaving the process",
-    "from worker import toolbox": "the grader itself",
+    "from grader.runtime import toolbox": "the grader itself",
+    "import grader.sandbox.worker.service": "the grader itself",
     "get_ipython()._notebook": "the grader itself",
     "sys.modules['torch']": "imports at run time",
     "from sys import modules as m": "imports at run time",

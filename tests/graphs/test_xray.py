@@ -19,7 +19,7 @@ NOTEBOOK = """
 import json, sys, warnings
 from grader import xray
 
-before = sorted(name for name in sys.modules if name in {"torch", "numpy", "pygraphviz", "worker"})
+before = sorted(name for name in sys.modules if name in {"torch", "numpy", "pygraphviz", "grader.runtime"})
 import torch
 from torch import nn
 

@@ -25,8 +25,8 @@ needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="the profi
 ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_USER = "12345"
 USUAL = "landlock+seccomp" if access.landlock_version() else "sealed seccomp"
-SEALED = "import worker.access as part; part.landlock_version = lambda: 0"
-UNFILTERED = "import worker.seccomp as part; part.available = lambda: False"
+SEALED = "from grader.sandbox.worker import access as part; part.landlock_version = lambda: 0"
+UNFILTERED = "from grader.sandbox.worker import seccomp as part; part.available = lambda: False"
 
 # What notebooks do besides what is asked of them.
 PLOTTING = """\
@@ -57,7 +57,7 @@ plt.show()
 DRIVER = """\
 import sys
 from grader.sandbox import zygote
-zygote._BOOT = zygote._BOOT.replace("from worker.zygote", sys.argv.pop(1) + "; from worker.zygote")
+zygote.BOOT = zygote.BOOT.replace("zygote.main()", sys.argv.pop(1) + "; zygote.main()")
 from grader.cli import main
 main(prog_name="grader")
 """

@@ -92,7 +92,7 @@ LONG = pytest.mark.long
 
 def run(*parts):
     """Run statements in a fresh Python whose torch has the lazy modules."""
-    start = "import sys, torch\nfrom grader.sandbox.worker import lazy_imports\nlazy_imports.install()\n"
+    start = "import sys, torch\nfrom grader.runtime import lazy_imports\nlazy_imports.install()\n"
     code = start + "\n".join(map(dedent, parts))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -848,7 +848,7 @@ def test_only_answered_functions_are_asked(zygote):
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):
     """A notebook has no business in the worker's modules, and gets them by no import."""
-    seen = look(zygote, ["from worker import toolbox", "def f(): return 1"], f="student.f()")
+    seen = look(zygote, ["from grader.runtime import toolbox", "def f(): return 1"], f="student.f()")
     assert (seen["f"], list(seen.raised)) == (1, [1])
 
 

@@ -29,9 +29,9 @@ def is_ours(thing):
     kind = type(thing)
     code = thing.__code__ if kind is types.FunctionType else thing if kind is types.CodeType else None
     if code is not None:
-        return "/sandbox/worker/" in code.co_filename or code.co_filename == "<inside>"
+        return any(part in code.co_filename for part in ("/grader/", "<inside>"))
     if issubclass(kind, types.ModuleType):
-        return str(vars(thing).get("__name__")).partition(".")[0] in ("worker", "inside")
+        return str(vars(thing).get("__name__")).startswith(("grader.", "inside"))
     return False
 
 def shown_by(thing):

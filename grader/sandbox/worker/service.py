@@ -15,11 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from . import (
-    ANSWER,
-    NOTICES,
-    PIPES,
-    REQUEST,
+from grader.runtime import (
     audit,
     cells,
     contract,
@@ -30,12 +26,14 @@ from . import (
     torch_state,
     vocabulary,
 )
+from grader.runtime.names import answer_status, parse_stub
+from grader.runtime.opaque import hide_subclasses, opaque
+from grader.runtime.perturbation import Beginning, Perturbation
+from grader.runtime.returned_none import Follower
+from grader.runtime.student_namespace import CallWatch, StudentNamespace
+
+from . import ANSWER, NOTICES, PIPES, REQUEST
 from .confinement import Sandbox
-from .names import answer_status, parse_stub
-from .opaque import hide_subclasses, opaque
-from .perturbation import Beginning, Perturbation
-from .returned_none import Follower
-from .student_namespace import CallWatch, StudentNamespace
 
 _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
@@ -50,7 +48,7 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 
 
 _notebook = cells.Notebook()  # every worker's own, once it is forked
-_modules: list[str] = []  # what is imported of this package
+_modules: list[str] = []  # what is imported of ours
 
 
 def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
@@ -71,8 +69,8 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     reported.replace()
     own = (value for value in vars(kinds).values() if isinstance(value, type))
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
-    _modules[:] = [name for name in sys.modules if name.partition(".")[0] == "worker"]
-    hide_subclasses("worker", "inside")
+    _modules[:] = [name for name in sys.modules if name.startswith("grader.")]
+    hide_subclasses("grader", "inside")
 
 
 def _be_main(notebook: cells.Notebook) -> None:
@@ -89,7 +87,7 @@ def run(cage: Sandbox, request: int, answer: int, output: int, notices: int) -> 
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
     cage.enter(keep=(0, 1, 2, *PIPES))
-    audit.begin()
+    audit.begin(NOTICES)
     for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import
     service = Service(_notebook)

@@ -1,0 +1,30 @@
+"""What runs beside torch and students' code, in a worker and on a student's own machine.
+
+Cells, names, errors, graphs of tensors, and the inside of contracts, which builds the inputs of a case, calls
+the function and records what happened. It imports nothing else of the package: a worker loads it alone.
+
+Decisions:
+
+* **A student's function is looked at as it returns** (``student_namespace.py``). What it did to torch is
+  compared and undone there, because a patch could put itself back before the case ends. Whether
+  saved tensors are gone is read from the graph: in a backward that is run to find out, a hook could raise.
+* **Student code holds nothing of ours that can be looked into** (``opaque.py``). A Python function shows its
+  globals and its closure, so handlers, stand-ins, hooks, methods of networks and the functions of check files
+  are callables of C. What a module or an optimizer holds is read from where Python keeps it
+  (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``graph.py``): no class of a
+  student's is asked.
+* **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
+  cheater's process. A notice is a flag for a human; it touches no score.
+* **What raises no audit event is made to report** (``reported.py``). ``globals()``, signal handlers, torch's
+  frame evaluation and the collector's garbage lead to our code, too.
+* **A short list is compared always** (``torch_state.py``), not all that torch holds: of attacks by a replaced
+  attribute, most change no fact that is read past it, and what replaces must be named in a cell. Modules of
+  torch report an attribute that is set, because it can be restored before anything is compared.
+* **The compiler is not imported to be kept away** (``lazy_imports.py``, 1.5 s of a start).
+"""
+
+from collections.abc import Callable
+
+#: A number of its own for each object that lives, its address, as ``id`` gives it. But ``id`` raises an audit
+#: event, at each of which our own listener is called (``audit.py``).
+identity: Callable[[object], int] = object.__hash__
