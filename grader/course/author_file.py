@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,9 +113,21 @@ def require_finished(root: Path, stem: str) -> None:
 
 
 def written_definitions(path: Path, nodes: Iterable[ast.stmt]) -> list[ast.stmt]:
-    """Those of a file's statements that do not say TODO."""
-    open_lines = {todo.line for todo in todos_in(path)}
-    return [node for node in nodes if open_lines.isdisjoint(lines_of(node))]
+    """Those of a file's statements that do not say TODO, and use no name of one that does."""
+    todo_lines, unwritten = {todo.line for todo in todos_in(path)}, set[str]()
+    statements, count = list(nodes), -1
+    while count != len(statements):
+        count, before, statements = len(statements), statements, []
+        for node in before:
+            if todo_lines.isdisjoint(lines_of(node)) and unwritten.isdisjoint(_names_used(node)):
+                statements.append(node)
+            else:
+                unwritten.update(names_defined(node))
+    return statements
+
+
+def _names_used(node: ast.stmt) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def names_defined(node: ast.stmt) -> list[str]:

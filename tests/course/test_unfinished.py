@@ -157,6 +157,17 @@ def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
+def test_a_constant_that_is_not_written_leaves_out_what_uses_it(root):
+    """A check uses a constant of the file, which uses one that says TODO."""
+    edit(
+        root,
+        CHECKS,
+        ("doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled ='),
+        ('"This is not twice as much."', "SAID"),
+    )
+    assert ids(Course.find(root).written_part(STEM)) == ["q2"]
+
+
 def test_no_half_of_an_assignment_is_published(root):
     """`build` writes what is finished, names what it leaves out, and lets a notebook that is there be."""
     course = Course.find(root)

@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from grader.runtime import (
@@ -47,6 +48,7 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 )
 
 
+_PACKAGE = str(Path(__file__).parents[2])
 _notebook = cells.Notebook()  # every worker's own, once it is forked
 _modules: list[str] = []  # what is imported of ours
 
@@ -70,6 +72,8 @@ def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
     own = (value for value in vars(kinds).values() if isinstance(value, type))
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.startswith("grader.")]
+    for folder in (place for place in [*sys.path_importer_cache] if place.startswith(_PACKAGE)):
+        del sys.path_importer_cache[folder]  # what it lists would be found, and could not be read
     hide_subclasses("grader", "inside")
 
 
