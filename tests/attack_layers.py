@@ -44,7 +44,9 @@ def without(layer: str | None) -> Iterator[TimeLimits]:
                 f"attack_inside.switch_off({layer!r}); del sys.modules['attack_inside']\n"
             )
             patch.setattr(
-                zygote, "BOOT", zygote.BOOT.replace(zygote.BARE_PACKAGES, zygote.BARE_PACKAGES + switch)
+                zygote,
+                "BOOT",
+                zygote.BOOT.replace(zygote.PACKAGES_WITHOUT_INIT, zygote.PACKAGES_WITHOUT_INIT + switch),
             )
         if layer in OUTSIDE:
             OUTSIDE[layer](patch)

@@ -25,7 +25,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-GRADER = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a test's function may name: the modules it and this file both import.
 MODULES = (
     *(contextlib, ctypes, errno, fcntl, importlib, mmap, os, pathlib),
@@ -103,7 +103,7 @@ def _answer(order):
 def _serve():
     order = json.loads(sys.stdin.readline())
     sys.path[:0] = order.get("extra", ())
-    sys.path.append(str(GRADER))
+    sys.path.append(str(ROOT))
     from grader.sandbox.worker import access  # noqa: PLC0415 - exists only in the zygote
     from grader.sandbox.worker.access import readable_paths  # noqa: PLC0415
     from grader.sandbox.worker.confinement import Sandbox  # noqa: PLC0415

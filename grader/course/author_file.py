@@ -114,16 +114,15 @@ def require_finished(root: Path, stem: str) -> None:
 
 def written_definitions(path: Path, nodes: Iterable[ast.stmt]) -> list[ast.stmt]:
     """Those of a file's statements that do not say TODO, and use no name of one that does."""
-    todo_lines, unwritten = {todo.line for todo in todos_in(path)}, set[str]()
-    statements, count = list(nodes), -1
-    while count != len(statements):
-        count, before, statements = len(statements), statements, []
-        for node in before:
-            if todo_lines.isdisjoint(lines_of(node)) and unwritten.isdisjoint(_names_used(node)):
-                statements.append(node)
-            else:
-                unwritten.update(names_defined(node))
-    return statements
+    written, todo_lines, unwritten = list(nodes), {todo.line for todo in todos_in(path)}, set[str]()
+
+    def is_unwritten(node: ast.stmt) -> bool:
+        return not (todo_lines.isdisjoint(lines_of(node)) and unwritten.isdisjoint(_names_used(node)))
+
+    while todo_lines and (found := [node for node in written if is_unwritten(node)]):
+        written = [node for node in written if node not in found]
+        unwritten.update(name for node in found for name in names_defined(node))
+    return written
 
 
 def _names_used(node: ast.stmt) -> Iterator[str]:

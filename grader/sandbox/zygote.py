@@ -33,14 +33,14 @@ _ZYGOTE_GONE = (
     "the process that starts workers has ended; perhaps the system killed it for its memory. The same "
     "command goes on where this one stopped"
 )
-#: Lets a process import `grader.runtime` and `grader.sandbox.worker`, and run nothing else of the package.
-BARE_PACKAGES = f"""
+#: Lets a process import `grader.runtime` and `grader.sandbox.worker`, and runs nothing else of the package.
+PACKAGES_WITHOUT_INIT = f"""
 import sys, types
 for name, folder in {_PACKAGES!r}.items():
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [folder]
 """
-BOOT = f"{BARE_PACKAGES}from grader.sandbox.worker import zygote\nzygote.main()\n"
+BOOT = f"{PACKAGES_WITHOUT_INIT}from grader.sandbox.worker import zygote\nzygote.main()\n"
 
 
 @dataclass(frozen=True)

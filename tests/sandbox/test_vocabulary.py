@@ -10,11 +10,11 @@ import pytest
 
 from grader import inside
 from grader.course import inside_source
-from grader.sandbox.zygote import BARE_PACKAGES
+from grader.sandbox.zygote import PACKAGES_WITHOUT_INIT
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("runtime", "sandbox/worker")
-INSIDE = f"""{BARE_PACKAGES}
+INSIDE = f"""{PACKAGES_WITHOUT_INIT}
 import importlib, inspect, json, pathlib
 for package in {PACKAGES}:
     for path in sorted(pathlib.Path("grader", package).glob("*.py")):
