@@ -156,8 +156,9 @@ def environment():
 def modules():
     inside = [name for name in sys.modules if name.partition(".")[0] in ("grader", "pytest", "_pytest")]
     gc.unfreeze()
-    homes = {vars(o).get("__module__") for o in gc.get_objects() if type(o) is type}
-    return inside + [home for home in homes if str(home).startswith(("grader.", "pytest", "_pytest"))]
+    homes = {str(vars(o).get("__module__")) for o in gc.get_objects() if type(o) is type}
+    foreign = {home for home in homes if not home.startswith(("grader.runtime.", "grader.sandbox.worker."))}
+    return inside + [home for home in foreign if home.startswith(("grader.", "pytest", "_pytest"))]
 
 def frames():
     frame, names = sys._getframe(), []
