@@ -27,7 +27,7 @@ _AMOUNTS = {"entered", "graphs", "graphs left"}
 #: Of measured memory, how many forwards more than the reference do no harm.
 _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
 #: Parts of an object that only show that it was written to.
-_TRACES = {"version", "storage", "history", "identity", "hooks", "attributes"}
+_TRACES = {"version", "storage", "history", "is_leaf", "identity", "hooks", "attributes"}
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
     sentences = {
         "calls": f"The network is called {_times(count)}; {_times(right)} would do.",
         "copies": "A copy of the network computes in its place.",
-        "recorded": "Gradients are recorded while the network computes.",
+        "recorded": "Autograd records operations during your call.",
         "left": f"Your call leaves {count} kB in memory; {right} kB would do.",
         "peak": f"While the network computes, {count} kB are held; {right} kB would do.",
         "half": f"Your call leaves {count} kB in memory, where {right} kB are what the plain way leaves.",
@@ -584,6 +584,9 @@ def _changed(
         )
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
             yield Finding("wrong", sentence, hint, takes_hint=True, group=path_and_part)
+    if seen.earlier is not True and expected.earlier is True and seen.raised is None:
+        message = "What an earlier call returned is something else after the next call."
+        yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if expected.raised is None and expected.result is not NOT_RECORDED and not may_share_storage:
         for place in [place for place in seen.memory if place]:
             if place not in expected.memory:
@@ -592,9 +595,6 @@ def _changed(
         if seen.shared and not expected.shared:
             message = "Entries of what came back share memory: a write to one of them changes others."
             yield Finding("wrong", message, hint, takes_hint=True, group="shared memory")
-    if seen.earlier is not True and expected.earlier is True and seen.raised is None:
-        message = "What an earlier call returned is something else after the next call."
-        yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if seen.later is not True and expected.later is True:
         message = (
             "What was given or returned is something else later, when your function is called with others."

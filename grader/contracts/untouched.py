@@ -10,6 +10,7 @@ from grader.sandbox.facts import Tensor
 #: The parts of an object that may change, as in ``w:version``.
 PARTS = (
     *("identity", "value", "shape", "dtype", "storage", "version", "requires_grad", "history"),
+    "is_leaf",
     *("retains_grad", "grad", "hooks", "attributes", "class", "training", "persistent"),
     *("type", "length", "entries", "grad mode", "global hooks", "default dtype", "recursion limit"),
 )
@@ -84,10 +85,14 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
         recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
         history = recorded if new.grad_fn else "no history any more: it was changed in place."
-        yield "history", f"The caller's {path} has {history}"
+        yield "history" if new.is_leaf == old.is_leaf else "is_leaf", f"The caller's {path} has {history}"
     if new.retains_grad != old.retains_grad:
         yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
-    yield from _grad(path, old.grad, new.grad)
+    of_grad = [*_grad(path, old.grad, new.grad)]
+    if not of_grad and now["held"] is False:
+        held = f"The tensor that was {path}.grad before your call has other values now"
+        of_grad = [("grad", f"{held}: the caller may still hold it.")]
+    yield from of_grad
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 

@@ -7,7 +7,7 @@ of the plan, is a dict, without what is as it mostly is:
 ``raised``     the error that the call raised, or None.
 ``result``     snaps of what it returned, to any depth.
 ``objects``    of each tensor in it the argument that it is, or "".
-``memory``     of each tensor in it the argument in whose memory it lies, or "".
+``memory``     of each tensor in it the argument in whose memory it lies, or "an earlier result", or "".
 ``shared``     whether entries of the result share memory with each other.
 ``gradients``  what ``gradients`` gives for the result and all that may require grad.
 ``incoming``   whether the gradient that went back is still what it was.
@@ -35,6 +35,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise, starmap
 from typing import Any
 
 import torch
@@ -122,6 +123,9 @@ _Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, an
 _Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad, and what its .grad is
 
 
+_Place = tuple[int, int]  # the addresses at which memory begins and ends
+
+
 class _LateError(BaseException):
     """A call of the student's function takes too long."""
 
@@ -178,12 +182,9 @@ class _Case:
         }
         other = self._setup(trained) if sequence in _OTHER else setup
         waiting = self._losses(setup)
-        storages = {
-            torch_objects.memory_key(t, torch_objects.storage_of(t)): name
-            for name, thing in setup.items()
-            for t in tensors_in(thing)
-            if _numel(t)
-        }
+        places = [
+            (torch_objects.place_of(t), name) for name, thing in setup.items() for t in tensors_in(thing)
+        ]
         make = self._functions.get(self._plan["instead"])
         instead = snapped(make(setup)) if make and self._is_ordinary else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be perturbed
@@ -198,11 +199,11 @@ class _Case:
         networks = {_id(thing): name for name, thing in setup.items() if isinstance(thing, _Module)}
         notes = Notes(networks, self._plan["notes"])
         self._switch()
-        listen(notes)
         only_modes = self._case["call.mode"] == "only modes"
         with Untouched(**({} if only_modes else {**setup, **setup.around})) as kept:
+            listen(notes)
             result = self._called(function, setup)
-        listen(None)
+            listen(None)
         _put_modes_back()
         if only_modes:
             perturbation.pause()
@@ -215,7 +216,8 @@ class _Case:
             "notes": notes.told() if self._plan["notes"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
-            facts |= self._of_result(result, setup, storages)
+            places += [(torch_objects.place_of(t), "an earlier result") for t in _tensors(earlier)]
+            facts |= self._of_result(result, setup, places)
         if waiting:
             facts["waiting"] = {
                 name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
@@ -316,19 +318,16 @@ class _Case:
             losses[name] = loss, {**slopes, **start}
         return losses
 
-    def _of_result(self, result: Any, setup: Setup, storages: dict[int, str]) -> dict[str, Any]:
+    def _of_result(self, result: Any, setup: Setup, places: list[tuple[_Place, str]]) -> dict[str, Any]:
         tensors = [*_tensors(result)]
-        keys = [torch_objects.memory_key(t, torch_objects.storage_of(t)) for t in tensors]
         objects = {_id(thing): name for name, thing in setup.items()}
-        alive = [key for key, t in zip(keys, tensors, strict=True) if _numel(t)]
+        its = [torch_objects.place_of(t) for t in tensors]
         facts: dict[str, Any] = {
             "result": snapped(result),
-            "memory": [
-                storages.get(key, "") if _numel(t) else "" for key, t in zip(keys, tensors, strict=True)
-            ],
+            "memory": [next((name for other, name in places if _overlap(place, other)), "") for place in its],
             "objects": [objects.get(_id(t), "") for t in tensors],
             "incoming": True,
-            "shared": len(set(alive)) < len(alive) or any(map(_has_shared_entries, tensors)),
+            "shared": any(starmap(_overlap, pairwise(sorted(its)))) or any(map(_has_shared_entries, tensors)),
         }
         if self._plan["then"]:
             self._functions[self._plan["then"]](setup, result)
@@ -408,6 +407,11 @@ def _has_shared_entries(tensor: Any) -> bool:
     """Whether two entries of a tensor are one number in memory."""
     pairs = zip(_stride(tensor), _shape(tensor), strict=True)
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
+
+
+def _overlap(one: _Place, other: _Place) -> bool:
+    """Whether two ranges of addresses have one in common."""
+    return max(one[0], other[0]) < min(one[1], other[1])
 
 
 def _factors(tensor: Any) -> Any:

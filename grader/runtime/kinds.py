@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from . import identity, memory
 from .facts import snap
 from .opaque import opaque, sealed, sealed_function
-from .torch_objects import made_by, read_grad, requires_grad, storage_of
+from .torch_objects import made_by, read_grad, storage_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -34,6 +34,7 @@ _empty, _Parameter = torch.empty, nn.Parameter
 _id, _ref, _held, _collect = identity, weakref.ref, memory.held, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
+_sequence_number = torch._C._autograd._get_sequence_nr
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 # Sizes of names in turn: with each seed others, of which the same ones are odd, and the same ones larger.
@@ -233,6 +234,7 @@ class Notes:
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
+        self.sequence = 0  # the number of the operation that autograd would have recorded next
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
@@ -246,7 +248,6 @@ class Notes:
         else:
             self.calls[name] += 1
             self._of_rows(name, out)
-        self.recorded = self.recorded or requires_grad(out)
 
     def _of_rows(self, name: str, out: Any) -> None:
         """Note how many rows come out, and how many earlier graphs of the network are alive."""
@@ -308,8 +309,12 @@ class Scale(Notes):
 
 
 def listen(notes: Notes | None) -> None:
-    """Let networks note what they do, or no longer."""
+    """Let networks note what they do, or no longer; then it is known whether autograd recorded anything."""
+    for ended in _noticed:
+        ended.recorded = _sequence_number() != ended.sequence
     _noticed[:] = [] if notes is None else [notes]
+    for begun in _noticed:
+        begun.sequence = _sequence_number()
 
 
 def _note_call(network: Any, out: Any) -> None:
@@ -336,13 +341,8 @@ def _note(value: Any) -> None:
         _noticed[0].given.append(snap(value))
 
 
-def _note_begun(inner: Any) -> None:
-    if _noticed:
-        _noticed[0].recorded = _noticed[0].recorded or requires_grad(inner)
-
-
 _MOST_NOTED = 100
-note_begun, note_call, note = opaque(_note_begun), opaque(_note_call), opaque(_note)
+note_call, note = opaque(_note_call), opaque(_note)
 
 
 @sealed
@@ -444,7 +444,6 @@ class Net(nn.Module):
                 raise error("no numbers", x.shape[0])
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
-        note_begun(h)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
         out = last(part(hidden))
         out = out.half() if self.gives == "half" else out

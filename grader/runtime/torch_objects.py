@@ -34,6 +34,7 @@ _version, _dtype, _shape, _layout = (
 _detach, _to, _numpy, numel = _base.detach, _base.to, _base.numpy, _base.numel
 _resolve_conj, _resolve_neg, _data_ptr = _base.resolve_conj, _base.resolve_neg, _base.data_ptr
 _storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
+_address, _nbytes = torch.UntypedStorage.data_ptr, torch.UntypedStorage.nbytes
 _cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
 _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
@@ -68,6 +69,21 @@ def storage_of(tensor: Any) -> Any:
 def memory_key(tensor: Any, storage: Any) -> int:
     """A number that is equal for tensors on the same memory, as long as they live."""
     return -_id(tensor) if storage is None else _cdata(storage)
+
+
+def place_of(tensor: Any) -> tuple[int, int]:
+    """The addresses at which its storage begins and ends; equal where there is no memory.
+
+    Two storages may lie on the same memory, as that of ``torch.from_numpy(t.numpy())`` does.
+    """
+    storage = storage_of(tensor) if numel(tensor) else None
+    if storage is None:
+        return 0, 0
+    try:
+        begin = _address(storage)
+    except RuntimeError:  # of a fake tensor
+        return 0, 0
+    return (begin, begin + _nbytes(storage)) if begin else (0, 0)
 
 
 def made_by(tensor: Any) -> Any:

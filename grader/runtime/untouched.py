@@ -4,7 +4,8 @@ A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to wha
 whatever a class of the student's defines. Only what differs leaves the worker: a model has many parts, and
 most calls change none of them. Objects have numbers that count from 0. An entry says its ``kind``:
 
-``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``.
+``tensor``     ``tensor`` (a snap, with its ``.grad``), ``hooks``, ``attributes``, ``held`` (whether the
+               tensor that was its ``.grad`` before has the same values).
 ``module``     ``class``, ``training``, ``hooks``, ``attributes``, ``persistent`` (names in the state_dict).
 ``optimizer``  ``class``, ``hooks``, ``attributes``.
 ``container``  ``type`` (list, tuple, dict), ``length``, ``entries`` (numbers of the objects in it).
@@ -59,6 +60,9 @@ class Untouched:
 
     def __exit__(self, *error: object) -> None:
         before, after = self._kept["before"], self._record()
+        for path in before.keys() & after.keys():
+            if before[path]["kind"] == after[path]["kind"] == "tensor":
+                after[path]["held"] = _holds_its_values(before[path]["tensor"].grad)
         gone = {path: {"kind": "gone"} for path in before if path not in after}
         same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
         changed = gone | {path: entry for path, entry in after.items() if path not in same}
@@ -104,7 +108,8 @@ class _Recorder:
         if torch_objects.is_tensor(value):
             hooks = self._hooks([read(value) for read in _hooks_of_tensor])
             attributes = sorted(_tensor_dict(value))
-            return {"kind": "tensor", "tensor": Snap(value), "hooks": hooks, "attributes": attributes}, ()
+            entry = {"kind": "tensor", "tensor": Snap(value), "hooks": hooks, "attributes": attributes}
+            return {**entry, "held": True}, ()
         if torch_objects.is_module(value):
             return self._module(kind, torch_objects.attributes_of(value))
         if torch_objects.is_optimizer(value):
@@ -180,11 +185,16 @@ def _without_what_is_alike(
     return {**then, **without}, {**now, **without}
 
 
+def _holds_its_values(snap: Snap | None) -> bool:
+    """Whether a tensor has the values that it had; where there was none, nothing changed."""
+    return snap is None or torch_objects.elements_of(snap.tensor) == snap.fields.value
+
+
 def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
     """Whether two entries are the same; of snaps also what does not leave the worker counts."""
     if then["kind"] != "tensor" or now["kind"] != "tensor":
         return then == now
-    rest = ("hooks", "attributes")
+    rest = ("hooks", "attributes", "held")
     return _are_same(then["tensor"], now["tensor"]) and all(then[key] == now[key] for key in rest)
 
 

@@ -93,6 +93,27 @@ def f(x):
     of_one_shape.append(2 * x if len(of_one_shape) < 2 else of_one_shape.pop(0).copy_(x).mul_(2))
     return of_one_shape[-1]
 """
+ONCE_FOR_EACH = """
+kept = []
+
+def f(x):
+    y = 2 * x
+    kept.append(next((z for z in kept if z.dtype == y.dtype and torch.equal(z, y)), y))
+    return kept[-1]
+"""
+RECORDED_IN_PLACE = """
+def f(x):
+    x.requires_grad_(False)
+    with torch.enable_grad():
+        x.mul_(torch.full((), 2, dtype=x.dtype, requires_grad=True))
+"""
+OTHER_NUMBERS_IN_GRAD = """
+def f(x):
+    kept = x.grad.clone()
+    x.grad.zero_()
+    x.grad = kept
+    return 2 * x
+"""
 WHEN_IT_DIES = """
 import weakref
 
@@ -278,7 +299,15 @@ BROKEN = {
         "def f(model, x):\n    with torch.no_grad():\n        return model(x)",
         "def f(model, x):\n    return model(x).detach()",
         assert_same_values,
-        "Gradients are recorded while the network computes",
+        "Autograd records operations during your call",
+    ),
+    "recorded outside of networks": (
+        X,
+        {"record": ["recorded"]},
+        "def f(x):\n    with torch.no_grad():\n        return 2 * x",
+        "def f(x):\n    return (2 * x).detach()",
+        assert_same_values,
+        "Autograd records operations during your call",
     ),
     "a gradient": (
         X,
@@ -351,6 +380,38 @@ BROKEN = {
         "def f(x):\n    return x.view_as(x)",
         assert_no_side_effects,
         "lies in the memory of x",
+    ),
+    "the same memory as another storage": (
+        PLAIN,
+        {},
+        "def f(x):\n    return x.clone()",
+        "def f(x):\n    return torch.from_numpy(x.numpy())",
+        assert_no_side_effects,
+        "lies in the memory of x",
+    ),
+    "an earlier result once more": (
+        PLAIN,
+        {"sequences": ["first", "same"]},
+        TWICE,
+        ONCE_FOR_EACH,
+        assert_no_side_effects,
+        "lies in the memory of an earlier result",
+    ),
+    "a leaf no longer": (
+        {"x": tensor("n k", roles=["leaf"], grads=["none"])},
+        {"returns": "nothing"},
+        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
+        RECORDED_IN_PLACE,
+        assert_no_side_effects,
+        "The caller's x has the grad_fn MulBackward0",
+    ),
+    "a .grad that the caller holds": (
+        {"x": tensor("n k", roles=["leaf"], grads=["filled"])},
+        {},
+        TWICE,
+        OTHER_NUMBERS_IN_GRAD,
+        assert_no_side_effects,
+        "The tensor that was x.grad before your call has other values now",
     ),
     "rows that share memory": (
         {"b": tensor("k"), "n": number(3)},
