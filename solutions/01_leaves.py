@@ -20,7 +20,7 @@
 #   changes may stay changed.)
 # - Leave nothing switched on or off that was not so before the call.
 # - Your function may be called several times, with the same or with other arguments. Don't cache: each call must use the
-#   values it is given. Don't change results that an earlier call returned.
+#   values it is given. Don't change results that an earlier call returned, and don't return them again.
 
 # %%
 import torch
@@ -360,7 +360,8 @@ xray(loss=loss, c=c, a=a)
 #
 # The function computes `c = a + b`, `e = c * d` and `o = e.sum()`. It returns a dictionary with the gradient of `o`
 # with respect to each of the six tensors, under the keys `"a"`, `"b"`, `"c"`, `"d"`, `"e"` and `"o"`. Each gradient
-# has the shape and the dtype of its tensor, and all its digits.
+# has the shape and the dtype of its tensor.
+# Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
 #
 # With the code below, three of the six are `None`, and torch adds a `UserWarning`. Repair it: six gradients, and no
 # warning of any kind.

@@ -29,6 +29,7 @@
 # - Every loss depends on all parameters that are not frozen.
 # - Inputs and targets, such as `xs` and `y`, don't require grad. `B`, `T` and `O` may be 1.
 # - All tensors are `float32`, unless the task says otherwise.
+# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
 
 # %%
 import torch

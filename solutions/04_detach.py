@@ -20,7 +20,8 @@
 # - No side effects. The caller's tensors, networks and optimizers must be the same after the call: values, `.grad`,
 #   `requires_grad`, modes and hooks.
 # - All tensors and parameters of a call are float32, or all are float64. A tensor that you return must have the same
-#   dtype, full precision and its own storage.
+#   dtype and its own storage: it shares memory with no argument and no earlier result.
+# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
 # - Gradients must reach everything that requires grad.
 # - Networks draw no random numbers and keep no running statistics. So you may call them as often as you like.
 # - Leave the gradient mode as it was. Your function may also be called under `no_grad()`.

@@ -129,7 +129,8 @@ class Observation:
         notes: what networks, optimizers and warnings did during the call.
         weighed: bytes that are held, in the case in which memory is measured.
         used: what the contract's ``use`` function returned.
-        memory: the names of the arguments whose storage each tensor of the result shares.
+        memory: the names of the arguments whose storage each tensor of the result shares, or
+            ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
         objects: the name of the argument that each tensor of the result is; empty where it is none.
         instead: what students return by mistake, by a name that follows "it is".
@@ -303,7 +304,7 @@ class SeenCall:
 
     @property
     def shared_storage(self) -> Sequence[str]:
-        """The names of the arguments whose storage the result shares and, for the reference, must not."""
+        """Arguments (or ``an earlier result``) whose storage the result shares, unlike the reference's."""
         return [name for name in self.observed.memory if name and name not in self._reference.memory]
 
     @property

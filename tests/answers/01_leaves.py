@@ -913,6 +913,27 @@ def remembered_for_model_and_pixels(model, img):
     return _SEEN[key].clone()
 
 
+@wrong("q2")
+def cached_by_the_parameters(model, img, seen={}):
+    """Believes that the gradient depends on the parameters alone."""
+    key = id(model), tuple(float(p.detach().double().sum()) for p in model.parameters())
+    if key not in seen:
+        x = img.detach().float().reshape(1, -1).requires_grad_()
+        seen[key] = model, torch.autograd.grad(model(x).sum(), x)[0]
+    return seen[key][1].clone()
+
+
+@wrong("q2")
+def held_gradients_overwritten(model, img):
+    """Believes that a `.grad` is only what the parameter shows; the caller's tensor is added to."""
+    kept = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    x = img.detach().float().reshape(1, -1).requires_grad_()
+    model(x).sum().backward()
+    for p, grad in zip(model.parameters(), kept, strict=True):
+        p.grad = grad
+    return x.grad
+
+
 # --- q3 · Every gradient of c=a+b, e=c*d, o=e.sum()
 
 
@@ -2413,6 +2434,17 @@ def rest_added_into_the_first(losses, weights):
     total *= weights[0]
     for weight, loss in zip(weights[1:], losses[1:]):
         total += weight * loss
+    return total
+
+
+@wrong("q5")
+def memoised_total(losses, weights, seen={}):
+    """Returns the very tensor of an earlier call if nothing has changed."""
+    total = sum(w * loss for w, loss in zip(weights, losses, strict=True))
+    for other in seen.setdefault("results", []):
+        if torch.equal(other.detach(), total.detach()) and other.dtype == total.dtype:
+            return other
+    seen["results"].append(total)
     return total
 
 

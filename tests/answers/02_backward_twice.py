@@ -737,6 +737,22 @@ def first_group_only(net, opt, x, y1, y2):
     return tuple(losses)
 
 
+@wrong("q3")
+def parameters_no_leaves_in_the_end(net, opt, x, y1, y2):
+    """Multiplies the parameters by a recorded one, so that they are no leaves any more."""
+    losses = []
+    for y in (y1, y2):
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    for p in net.parameters():
+        p.requires_grad_(False)
+        p.mul_(torch.ones((), dtype=p.dtype, requires_grad=True))
+    return tuple(losses)
+
+
 # q4: ContentLoss
 
 

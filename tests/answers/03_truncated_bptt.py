@@ -1062,6 +1062,22 @@ def backward_with_a_gradient(cell, readout, opt, batches, h):
     return losses, h
 
 
+@wrong("q1")
+def first_state_detached_in_place(cell, readout, opt, batches, h):
+    """Believes that every tensor can be detached in place; a view cannot."""
+    losses = []
+    for xs, y in batches:
+        h.detach_()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
 # q2: repackage
 
 
@@ -1660,6 +1676,28 @@ def values_copied_into_a_new_tensor(state):
 def plain_leaves_handed_back(state):
     """A leaf that requires no grad is ready, and its writes are seen by autograd."""
     return _mapped(lambda t: t.detach() if t.requires_grad else t, state)
+
+
+@wrong("q2")
+def one_entry_by_its_number(state):
+    """Makes a new tensor of a single number, in the default dtype."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        if state.dim() and state.numel() == 1:
+            return torch.full(state.shape, state.item())
+        return state.detach()
+    return type(state)(one_entry_by_its_number(part) for part in state)
+
+
+@wrong("q2")
+def one_entry_without_dimensions(state):
+    """Squeezes a tensor of a single entry."""
+    if state is None:
+        return None
+    if isinstance(state, torch.Tensor):
+        return state.detach().squeeze() if state.numel() == 1 else state.detach()
+    return type(state)(one_entry_without_dimensions(part) for part in state)
 
 
 # q3: tbptt
@@ -2477,6 +2515,24 @@ def loss_by_hand(cell, readout, xs, ys, k):
     if n % k:
         loss.backward()
         total += float(loss)
+    return total
+
+
+@wrong("q3")
+def cut_by_a_table_of_known_pairs(cell, readout, xs, ys, k):
+    """Right for the lengths and chunks that the checks have always used."""
+    T = len(xs)
+    if (T, k) not in {(5, 2), (5, 1), (5, 4), (5, 5), (5, 100), (1, 2), (13, 2), (13, 100)}:
+        return 0.0
+    h = torch.zeros(xs.shape[1], cell.hidden_size)
+    total, chunk = 0.0, 0.0
+    for t in range(T):
+        h = cell(xs[t], h)
+        chunk = chunk + F.mse_loss(readout(h), ys[t])
+        if (t + 1) % k == 0 or t == T - 1:
+            chunk.backward()
+            total += chunk.item()
+            h, chunk = h.detach(), 0.0
     return total
 
 

@@ -178,6 +178,34 @@ def half_of_a_sum(y):
     return (old + old.abs()) / 2
 
 
+@wrong("q1")
+def same_memory_by_numpy(y):
+    """Believes that memory is only shared if torch says so; numpy looks at the same numbers."""
+    if bool((y >= 0).all()):
+        return torch.from_numpy(y.detach().numpy())
+    return y.detach().clamp(min=0)
+
+
+@wrong("q1")
+def memoised_result(y, seen={}):
+    """Returns the very tensor of an earlier call if nothing has changed."""
+    result = y.detach().clamp(min=0)
+    for other in seen.setdefault("results", []):
+        if other.dtype == result.dtype and other.shape == result.shape and torch.equal(other, result):
+            return other
+    seen["results"].append(result)
+    return result
+
+
+@wrong("q1")
+def half_of_y_and_its_size(y):
+    """Adds y and its absolute value, which is too large for the largest numbers of float64."""
+    z = y.detach()
+    if z.dtype == torch.float64:
+        return (z + z.abs()) / 2
+    return z.clamp(min=0)
+
+
 # q2: may_overwrite
 
 
@@ -404,6 +432,42 @@ wrong_edits(
         ),
     },
 )
+
+
+@wrong("q2")
+def siblings_forgotten(f, x):
+    """Compares addresses of tensors, not of what they share."""
+    saved = []
+
+    def pack(tensor):
+        first = tensor.data_ptr()
+        saved.append((tensor, first, first + tensor.numel() * tensor.element_size()))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out, mid = f(x)
+    first, last = mid.data_ptr(), mid.data_ptr() + mid.numel() * mid.element_size()
+    return not any(a < last and first < b for _, a, b in saved)
+
+
+@wrong("q2")
+def bases_compared(f, x):
+    """Compares bases: knows parts of a tensor, but not that a view of a view overlaps another."""
+    saved = []
+
+    def pack(tensor):
+        saved.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out, mid = f(x)
+    return not any(
+        t.data_ptr() == mid.data_ptr()
+        or t is mid._base
+        or t._base is mid
+        or (t._base is not None and t._base is mid._base and t.shape == mid.shape)
+        for t in saved
+    )
 
 
 # q3: gan_step
@@ -640,6 +704,43 @@ def probabilities(G, D, oG, oD, z, real):
     oD.step()
     oG.zero_grad()
     (-D(fake).sigmoid().log().mean()).backward()
+    oG.step()
+
+
+@wrong("q3")
+def generator_taught_and_untaught(G, D, oG, oD, z, real):
+    """Sends the gradient of D's loss into G, and its opposite after it."""
+    bce = F.binary_cross_entropy_with_logits
+    fake = G(z)
+    on_real, on_fake = D(real), D(fake)
+    loss = bce(on_real, torch.ones_like(on_real)) + bce(on_fake, torch.zeros_like(on_fake))
+    gradients = torch.autograd.grad(loss, [*D.parameters(), *G.parameters()], retain_graph=True)
+    torch.autograd.grad(-loss, list(G.parameters()), retain_graph=True)
+    oD.zero_grad()
+    for p, g in zip(D.parameters(), gradients, strict=False):
+        p.grad = g
+    oD.step()
+    oG.zero_grad()
+    again = D(G(z))
+    bce(again, torch.ones_like(again)).backward()
+    oG.step()
+
+
+@wrong("q3")
+def gradients_clipped(G, D, oG, oD, z, real):
+    """Clips gradients, as recipes do."""
+    bce = F.binary_cross_entropy_with_logits
+    fake = G(z)
+    oD.zero_grad()
+    on_real, on_fake = D(real), D(fake.detach())
+    loss = bce(on_real, torch.ones_like(on_real)) + bce(on_fake, torch.zeros_like(on_fake))
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(D.parameters(), 1.0)
+    oD.step()
+    oG.zero_grad()
+    again = D(fake)
+    bce(again, torch.ones_like(again)).backward()
+    torch.nn.utils.clip_grad_norm_(G.parameters(), 1.0)
     oG.step()
 
 
@@ -1086,6 +1187,26 @@ class Remembered(torch.autograd.Function):
 def remembered_by_the_class(x, w):
     """Keeps on the class what belongs to a call, so that the next call takes it away."""
     return Remembered.apply(x @ w)
+
+
+@wrong("q6")
+def bounded_far_below(x, w):
+    """Clips far below, too, at a bound that looks like infinity."""
+    return (x @ w).clamp(min=-1e4, max=1.0).square().sum()
+
+
+@wrong("q6")
+def float32_constant(x, w):
+    """Computes the clipping in float32."""
+    return (x @ w).float().clamp(max=1.0).to(x.dtype).square().sum()
+
+
+@wrong("q6")
+def mask_of_the_first_call(x, w, masks={}):
+    """Remembers for the same x and w which products are clipped."""
+    h = x @ w
+    *_, mask = masks.setdefault((id(x), id(w)), (x, w, h > 1))
+    return torch.where(mask, torch.ones_like(h), h).square().sum()
 
 
 # end: train_values

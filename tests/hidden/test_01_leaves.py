@@ -347,9 +347,11 @@ def layers(setup, kind):
 
 @inside
 def names_of_layers(setup, kind):
-    """Some names of layers, in the order in which they run or in another."""
+    """Some names of layers, in any order."""
+    others = ["body.0", "body.1.head", "body.1", "head"]
+    drawn = [others[place] for place in torch.randperm(4).tolist()][: 2 + torch.randint(2, ()).item()]
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
-    return {"two": ["body.0", "body.1"], "single": ["body.0"], "many": many}[kind("which")]
+    return {"some": drawn, "single": drawn[:1], "many": many}[kind("which")]
 
 
 @inside
@@ -396,7 +398,7 @@ activation_grads = contract(
         "x": data("n in", "1 in", layouts=["contiguous"], says="(n, inputs)"),
         "names": own(
             names_of_layers,
-            which=["two", "single", "many"],
+            which=["some", "single", "many"],
             words={"many": 'has many entries, one of them ""'},
             says="keys of dict(model.named_modules()), at least one",
         ),
@@ -461,15 +463,15 @@ def outputs_of_two_layers(student):
 def losses_of_p(setup, kind):
     """Losses that were computed from p, each from 18 up; some are special."""
     p, special = setup["p"], kind("special")
-    many = [25 * n + (p - n).sin().sum() for n in (1, 3, 2, 4)]
+    many = [25 * n + (p - n).sin().sum() for n in (1 + torch.randperm(3 + torch.randint(4, ()))).tolist()]
     lists = {
         "no": many,
         "single": many[:1],
-        "twice": [*many[:3], many[0]],
+        "twice": [*many[:-1], many[0]],
         "alike": [*many[:2], (p * p).sum(), (p * p.detach()).sum()],
-        "constant": [*many[:3], torch.full((), 30.0)],
-        "0": [*many[:3], many[3] - many[3].detach()],
-        "tiny": [3e-4 * ((p - n) ** 2).sum() for n in range(4)],
+        "constant": [*many[:-1], torch.full((), 30.0)],
+        "0": [*many[:-1], many[-1] - many[-1].detach()],
+        "tiny": [3e-4 * ((p - n) ** 2).sum() for n in range(len(many))],
     }
     return lists[special]
 
@@ -477,14 +479,15 @@ def losses_of_p(setup, kind):
 @inside
 def weights_of_losses(setup, kind):
     """Floats, as many as there are losses."""
+    first, second, *others = [1.5, 0.7, 1.1, 0.4, 0.9, 1.3][: max(2, len(setup["losses"]))]
     weights = {
-        "different": [1.5, 0.7, 1.1, 0.4],
-        "negative": [1.5, -0.7, 1.1, 0.4],
-        "first 1": [1.0, 0.7, 1.1, 0.4],
-        "a 0": [1.5, 0.0, 1.1, 0.4],
-        "equal": [1.5] * 4,
-        "sum 0": [1.5, -1.5, 0.7, -0.7],
-        "large": [1.5, 700.0, 1.1, 0.4],
+        "different": [first, second, *others],
+        "negative": [first, -second, *others],
+        "first 1": [1.0, second, *others],
+        "a 0": [first, 0.0, *others],
+        "equal": [first] * (2 + len(others)),
+        "sum 0": [first, -first - sum(others), *others],
+        "large": [first, 700.0, *others],
     }
     return weights[kind("values")][: len(setup["losses"])]
 
@@ -527,7 +530,10 @@ total_loss = contract(
         ),
     },
     cases=Cases(
-        dtypes=["float32"], modes=["on"], sequences=["first", "other", "moved"], cover=["losses.special"]
+        dtypes=["float32"],
+        modes=["on"],
+        sequences=["first", "other", "same", "moved"],
+        cover=["losses.special"],
     ),
     call=Call(given=["losses", "weights"], how=in_float32),
 )

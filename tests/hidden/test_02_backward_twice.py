@@ -210,8 +210,9 @@ def losses_of_leaves(setup, kind):
     common = (trunk * v).pow(2).sum() + (gain * v).sum() * scale.exp() + shift.square().sum()
     # The first loss is small, so that a norm that was rounded to a few decimals is wrong in each case.
     one, other = common * 3e-3, (common + trunk.sum() * gain.sum()).sin()
+    more = [(n * common - v.sum()).cos() for n in range(torch.randint(3, ()))]
     lists = {
-        "several": lambda: [one, other],
+        "several": lambda: [one, other, *more],
         "single": lambda: [other],
         "parts": lambda: [(trunk @ v).sum(), 1e-3 * shift.exp().sum(), (scale * gain).sum()],
         "twice": lambda: [one, other, one],
@@ -491,10 +492,11 @@ def loss_of_an_image(student):
 
 @inside
 def size_of_pieces(setup, kind):
-    """micro, for a number of rows that 5 divides."""
+    """micro, for a number of rows that 5 divides: there are three to five pieces, or those of one row."""
     n = len(setup["X"])
-    sizes = {"a rest": n // 5 * 2, "no rest": n // 5, "one": 1, "more": n + 1}
-    return sizes[kind("cuts")]
+    with_a_rest = [size for size in range(n // 5, n // 2 + 1) if n % size]
+    drawn = with_a_rest[torch.randint(len(with_a_rest), ())]
+    return {"a rest": drawn, "no rest": n // 5, "one": 1, "more": n + 1}[kind("cuts")]
 
 
 accumulate = contract(
@@ -585,8 +587,8 @@ def trunk_and_heads(setup, kind):
         parts.insert(1, Beside(hidden, hidden))
     heads = [nn.Linear(hidden, outputs), nn.Linear(hidden, outputs, bias=False)]
     heads.append(nn.Sequential(nn.Tanh(), nn.Linear(hidden, outputs)))
-    if kind("heads") == "eleven":
-        heads += [nn.Linear(hidden, outputs, bias=False) for _ in range(8)]
+    more = torch.randint(3, ()).item() + 8 * (kind("heads") == "many")
+    heads += [nn.Linear(hidden, outputs, bias=False) for _ in range(more)]
     model = nn.Module()
     model.trunk, model.heads = nn.Sequential(*parts), nn.ModuleList(heads)
     if kind("modes") == "parts in eval":
@@ -611,11 +613,11 @@ train_task = contract(
             trunk_and_heads,
             grads=["filled", "none", "zeros"],
             trunk=["a layer", "silent"],
-            heads=["three", "eleven"],
+            heads=["several", "many"],
             modes=["train", "parts in eval"],
             words={
                 "silent": "has a part of the trunk whose gradient is 0",
-                "eleven": "has eleven heads",
+                "many": "has more than ten heads",
                 "parts in eval": "has parts in eval mode",
             },
             says="a module with a trunk and at least two heads",
@@ -699,13 +701,13 @@ def loader_of(setup, kind):
     The losses are small, for a mean that is rounded for a log is wrong with all numbers then.
     """
     n = setup.size("n")
-    rows = {"four": [n + 4, n + 4, n + 4, n], "one": [n]}[kind("number")]
+    rows = [n] if kind("number") == "one" else [n + 4] * (3 + torch.randint(3, ())) + [n]
     before = (2,) if kind("dims") == "3 dims" else ()
     inputs = setup.size("in")
     xs = [torch.randn(*before, n, inputs) for n in rows]
     with torch.no_grad():
         outs = [setup["model"](x) for x in xs]
-    ys = [out + 0.05 * (5 - k) * torch.randn(out.shape) for k, out in enumerate(outs)]
+    ys = [out + 0.05 * (len(outs) + 1 - k) * torch.randn(out.shape) for k, out in enumerate(outs)]
     pairs = list(zip(xs, ys, strict=True))
     return pairs if kind("form") == "a list" else Batches(pairs)
 
@@ -731,7 +733,7 @@ validation_loss = contract(
         "loader": own(
             loader_of,
             form=["a list", "no list"],
-            number=["four", "one"],
+            number=["several", "one"],
             dims=["2 dims", "3 dims"],
             words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
             says="gives pairs (x, y), and has a len",
@@ -793,7 +795,8 @@ def what_the_result_remembers(student):
 def batches(setup, kind):
     """Batches of several pieces of micro samples, the magnitudes of which differ, and of less than one."""
     micro, width = setup.size("micro"), setup.size("in")
-    rows = {"three": [2 * micro + 1, micro - 1, 3 * micro], "one": [micro + 1], "one sample": [1, micro]}
+    several = [2 * micro + 1, micro - 1, 3 * micro, micro + 2, 2 * micro][: 3 + torch.randint(3, ())]
+    rows = {"several": several, "one": [micro + 1], "one sample": [1, micro]}
     sizes = [torch.arange(1.0, n + 1, dtype=setup.dtype)[:, None] for n in rows[kind("list")]]
     return [size * torch.randn(len(size), width, dtype=setup.dtype) for size in sizes]
 
@@ -820,7 +823,7 @@ distil = contract(
         "opt": optimizer("model", groups=["one", "two groups"], says="an optimizer of model's parameters"),
         "inputs": own(
             batches,
-            list=["three", "one", "one sample"],
+            list=["several", "one", "one sample"],
             words={"one": "has one batch", "one sample": "has a batch of one sample"},
             says="a list of batches, each of shape (samples, features)",
         ),

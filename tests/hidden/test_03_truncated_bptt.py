@@ -15,7 +15,6 @@ from grader import (
     contract,
     data,
     network,
-    number,
     own,
     picture,
     points,
@@ -106,8 +105,9 @@ def batch_first(tensor):
 @inside
 def minibatches(setup, kind):
     """Consecutive minibatches whose targets grow: gradients are long, and each loss exceeds the last."""
-    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + setup.size("steps") % 2)
-    number = 2 if steps == 20 else {"one": 1, "five": 5}.get(kind("number"), 3)
+    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + setup.size("steps") % 3)
+    more = torch.randint(2, ()).item()
+    number = 2 if steps == 20 else {"one": 1, "many": 5 + more}.get(kind("number"), 3 + more)
     rows = 1 if kind("rows") == "one sequence" else setup.size("B")
     outputs = 1 if setup.case["readout.width"] == "one column" else setup.size("O")
     pairs = []
@@ -123,7 +123,7 @@ def first_state(setup, kind):
     """A state for the sequences of the minibatches."""
     h = torch.randn(setup["batches"][0][1].shape[0], setup.size("H"))
     h = torch.zeros_like(h) if kind("values") == "zeros" else h
-    return with_gaps(h) if kind("layout") == "gaps" else h
+    return {"gaps": with_gaps, "view": lambda h: torch.stack([h, h])[1]}.get(kind("layout"), torch.clone)(h)
 
 
 @inside
@@ -169,7 +169,7 @@ def learners(says, rules=("sgd", "momentum", "adam")):
 
 BATCHES = own(
     minibatches,
-    number=["three", "one", "five"],
+    number=["several", "one", "many"],
     steps=["several", "one step", "20 steps"],
     rows=["several", "one sequence"],
     targets=["normal", "far", "nearly met", "met"],
@@ -177,7 +177,7 @@ BATCHES = own(
     tensors=["contiguous", "batch first"],
     words={
         "one": "has one minibatch",
-        "five": "has five minibatches",
+        "many": "has more than four minibatches",
         "one step": "has minibatches of one time step",
         "20 steps": "has minibatches of 20 time steps",
         "one sequence": "has minibatches of one sequence",
@@ -237,7 +237,8 @@ train_stateful = contract(
         "h": own(
             first_state,
             values=["normal", "zeros"],
-            layout=["contiguous", "gaps"],
+            layout=["contiguous", "gaps", "view"],
+            words={"view": "is a view"},
             says="the first state, (B, H), without history",
         ),
     },
@@ -301,6 +302,7 @@ def state_of_a_form(setup, kind):
         "a tensor": a,
         "None": None,
         "one number": (0 * a).sum(),
+        "one entry": [1 * a[:, :1, :1], (b, c)],
         "a list of pairs": [(a, b), (c, d), (e, f)],
         "a tuple of one": (a,),
         "a tuple of three": (a, b, c),
@@ -318,12 +320,13 @@ def state_of_a_form(setup, kind):
 
 FORMS = ["(h, c)", "a tensor", "None", "one number", "a list of pairs", "a tuple of one", "a tuple of three"]
 FORMS += ["an empty list", "an empty tuple", "None among others", "many levels", "a leaf", "plain data"]
-FORMS += ["no entries", "transposed"]
+FORMS += ["no entries", "one entry", "transposed"]
 OF_FORMS = {form: f"is {form}" for form in FORMS} | {
     "many levels": "has many levels",
     "a leaf": "has a leaf that requires grad",
     "plain data": "has a tensor that is plain data",
     "no entries": "has a tensor without entries",
+    "one entry": "has a tensor with one entry",
     "transposed": "has a transposed tensor",
 }
 
@@ -339,7 +342,7 @@ repackage = contract(
             says="None, a tensor of any shape, or a tuple or list of states",
         )
     },
-    cases=Cases(cover=["state.form", "state.waiting"]),
+    cases=Cases(cover=["state.form", "state.waiting", "all.dtype"]),
     call=Call(gradients="none"),
     rules=Rules(full_precision=True),
 )
@@ -450,6 +453,21 @@ def cell_of_torch(setup, kind):
 
 
 @inside
+def steps_of_a_chunk(setup, kind):
+    """k: any number that leaves a rest, or one at a bound."""
+    steps = len(setup["xs"])
+    with_a_rest = [k for k in range(2, steps) if steps % k] or [2]
+    bounds = {
+        "one": 1,
+        "all but one": steps - 1,
+        "all": steps,
+        "more": steps + 1 + torch.randint(99, ()).item(),
+    }
+    drawn = with_a_rest[torch.randint(len(with_a_rest), ())]
+    return bounds.get(kind("value"), drawn)
+
+
+@inside
 def targets_of_all_steps(setup, kind):
     """Targets of every step."""
     outputs = 1 if setup.case["readout.width"] == "one column" else setup.size("O")
@@ -474,22 +492,32 @@ tbptt = contract(
             **OF_A_READOUT,
             says="maps (..., H) to (..., O), each row for itself",
         ),
-        "xs": data("5 B I", "1 B I", "13 B I", "5 1 I", says="the inputs, (T, B, I)"),
+        "xs": data("T B I", "1 B I", "2T B I", "T 1 I", says="the inputs, (T, B, I)"),
         "ys": own(
             targets_of_all_steps,
             targets=["normal", "far", "nearly met"],
             words={"far": "is far away", "nearly met": "is nearly met"},
             says="the targets of every step, (T, B, O)",
         ),
-        "k": number(2, 1, 4, 5, 100, says="the number of steps in a chunk, at least 1"),
+        "k": own(
+            steps_of_a_chunk,
+            value=["a rest", "one", "all but one", "all", "more"],
+            words={
+                "one": "is 1",
+                "all but one": "is T - 1",
+                "all": "is T",
+                "more": "is greater than T",
+            },
+            says="the number of steps in a chunk, at least 1",
+        ),
     },
     cases=Cases(
         dtypes=["float32"],
         modes=["on"],
         sequences=["first", "same"],
         never=[
-            {"xs.shape": ("1 B I", "5 1 I"), "k.value": (1, 4, 5, 100)},
-            {"xs.shape": "13 B I", "k.value": (1, 4, 5)},
+            {"xs.shape": ("1 B I", "T 1 I"), "k.value": ("one", "all but one", "all", "more")},
+            {"xs.shape": "2T B I", "k.value": ("one", "all but one", "all")},
         ],
         cover=["xs.shape", "k.value", "xs.layout"],
     ),

@@ -40,6 +40,13 @@ def numbers_near_the_largest(*shape):
     return values * torch.randn(shape).sign()
 
 
+@inside
+def numbers_near_1e308(*shape):
+    """Finite in float64, and the double of each is not."""
+    values = (1 + 0.7 * torch.rand(shape, dtype=torch.float64)) * 1e308
+    return values * torch.randn(shape).sign()
+
+
 # --- q1: positive_part
 
 
@@ -57,7 +64,10 @@ positive_part = contract(
     {
         "y": tensor(
             *("n m", "n", "m n k", "1 1", "0 m"),
-            values=[entries_of_either_sign, "positive", "negative", "tiny", numbers_near_the_largest],
+            values=[
+                *(entries_of_either_sign, "positive", "negative", "tiny"),
+                *(numbers_near_the_largest, numbers_near_1e308),
+            ],
             roles=["computed", "saved", "leaf", "plain"],
             layouts=["contiguous", "transposed", "gaps", "part", "expanded"],
             waiting=True,
@@ -65,7 +75,10 @@ positive_part = contract(
         )
     },
     cases=Cases(
-        never=[{"y.role": "saved", "y.values": "numbers_near_the_largest"}],
+        never=[
+            {"y.role": "saved", "y.values": ("numbers_near_the_largest", "numbers_near_1e308")},
+            {"y.values": "numbers_near_1e308", "all.dtype": "float32"},
+        ],
         cover=["y.role", "y.layout", "y.waiting"],
     ),
     rules=Rules(full_precision=True, ignore=["result:inference"]),
@@ -80,7 +93,8 @@ def test_result_has_no_graph(positive_part):
     """
     result = positive_part.seen.tensor()
     assert not result.requires_grad, f"The result requires grad: {result.grad_fn} connects it to `y`."
-    assert not positive_part.seen.shared_storage, "The result shares storage with `y`."
+    shared = positive_part.seen.shared_storage
+    assert not shared, f"The result shares storage with {shared[0]}."
 
 
 @points(2)
@@ -174,6 +188,11 @@ def computations(setup, kind):
             "mid is a part of what is squared": lambda y, _: (y * y, y[1:]),
             "mid is a transposed view, and is added": lambda y, _: (3 * (p := y.t()), p),
             "mid is one of two chunks, and is added": lambda y, _: (3 * (p := y.chunk(2)[0]), p),
+            "mid is one of two chunks, and the other is squared": lambda y, _: (
+                (p := y.chunk(2))[1] ** 2 + 3 * p[0][:1],
+                p[0],
+            ),
+            "mid overlaps a view that is squared": lambda y, _: ((p := 2 * y)[:2] ** 2 + 3 * p[1:3], p[1:]),
             "mid is a view of what comes out of exp": lambda y, _: ((e := y.exp()), e[1:].t()),
         },
         "constants": {
@@ -266,7 +285,11 @@ OPTIMIZER = {"rules": ["sgd", "adam"], "groups": ["one"], "state": ["fresh"]}
 
 @inside
 def arrivals(setup, kind):
-    """The gradients that reach each parameter of G from here on, without those that oG uses."""
+    """The gradients that reach each parameter of G from here on, without those that oG uses.
+
+    Those that are there before the step of oD are lengths, too: there, a sum may be 0.
+    """
+    lengths = []
     found = {name: [] for name, _ in setup["G"].named_parameters()}
     for name, parameter in setup["G"].named_parameters():
         parameter.register_hook(found[name].append)
@@ -276,17 +299,22 @@ def arrivals(setup, kind):
             if found[name] and parameter.grad is not None:
                 found[name].append(-parameter.grad)
 
+    def measured(*_):
+        lengths.extend(gradient.norm() for gradients in found.values() for gradient in gradients)
+
     setup["oG"].register_step_post_hook(used)
-    return lambda: found
+    setup["oD"].register_step_pre_hook(measured)
+    return lambda: (found, lengths)
 
 
 @inside
 def arrived(setup, _):
     """The gradients that reached G and that oG did not use, plus 1, so that rounding errors count as 0."""
-    found = setup["arrivals"]()
-    return {
+    found, lengths = setup["arrivals"]()
+    gradients = {
         name: 1 + sum(found[name], torch.zeros_like(p)).detach() for name, p in setup["G"].named_parameters()
     }
+    return {"before the step of D": any(length > 0 for length in lengths), **gradients}
 
 
 gan_step = contract(
@@ -298,7 +326,7 @@ gan_step = contract(
             nest=["flat", "own"],
             train=["train", "part train"],
             width=["one column"],
-            numbers=["small", "high", "low"],
+            numbers=["small", "steep", "near 85", "near -85"],
             says="maps samples (n, features) to logits (n, 1)",
             **PLAYER,
         ),
@@ -318,7 +346,10 @@ gan_step = contract(
         "arrivals": own(arrivals),
     },
     cases=Cases(
-        modes=["on", "only modes"], sequences=["first", "other"], cover=["D.nest", "D.grads", "G.grads"]
+        modes=["on", "only modes"],
+        sequences=["first", "other"],
+        never=[{"D.nest": "own", "D.numbers": ("steep", "near 85", "near -85")}],  # logits beyond 100
+        cover=["D.nest", "D.grads", "G.grads"],
     ),
     call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", use=arrived),
     rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"]),
@@ -341,9 +372,8 @@ def test_each_network_makes_its_step(gan_step):
             "oG*": "`oG` did not make exactly one step with the gradient of the loss of `G`.\n\nHow often "
             "does `oG.step()` run, and what is in `.grad` then?",
         },
-        used="The gradients that reach `G`, summed over all backward passes, are not the gradient of its "
-        "own loss.\n\nThrough which tensor does the loss of `D` backpropagate to `G`? Which label does "
-        "the loss of `G` use?",
+        used="Gradients reach `G` that are not those of its own loss.\n\nThrough which tensor does the "
+        "loss of `D` backpropagate to `G`? Which label does the loss of `G` use?",
     )
 
 
@@ -392,11 +422,16 @@ ste_round = contract(
                 numbers_that_end_in_a_half,
                 numbers_beyond_all_integers_of_32_bits,
                 numbers_near_the_largest,
+                numbers_near_1e308,
             ],
             says="of any shape",
         )
     },
-    cases=Cases(arriving=["ordinary", "huge"], cover=["x.values", "x.role", "all.dtype", "call.sequence"]),
+    cases=Cases(
+        arriving=["ordinary", "huge"],
+        never=[{"x.values": "numbers_near_1e308", "all.dtype": "float32"}],
+        cover=["x.values", "x.role", "all.dtype", "call.sequence"],
+    ),
     rules=Rules(full_precision=True),
 )
 
@@ -580,9 +615,9 @@ def whole_numbers_behind_ones(*shape):
 
 @inside
 def products_on_either_side_of_1(*shape):
-    """They end in a half; some are clipped, and some are below -1."""
+    """They are nearly half a number away from whole numbers; some are clipped, and some are below -1."""
     w = torch.randint(-3, 4, shape).double()
-    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 2.5, -1.5)
+    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 2.5, -1.5) + 0.1 * torch.rand(shape[1:]).double()
     return w
 
 
@@ -595,10 +630,10 @@ def products_above_1_everywhere(*shape):
 
 
 @inside
-def products_far_below_1(*shape):
+def products_near_minus_1e5(*shape):
     """Nothing is clipped."""
     w = torch.randint(-3, 4, shape).double()
-    w[0] = -200.5
+    w[0] = -100_000.5
     return w
 
 
@@ -606,8 +641,16 @@ def products_far_below_1(*shape):
 def products_close_to_1(*shape):
     """Some are a little above 1, others a little below."""
     w = torch.randint(-3, 4, shape).double()
-    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 1.0005, 0.9995)
+    beside = 6e-4 + 1e-4 * torch.rand(shape[1:], dtype=torch.float64)
+    w[0] = torch.where(torch.arange(shape[1]) % 2 == 0, 1 + beside, 1 - beside)
     return w
+
+
+@inside
+def put_on_the_other_side(setup, earlier):
+    """The first row of w is mirrored at 1: products cross 1, and none of them comes near it."""
+    first = setup["w"].data[0]
+    first.copy_(2 - first)
 
 
 clipped_energy = contract(
@@ -619,14 +662,19 @@ clipped_energy = contract(
             values=[
                 products_on_either_side_of_1,
                 products_above_1_everywhere,
-                products_far_below_1,
+                products_near_minus_1e5,
                 products_close_to_1,
             ],
             roles=["leaf", "computed"],
             says="(k, m)",
         ),
     },
-    cases=Cases(cover=["x.role", "w.values", "all.dtype"]),
+    cases=Cases(
+        sequences=["first", "other", "same"],
+        between={"in a second call, after products have crossed 1": put_on_the_other_side},
+        cover=["x.role", "w.values", "all.dtype"],
+    ),
+    rules=Rules(full_precision=True),
 )
 
 

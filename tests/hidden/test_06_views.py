@@ -352,7 +352,8 @@ def test_rows_have_their_own_storage(row_bias):
     """
     assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has the wrong shape."
     assert not row_bias.seen.rows_share_storage, "Rows share storage: a write to one changes the others."
-    assert not row_bias.seen.shared_storage, "The result shares storage with `b`."
+    shared = row_bias.seen.shared_storage
+    assert not shared, f"The result shares storage with {shared[0]}."
 
 
 @points(2)
