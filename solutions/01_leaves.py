@@ -228,9 +228,9 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 # length N. Let `x` be `img`, cast to float32 and reshaped to `(1, N)`. Then `input_gradient(model, img)` returns the
 # derivative of `model(x).sum()` with respect to `x`: a float32 tensor of shape `(1, N)`.
 #
-# The code below returns `None`. Repair it, and leave no traces. The `.grad` of each parameter stays what it was:
-# perhaps the caller collects gradients there. `img` and all else about the model stay, too. In the next call the model
-# may have other values.
+# The code below returns `None`. Repair it, and leave no traces. The `.grad` of each parameter stays what it was, and the
+# tensor that it held keeps its values: perhaps the caller collects gradients there. `img` and all else about the model
+# stay, too. In the next call the model may have other values.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -363,11 +363,13 @@ def backward_to_a_leaf_made_after_the_cast(model, img):
 
 @accepted("q2")
 def hook_and_parameter_gradients_put_back(model, img):
-    """A hook sees the gradient of x; the parameters get back what they held before."""
+    """A hook sees the gradient of x; the parameters get back the tensors that they held before."""
     kept = []
     x = img.clone().requires_grad_().float().reshape(1, -1)
     x.register_hook(kept.append)
-    before = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    before = [p.grad for p in model.parameters()]
+    for p in model.parameters():
+        p.grad = None
     model(x).sum().backward()
     for p, gradient in zip(model.parameters(), before):
         p.grad = gradient

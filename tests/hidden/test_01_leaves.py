@@ -479,7 +479,7 @@ def losses_of_p(setup, kind):
 @inside
 def weights_of_losses(setup, kind):
     """Floats, as many as there are losses."""
-    first, second, *others = [1.5, 0.7, 1.1, 0.4, 0.9, 1.3][: max(2, len(setup["losses"]))]
+    first, second, *others = [1.5, 0.75, 1.125, 0.375, 0.875, 1.25][: max(2, len(setup["losses"]))]
     weights = {
         "different": [first, second, *others],
         "negative": [first, -second, *others],
