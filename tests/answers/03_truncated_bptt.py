@@ -1062,22 +1062,6 @@ def backward_with_a_gradient(cell, readout, opt, batches, h):
     return losses, h
 
 
-@wrong("q1")
-def first_state_detached_in_place(cell, readout, opt, batches, h):
-    """Believes that every tensor can be detached in place; a view cannot."""
-    losses = []
-    for xs, y in batches:
-        h.detach_()
-        for x in xs:
-            h = cell(x, h)
-        loss = F.mse_loss(readout(h), y)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-        losses.append(loss.item())
-    return losses, h
-
-
 # q2: repackage
 
 
@@ -4075,9 +4059,9 @@ def losses_in_a_tuple(cell, readout, opt, batches, h):
     return losses, h
 
 
-@accepted("q1")
+@wrong("q1")
 def given_state_detached_in_place(cell, readout, opt, batches, h):
-    """Nothing changes in a leaf that is detached in place."""
+    """Believes that every tensor can be detached in place; a view cannot."""
     losses = []
     for xs, y in batches:
         h.detach_()

@@ -105,7 +105,8 @@ def batch_first(tensor):
 @inside
 def minibatches(setup, kind):
     """Consecutive minibatches whose targets grow: gradients are long, and each loss exceeds the last."""
-    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), 2 + setup.size("steps") % 3)
+    steps = 3 if setup.is_weighed else 2 + setup.size("steps") % 3
+    steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), steps)
     more = torch.randint(2, ()).item()
     number = 2 if steps == 20 else {"one": 1, "many": 5 + more}.get(kind("number"), 3 + more)
     rows = 1 if kind("rows") == "one sequence" else setup.size("B")
@@ -239,7 +240,7 @@ train_stateful = contract(
             values=["normal", "zeros"],
             layout=["contiguous", "gaps", "view"],
             words={"view": "is a view"},
-            says="the first state, (B, H), without history",
+            says="the first state, (B, H), without history; it may be a view",
         ),
     },
     cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"]),
