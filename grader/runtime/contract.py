@@ -174,7 +174,7 @@ class _Case:
     def observed(self, seed: int) -> dict[str, Any]:
         vocabulary.reseed(seed)
         setup = self._setup({})
-        if setup.is_weighed:
+        if setup.measures_memory:
             return {"weighed": self._weighed(setup)}
         sequence = self._case["call.sequence"]
         trained = {

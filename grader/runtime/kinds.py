@@ -50,7 +50,7 @@ class Setup(dict[str, Any]):
     Attributes:
         case: the kind of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
-        is_weighed: whether only memory is looked at, and some sizes are large.
+        measures_memory: whether only memory is looked at, and some sizes are large.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
         around: the caller's memory between and before the entries of what came in, by a name of it.
@@ -75,8 +75,8 @@ class Setup(dict[str, Any]):
         others = {"equal": order[:1] * 20, "large": [*_LARGE, *order]}
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
-        self.is_weighed = is_weighed(case)
-        self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.is_weighed else {}
+        self.measures_memory = is_weighed(case)
+        self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.measures_memory else {}
 
     def size(self, name: str) -> int:
         """A size of its own for each name, no two of them equal unless the case says so."""

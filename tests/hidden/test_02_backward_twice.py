@@ -495,7 +495,7 @@ def size_of_pieces(setup, kind):
     """micro, for a number of rows that 5 divides."""
     n = len(setup["X"])
     with_a_rest = [size for size in range(n // 5, n // 2 + 1) if n % size]
-    drawn = n // 5 * 2 if setup.is_weighed else with_a_rest[torch.randint(len(with_a_rest), ())]
+    drawn = n // 5 * 2 if setup.measures_memory else with_a_rest[torch.randint(len(with_a_rest), ())]
     return {"a rest": drawn, "no rest": n // 5, "one": 1, "more": n + 1}[kind("cuts")]
 
 

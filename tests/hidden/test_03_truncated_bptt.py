@@ -105,7 +105,7 @@ def batch_first(tensor):
 @inside
 def minibatches(setup, kind):
     """Consecutive minibatches whose targets grow: gradients are long, and each loss exceeds the last."""
-    steps = 3 if setup.is_weighed else 2 + setup.size("steps") % 3
+    steps = 3 if setup.measures_memory else 2 + setup.size("steps") % 3
     steps = {"one step": 1, "20 steps": 20}.get(kind("steps"), steps)
     more = torch.randint(2, ()).item()
     number = 2 if steps == 20 else {"one": 1, "many": 5 + more}.get(kind("number"), 3 + more)

@@ -296,11 +296,11 @@ def arrivals(setup, kind):
             if found[name] and parameter.grad is not None:
                 found[name].append(-parameter.grad)
 
-    def measured(*_):
+    def lengths_now(*_):
         lengths.extend(gradient.norm() for gradients in found.values() for gradient in gradients)
 
     setup["oG"].register_step_post_hook(used)
-    setup["oD"].register_step_pre_hook(measured)
+    setup["oD"].register_step_pre_hook(lengths_now)
     return lambda: (found, lengths)
 
 
