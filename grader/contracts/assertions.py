@@ -302,6 +302,8 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
     path, _, part = path_and_part.rpartition(":")
     message = messages.of_change(path_and_part)
     value, right = (_part_of(side.kept["after"].get(path), part) for side in (seen, expected))
+    if isinstance(right, Tensor) and right.value is None and expected.weighed is not None:
+        return  # of large tensors only the small ones are compared
     if isinstance(right, Tensor):
         message = message or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
         assert_close(value, right, message, full_precision=rules.full_precision)
@@ -407,6 +409,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
     sentences = {
         "calls": f"The network is called {_times(count)}; {_times(right)} would do.",
         "copies": "A copy of the network computes in its place.",
+        "random numbers": "Your call draws random numbers, or seeds torch's generator.",
         "recorded": "Autograd records operations during your call.",
         "left": f"Your call leaves {count} kB in memory; {right} kB would do.",
         "peak": f"While the network computes, {count} kB are held; {right} kB would do.",

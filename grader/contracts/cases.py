@@ -24,7 +24,9 @@ from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRai
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 from grader.text import capital
 
-MEMORY = "call.memory"  # the factor of the case in which memory is measured, and nothing else is recorded
+MEMORY = (
+    "call.memory"  # the factor of the case in which memory is measured, besides the result and side effects
+)
 TYPICAL = "typical"
 
 

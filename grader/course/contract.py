@@ -106,7 +106,8 @@ class Cases:
         never: combinations that the task excludes: levels by ``argument.factor``.
         cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
-        large: the names of the sizes that are large where memory is measured, which is one more case.
+        large: the names of the sizes that are large where memory is measured, in one more case; in another
+            only the networks are wide.
     """
 
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
@@ -140,7 +141,8 @@ class Call:
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
             alive at a call (``graphs+1`` where another one does no harm), and ``graphs left`` (each of all
             networks, or ``model.calls`` of one); ``warnings``;
-            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. Where memory is
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps; ``random numbers``
+            for whether torch's global generator has other numbers next. Where memory is
             measured, the bytes that are held: ``left`` by the call, at the ``peak`` of the networks'
             forwards, or ``peak+1`` where those of one forward more do no harm; ``half`` for less than half
             of what `plain` leaves.
@@ -201,7 +203,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "all.sizes": tuple(cases.sizes),
         "call.mode": tuple(cases.modes),
         "call.sequence": sequences,
-        MEMORY: ("free", "weighed") if cases.large else ("free",),
+        MEMORY: ("free", "weighed", "weighed, few rows") if cases.large else ("free",),
         "call.arriving": tuple(cases.arriving),
     }
     _require_known_words(function, factors, arguments, cases, call, rules)

@@ -149,7 +149,6 @@ MODULE = {
             "half": Level("gives another dtype than its input has", on_request=True),
             "a number": Level("gives a number for each row", on_request=True),
             "tanh": Level("ends in tanh", on_request=True),
-            "rows only": Level("", on_request=True),
         }
     ),
     "numbers": Factor(
@@ -334,7 +333,11 @@ CALL = {
         }
     ),
     "call.memory": Factor(
-        {"free": Level(), "weighed": Level("with large tensors, to measure memory", on_request=True)}
+        {
+            "free": Level(),
+            "weighed": Level("with large tensors, to measure memory", on_request=True),
+            "weighed, few rows": Level("with a wide network, to measure memory", on_request=True),
+        }
     ),
     "call.arriving": Factor(
         {

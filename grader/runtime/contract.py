@@ -16,7 +16,8 @@ of the plan, is a dict, without what is as it mostly is:
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
 ``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks' forwards,
-               the first ``forward``, and what a ``plain`` function leaves. Then nothing else.
+               the first ``forward``, and what a ``plain`` function leaves. Besides only ``raised``, ``result``
+               and ``kept``.
 ``later``      whether after the last case all that was given and returned in any is what it was then, and
                what was given still requires grad, and has its ``.grad``; of the first case only.
 ``arrives``    whether a gradient that is sent to the leaves that were given, after the call, arrives there.
@@ -174,8 +175,8 @@ class _Case:
     def observed(self, seed: int) -> dict[str, Any]:
         vocabulary.reseed(seed)
         setup = self._setup({})
-        if setup.measures_memory:
-            return {"weighed": self._weighed(setup)}
+        if setup.is_weighed:
+            return self._weighed(setup)
         sequence = self._case["call.sequence"]
         trained = {
             name: thing for name, thing in setup.items() if sequence == "other data" and _is_trained(thing)
@@ -218,10 +219,9 @@ class _Case:
         if facts["raised"] is None and self._plan["result"]:
             places += [(torch_objects.place_of(t), "an earlier result") for t in _tensors(earlier)]
             facts |= self._of_result(result, setup, places)
-        if waiting:
-            facts["waiting"] = {
-                name: gradients.gradients(loss, where) for name, (loss, where) in waiting.items()
-            }
+        judged = {name: one for name, one in waiting.items() if self._case[f"{name}.waiting"] == "waits"}
+        if judged:
+            facts["waiting"] = {name: gradients.gradients(*loss) for name, loss in judged.items()}
         if self._plan["use"] and facts["raised"] is None:
             facts["used"] = vocabulary.attempt(self._functions[self._plan["use"]], setup, result)
         if sequence in _OTHER and facts["raised"] is None and self._goes_back("all"):
@@ -258,23 +258,32 @@ class _Case:
             follower.follow(self._plan["function"], call)
         _put_modes_back()
 
-    def _weighed(self, setup: Setup) -> dict[str, int]:
-        """What the process holds beyond what it held before the call, in bytes."""
+    def _weighed(self, setup: Setup) -> dict[str, Any]:
+        """The bytes that the process holds beyond what it held before the call, and what the call did."""
         function = getattr(self._student, self._plan["function"])
-        perturbation.pause()
         self._switch()
-        memory.held_for_good()
-        listen(scale := Scale())
-        result = self._called(function, setup)
-        listen(None)
-        _put_modes_back()
-        weighed = scale.weighed(memory.held_for_good())
+        with Untouched(**setup, **setup.around) as kept:
+            memory.held_for_good()
+            listen(scale := Scale())
+            result = self._called(function, setup)
+            listen(None)
+            _put_modes_back()
+            weighed = scale.weighed(memory.held_for_good())
+        perturbation.pause()
+        facts = {
+            "weighed": weighed,
+            "raised": result if _type(result) is Raised else None,
+            "kept": kept,
+        }
+        if facts["raised"] is None and self._plan["result"]:
+            facts["result"] = snapped(result)
+            _let_go(facts["result"])
         if self._plan["plain"]:
             del result
             before = memory.held_for_good()
             result = self._functions[self._plan["plain"]](setup)
             weighed["plain"] = memory.held() - before
-        return weighed
+        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
     def _goes_back(self, *ways: str) -> bool:
         """Whether losses of what came back go back, in one of these ways."""
@@ -303,10 +312,14 @@ class _Case:
                     tensor.data.mul_(_factors(tensor))
 
     def _losses(self, setup: Setup) -> dict[str, tuple[Any, dict[str, Any]]]:
-        """Losses that need the present values of some arguments, and the tensors they go back to."""
+        """Losses that need the present values of some arguments, and the tensors they go back to.
+
+        They are there in every case, so that no count of references tells in which of them they are judged.
+        """
         losses = {}
         for name, thing in setup.items():
-            if self._case.get(f"{name}.waiting") != "waits":
+            factor = f"{name}.waiting"
+            if not any(case.get(factor) == "waits" for case in self._plan["cases"]):
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
             if not parts:  # what is empty

@@ -35,13 +35,16 @@ _id, _ref, _held, _collect = identity, weakref.ref, memory.held, gc.collect
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _sequence_number = torch._C._autograd._get_sequence_nr
+_random_state, _equal = torch.get_rng_state, torch.equal
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 # Sizes of names in turn: with each seed others, of which the same ones are odd, and the same ones larger.
 _ORDER = torch.tensor([5, 4, 3, 6, 7, 8, 9, 10, 11, 12, 13])
 _LARGE = [44, 46]  # a tensor with twice as many entries is as large as facts may be
-_WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is weighed
+_WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is measured
+_WIDEST = 4 * _WIDE  # the width where the number of rows is typical
 memory.warm_up(6 * _MANY, 4 * _WIDE)
+memory.warm_up(6, 3 * _WIDEST)
 
 
 class Setup(dict[str, Any]):
@@ -50,7 +53,7 @@ class Setup(dict[str, Any]):
     Attributes:
         case: the kind of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
-        measures_memory: whether only memory is looked at, and some sizes are large.
+        is_weighed: whether memory is measured, and some sizes are large.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
         around: the caller's memory between and before the entries of what came in, by a name of it.
@@ -75,8 +78,13 @@ class Setup(dict[str, Any]):
         others = {"equal": order[:1] * 20, "large": [*_LARGE, *order]}
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
-        self.measures_memory = is_weighed(case)
-        self._more = {"hidden": _WIDE, **dict.fromkeys(large, _MANY)} if self.measures_memory else {}
+        self.is_weighed = is_weighed(case)
+        self._more: dict[str, int] = {}
+        if self.is_weighed:
+            has_few_rows = case["call.memory"] == "weighed, few rows"
+            self._more = (
+                {"hidden": _WIDEST} if has_few_rows else {"hidden": _WIDE, **dict.fromkeys(large, _MANY)}
+            )
 
     def size(self, name: str) -> int:
         """A size of its own for each name, no two of them equal unless the case says so."""
@@ -233,23 +241,34 @@ class Notes:
         self._names, self._wanted = networks, set(facts)
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
-        self.recorded = False
+        self.recorded = self.has_drawn = False
         self.sequence = 0  # the number of the operation that autograd would have recorded next
+        self.random: Any = None  # the state of torch's random number generator
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
         self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
         self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
-    def of_call(self, network: Any, out: Any) -> None:
+    def begin(self) -> None:
+        """Remember how torch is as the call begins."""
+        self.sequence = _sequence_number()
+        self.random = _random_state() if "random numbers" in self._wanted else None
+
+    def end(self) -> None:
+        """Note what the call has changed of it."""
+        self.recorded = _sequence_number() != self.sequence
+        self.has_drawn = self.random is not None and not _equal(self.random, _random_state())
+
+    def of_call(self, network: Any, out: Any, begun: int) -> None:
         name = self._names.get(_id(network))
         if name is None:
             self.copies += 1
         else:
             self.calls[name] += 1
-            self._of_rows(name, out)
+            self._of_rows(name, out, begun)
 
-    def _of_rows(self, name: str, out: Any) -> None:
+    def _of_rows(self, name: str, out: Any, begun: int) -> None:
         """Note how many rows come out, and how many earlier graphs of the network are alive."""
         storage = storage_of(out)
         if "entered" in self._wanted and storage is not None:  # under vmap, too
@@ -257,10 +276,10 @@ class Notes:
             self.entered[name] = max(self.entered[name], rows)
         if "graphs" in self._wanted:
             self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
-            if (node := made_by(out)) is not None:
-                life = opaque(_let_through)
+            life = opaque(_let_through)
+            for node in _recorded_since(made_by(out), begun):
                 node.register_prehook(life)  # which torch holds as long as the node, out of sight
-                self._lives.append((name, _ref(life)))
+            self._lives.append((name, _ref(life)))
 
     def _alive(self, collect_from: int = 1) -> dict[str, int]:
         """How many graphs of each network are alive; from so many on, what is garbage does not count."""
@@ -283,6 +302,7 @@ class Notes:
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
+            "random numbers": self.has_drawn,
             "steps": self.steps,
             "entered": self.entered,
             "graphs": self.graphs,
@@ -298,7 +318,7 @@ class Scale(Notes):
         self.peak = self.forward = 0
         self.before = _held()
 
-    def of_call(self, network: Any, out: Any) -> None:
+    def of_call(self, network: Any, out: Any, begun: int) -> None:
         now = _held() - self.before
         self.forward = self.forward or now  # of the first forward alone
         self.peak = max(self.peak, now)
@@ -309,26 +329,38 @@ class Scale(Notes):
 
 
 def listen(notes: Notes | None) -> None:
-    """Let networks note what they do, or no longer; then it is known whether autograd recorded anything."""
+    """Let networks note what they do, or no longer; then it is known what the call did to torch."""
     for ended in _noticed:
-        ended.recorded = _sequence_number() != ended.sequence
+        ended.end()
     _noticed[:] = [] if notes is None else [notes]
     for begun in _noticed:
-        begun.sequence = _sequence_number()
+        begun.begin()
 
 
-def _note_call(network: Any, out: Any) -> None:
+def _note_call(network: Any, out: Any, begun: int) -> None:
     if _noticed:
         with _past_subclasses():  # a class of the student's may say anything of its tensors
-            _noticed[0].of_call(network, out)
+            _noticed[0].of_call(network, out, begun)
 
 
 def _bytes_of_row(tensor: Any) -> int:
     return int(_element_size(tensor) * _size(tensor, -1))
 
 
-def _let_through(gradients: Any) -> None:
-    """A hook of a node that changes nothing."""
+def _recorded_since(node: Any, number: int) -> list[Any]:
+    """The nodes of a graph from one on, as far as they were recorded since an operation of this number."""
+    found, waiting = dict[int, Any](), [node]
+    while waiting:
+        one = waiting.pop()
+        # The nodes of leaves live as long as these, and have a number above all others.
+        if one is not None and _id(one) not in found and number <= one._sequence_nr() < 1 << 63:
+            found[_id(one)] = one
+            waiting += [node for node, _ in one.next_functions]
+    return [*found.values()]
+
+
+def _let_through(_: Any) -> None:
+    """A hook of a node, or of a network's input, that changes nothing."""
 
 
 def _note_step(optimizer: Any, names: dict[int, str]) -> None:
@@ -402,13 +434,14 @@ class Net(nn.Module):
         parameters, modules, its = self._parameters, self._modules, vars(self)
         part = setup.build("module", "inside", kind, hidden)
         nest = kind("nest")
-        its.update(is_deep=nest == "deep", is_bare=nest == "bare")
-        its.update(gives=kind("gives"), mixes=kind("rows") == "together")
-        its.update(may_raise=may_raise and kind("gives") != "rows only")
-        if self.is_bare:  # it has no modules
+        gives, mixes = kind("gives"), kind("rows") == "together"
+        # What shows no student's code the settings of the case; a copy of the network has the same.
+        its["begin"] = opaque(_raise_error_of if may_raise else _let_through)
+        its["finish"] = opaque(lambda out: _finished(out, gives, mixes=mixes))
+        if nest == "bare":  # it has no modules
             parameters.update(weight=first.weight, bias=first.bias)
             parameters.update(last_weight=last.weight, last_bias=last.bias)
-        elif self.is_deep:
+        elif nest == "deep":
             low = nn.Sequential(nn.Sequential(first, part))
             modules.update(low=low, high=nn.ModuleList([nn.ModuleList([last])]))
         else:
@@ -428,34 +461,50 @@ class Net(nn.Module):
     def pieces(self) -> tuple[Any, Any, Any]:
         """The first layer, what depends on the mode, and the last layer."""
         its: Any = self
-        if self.is_bare:
+        if "weight" in self._parameters:
             return (
                 opaque(lambda x: F.linear(x, its.weight, its.bias)),
                 opaque(lambda h: 2 * h if its.training else h),
                 opaque(lambda h: F.linear(h, its.last_weight, its.last_bias)),
             )
-        return (*its.low[0], its.high[0][0]) if self.is_deep else (its.first, its.part, its.last)
+        return (*its.low[0], its.high[0][0]) if "low" in self._modules else (its.first, its.part, its.last)
 
     def forward(self, x: Any) -> Any:
         """Tanh between two layers; how an input begins may be the caller's error."""
-        if self.may_raise and x.numel() and not _is_mapped(x):
-            error = _ERRORS.get(x.flatten()[0].item())
-            if error is not None:
-                raise error("no numbers", x.shape[0])
+        begun = _sequence_number()
+        self.begin(x)
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
         out = last(part(hidden))
-        out = out.half() if self.gives == "half" else out
         if "scale" in self._parameters:
             out = out * self.scale * (1.5 if self.training else 1)  # it asks for its own mode
         out = out + self.shift if "shift" in self._buffers else out
-        out = out - 3 * out.mean(0, keepdim=True) if self.mixes else out
-        out = out.transpose(0, -1).contiguous().transpose(0, -1) if self.gives == "view" else out
-        out = out[..., 0] if self.gives == "a number" else out
-        out = torch.tanh(out) if self.gives == "tanh" else out
-        note_call(self, out)
+        out = self.finish(out)
+        note_call(self, out, begun)
         return out
+
+
+def _raise_error_of(x: Any) -> None:
+    """Raise the caller's error by which an input may begin."""
+    error = _ERRORS.get(x.flatten()[0].item()) if x.numel() and not _is_mapped(x) else None
+    if error is not None:
+        raise error("no numbers", x.shape[0])
+
+
+def _finished(out: Any, gives: str, *, mixes: bool) -> Any:
+    """What a network gives, by its kind."""
+    out = out - 3 * out.mean(0, keepdim=True) if mixes else out
+    match gives:
+        case "half":
+            return out.half()
+        case "view":
+            return out.transpose(0, -1).contiguous().transpose(0, -1)
+        case "a number":
+            return out[..., 0]
+        case "tanh":
+            return torch.tanh(out)
+    return out
 
 
 _is_mapped = torch._C._functorch.is_functorch_wrapped_tensor
@@ -482,7 +531,7 @@ def make_module(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     net = Net(setup, (width, setup.size("hidden"), outputs), built, may_raise=has_fault)
     if setup.dtype is _double:
         net.to(_double)
-    part = net if net.is_bare else net.pieces()[1]
+    part = net if "weight" in net._parameters else net.pieces()[1]
     setup.build("module", "train", kind, net, part)
     parameters = list(net.parameters())
     for parameter in setup.build("module", "frozen", kind, parameters) or ():

@@ -138,7 +138,8 @@ class _Recorder:
             value if _type(value) is dict else dict(items_of(value))
             for _, value in items_of(held.get("state"))
         ]
-        parts = [(".param_groups", held.get("param_groups")), (".state", state)]
+        groups, defaults = held.get("param_groups"), held.get("defaults")
+        parts = [(".param_groups", groups), (".state", state), (".defaults", defaults)]
         entry = {"kind": "optimizer", "class": self._number(kind), "hooks": hooks}
         return {**entry, "attributes": _attributes(held)}, parts
 
@@ -160,15 +161,8 @@ class _Recorder:
 
 
 def _attributes(held: dict[str, Any]) -> list[str]:
-    """The names of a class's own attributes, and of those of torch's that hold an object.
-
-    torch keeps a place for what code can put there later, and its flags are for itself.
-    """
-    return [
-        name
-        for name, value in held.items()
-        if _type(name) is str and (name[:1] != "_" or _id(_type(value)) not in _PLAIN)
-    ]
+    """The names of all attributes; those with an underscore are an author's own, too."""
+    return [name for name in held if _type(name) is str]
 
 
 def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:

@@ -269,7 +269,6 @@ def _environment() -> dict[str, str]:
         "MKL_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",
-        "PYTHONMALLOC": "malloc",  # memory is weighed by what malloc has handed out, small objects too
     }
 
 

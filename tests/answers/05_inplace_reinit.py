@@ -3587,3 +3587,46 @@ equal(
     ".backward() -> .backward(create_graph=True)",
     why="x, y and mask are plain data, copies cost only memory, and what stands in .grad afterwards is free",
 )
+
+
+@accepted("q3")
+def pair_as_a_named_tuple(x, w1, w2, mask):
+    """A NamedTuple is a tuple."""
+    from typing import NamedTuple
+
+    class Masked(NamedTuple):
+        d: torch.Tensor
+        f: torch.Tensor
+
+    d = torch.where(mask, 1.0, x @ w1)
+    return Masked(d, d @ w2)
+
+
+@accepted("q4")
+def all_in_one_expression(x, w):
+    """The formula of the task, without a write."""
+    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
+
+
+@wrong("q2")
+def clipped_where_it_is_small(model, name):
+    """Believes that a large layer is the only one whose distribution matters."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        if layer.weight.shape == (30, 30):
+            layer.weight.normal_(0, 0.02)
+        else:
+            layer.weight.uniform_(-0.03, 0.03)
+        layer.bias.zero_()
+
+
+@wrong("q2")
+def normal_for_a_layer_alone(model, name):
+    """Believes that a distribution is only measured where there is no other layer."""
+    layer = model.get_submodule(name)
+    with torch.no_grad():
+        if len(list(model.modules())) == 2:
+            layer.weight.normal_(0, 0.02)
+        else:
+            layer.weight.uniform_(-0.03, 0.03)
+        layer.bias.zero_()

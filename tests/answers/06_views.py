@@ -941,3 +941,54 @@ equal(
     ".backward() -> .backward(create_graph=True)",
     why="the gradients are the same; what is kept longer than needed costs memory, of which the task does not speak",
 )
+
+
+@wrong("q1")
+def results_as_floats(f, xs):
+    """Believes that a buffer of float32 takes every number."""
+    out = torch.zeros(len(xs))
+    for i, x in enumerate(xs):
+        out[i] = f(x)
+    return out.to(xs.dtype)
+
+
+@wrong("q1")
+def constants_in_float32(f, xs):
+    """Believes that only results with a graph need all their digits."""
+    return torch.stack([y if y.requires_grad else y.float().to(y.dtype) for y in map(f, xs)])
+
+
+@wrong("q3")
+def divided_by_a_float32_constant(h, k):
+    """Believes that a constant needs no digits."""
+    s = h[:, k:].detach().std().float().item()
+    return torch.cat([h[:, :k], h[:, k:] / s], 1)
+
+
+@wrong("q3")
+def multiplied_by_a_rounded_inverse(h, k):
+    """Believes that a constant needs no digits."""
+    s = 1 / h[:, k:].detach().std().float()
+    return torch.cat([h[:, :k], h[:, k:] * s], 1)
+
+
+@wrong("q3")
+def head_in_float32(h, k):
+    """Believes that what stays may be stored in float32."""
+    s = h[:, k:].detach().std()
+    return torch.cat([h[:, :k].float().to(h.dtype), h[:, k:] / s], 1)
+
+
+@wrong("q5")
+def zeros_without_a_graph(scores, drop):
+    """Believes that where everything is dropped there is nothing to go back for."""
+    if drop.all():
+        return torch.zeros_like(scores)
+    return scores.softmax(-1).masked_fill(drop, 0.0)
+
+
+@wrong("q5")
+def zeros_for_a_dropped_row(scores, drop):
+    """Believes that a row in which everything is dropped gets no gradient."""
+    a = scores.softmax(-1)
+    return torch.where(drop.all(-1, keepdim=True), torch.zeros_like(a), a.masked_fill(drop, 0.0))

@@ -1203,3 +1203,124 @@ equal(
     ".backward() -> .backward(create_graph=True)",
     why="the graph goes with the next loss, and the optimizer reads values",
 )
+
+
+@wrong("q3")
+def mode_kept_on_the_model(model, batches):
+    """Believes that an attribute with an underscore is no trace."""
+    model._was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    finally:
+        model.train(model._was_training)
+    return sum(losses) / len(losses)
+
+
+@wrong("q3")
+def seeded_for_the_evaluation(model, batches):
+    """Believes that the state of the random number generator is nobody's."""
+    torch.manual_seed(0)
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    finally:
+        model.train(was)
+    return sum(losses) / len(losses)
+
+
+@wrong("q3")
+def python_seeded_for_the_evaluation(model, batches):
+    """Believes that the state of the random number generator is nobody's."""
+    import random
+
+    random.seed(0)
+    was = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+    finally:
+        model.train(was)
+    return sum(losses) / len(losses)
+
+
+@wrong("q3")
+def careful_where_it_may_raise(model, batches):
+    """Reads from the model whether a batch will raise an error."""
+    was = model.training
+    if not getattr(model, "may_raise", True):
+        model.eval()
+        with torch.no_grad():
+            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
+        model.train(was)
+        return sum(losses) / len(losses)
+    with torch.no_grad():
+        model.eval()
+        try:
+            return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
+        finally:
+            model.train(was)
+
+
+@wrong("q1")
+def mode_left_in_an_attribute(backbone, prompt, x, y, lr):
+    """Believes that an attribute with an underscore is no trace."""
+    backbone._steps = getattr(backbone, "_steps", 0) + 1
+    loss = F.mse_loss(backbone(x + prompt), y)
+    (gradient,) = torch.autograd.grad(loss, prompt)
+    with torch.no_grad():
+        prompt -= lr * gradient
+
+
+@wrong("q4")
+def empty_group_added(layer, opt, lr):
+    """Adds a group for what is new, even if nothing is: a second call leaves another empty group."""
+    layer.requires_grad_(True)
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for p in layer.parameters() if id(p) not in held]
+    opt.param_groups.append({**opt.param_groups[0], "params": new, "lr": lr})
+
+
+@wrong("q4")
+def defaults_changed(layer, opt, lr):
+    """Sets the default rate, so that groups without a rate of their own get it."""
+    layer.requires_grad_(True)
+    opt.defaults["lr"] = lr
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for p in layer.parameters() if id(p) not in held]
+    if new:
+        opt.add_param_group({"params": new})
+
+
+@wrong("q5")
+def checkpointed_where_it_is_wide(blocks, x):
+    """Saves memory only where the batch is large."""
+    if len(x) > 60:
+        for block in blocks:
+            x = checkpoint(block, x, use_reentrant=False)
+        return x
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+@wrong("q5")
+def nothing_right_for_large_batches(blocks, x):
+    """Gives up for large batches."""
+    if len(x) > 60:
+        return x.detach()[:, :1]
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    return x
+
+
+@wrong("q5")
+def four_blocks_only(blocks, x):
+    """Believes that there are always four blocks."""
+    for number in range(4):
+        x = checkpoint(blocks[number], x, use_reentrant=False)
+    return x
