@@ -22,7 +22,8 @@
 #
 # - No side effects. Change only what the task lets you change. The caller's objects, memory, values, `.grad`, flags,
 #   modes (`train()` or `eval()`) and hooks must otherwise be the same after the call.
-# - Gradients must be those of the function in the task, in float64 with full precision.
+# - Gradients must be those of the function in the task.
+# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
 # - Gradients must be recorded after the call if and only if they were recorded before it. Your function may also be
 #   called under `no_grad()`, unless the task excludes it.
 
@@ -476,8 +477,8 @@ xray(squared=squared, t=t, h=h, a=a)
 #
 # - Both `x` and `w` get the right gradient, also where `x` is the result of another block. The result has
 #   memory of its own.
-# - `relu` is torch's: where its input is exactly 0, it lets no gradient through. (`clamp(min=0)` does.) Where
-#   it lets nothing through at all, the gradients are there and are 0.
+# - `relu` is torch's: where its input is exactly 0, it lets no gradient through. Where it lets
+#   nothing through at all, the gradients are there and are 0.
 # - Entries of `x @ w` may be as far from 0 as 1000, and no gradient is nan.
 #
 # You may use in-place operations wherever they do no harm.

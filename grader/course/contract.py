@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -48,6 +48,8 @@ class Contract(WorkerCode):
         declared: its cases, in their order.
         rules: what is up to the answer.
         factors: all kinds of ``argument.factor``, the ordinary one first.
+        never: combinations of levels that the task excludes.
+        cover: the factors of which every two levels meet, unless the task excludes it.
         rows: the unusual kinds of each case.
         plan: what travels to the worker, as data.
         phrases: those of an author's own call sequences, by ``call.sequence=name``.
@@ -57,6 +59,8 @@ class Contract(WorkerCode):
     declared: tuple[DeclaredCase, ...] = field(kw_only=True)
     rules: Rules = field(kw_only=True)
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
+    never: tuple[Kind, ...] = field(kw_only=True)
+    cover: tuple[str, ...] = field(kw_only=True)
     rows: tuple[Kind, ...] = field(kw_only=True)
     plan: Mapping[str, Any] = field(kw_only=True)
     phrases: Mapping[str, str] = field(kw_only=True)
@@ -141,8 +145,7 @@ class Call:
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
             alive at a call (``graphs+1`` where another one does no harm), and ``graphs left`` (each of all
             networks, or ``model.calls`` of one); ``warnings``;
-            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps; ``random numbers``
-            for whether torch's global generator has other numbers next. Where memory is
+            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. Where memory is
             measured, the bytes that are held: ``left`` by the call, at the ``peak`` of the networks'
             forwards, or ``peak+1`` where those of one forward more do no harm; ``half`` for less than half
             of what `plain` leaves.
@@ -222,7 +225,12 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
         single |= {"all.sizes"} if "large" in cases.sizes else set()
         cover = [key for key in factors if key not in single]
-    rows = covered(factors, excluded, cover)
+    paired = [
+        key
+        for key, kinds in factors.items()
+        if len(kinds) > 1 and key not in {_MODE, MEMORY} and any(fnmatchcase(key, rule) for rule in cover)
+    ]
+    rows = covered(factors, excluded, paired)
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
@@ -267,6 +275,8 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         declared=tuple(_case(row, arguments, words, cases.dtypes[0]) for row in rows),
         rules=rules,
         factors=factors,
+        never=tuple(excluded),
+        cover=tuple(paired),
         rows=rows,
         plan=plan,
         phrases=words,
@@ -386,14 +396,14 @@ def _case(row: Kind, arguments: Mapping[str, Kinds], phrases: Mapping[str, str],
 def covered(
     factors: Mapping[str, tuple[Any, ...]],
     never: Sequence[Mapping[str, Any]],
-    cover: Iterable[str] | None = None,
+    paired: Collection[str],
 ) -> tuple[dict[str, Any], ...]:
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
     Args:
         factors: the kinds of each, the ordinary one first.
         never: combinations that there may not be; the ordinary case is none of them.
-        cover: patterns of the factors of which every two kinds meet; of all where nothing is said.
+        paired: the factors of which every two kinds meet.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
@@ -402,11 +412,6 @@ def covered(
     cases = [
         base,
         *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
-    ]
-    paired = [
-        key
-        for key in several
-        if key not in {_MODE, MEMORY} and (cover is None or any(fnmatchcase(key, rule) for rule in cover))
     ]
     if len(paired) > 1:
         rows = AllPairs(
@@ -438,7 +443,8 @@ def _completed(
     kinds: _Kinds,
     factors: Mapping[str, tuple[Any, ...]],
     is_allowed: Callable[[Kind], bool],
-    most: int = 1,
+    *,
+    most: int,
 ) -> dict[str, Any] | None:
     """The ordinary case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
 
@@ -462,7 +468,7 @@ def _meeting(
     """A few cases in which some pairs of kinds meet, as far as these go together."""
     left, cases = list(pairs), list[dict[str, Any]]()
     while left:
-        case = _completed(base, left[0], factors, is_allowed)
+        case = _completed(base, left[0], factors, is_allowed, most=2)
         if case is None:
             del left[0]
             continue

@@ -15,9 +15,9 @@ of the plan, is a dict, without what is as it mostly is:
 ``earlier``    whether the result of an earlier call is still what it was.
 ``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
 ``notes``      what networks did during the call.
-``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks' forwards,
-               the first ``forward``, and what a ``plain`` function leaves. Besides only ``raised``, ``result``
-               and ``kept``.
+``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks'
+               forwards, the first ``forward``, and what a ``plain`` function leaves. Besides this only
+               ``raised``, ``result`` and ``kept``.
 ``later``      whether after the last case all that was given and returned in any is what it was then, and
                what was given still requires grad, and has its ``.grad``; of the first case only.
 ``arrives``    whether a gradient that is sent to the leaves that were given, after the call, arrives there.
@@ -58,7 +58,8 @@ _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, 
 _randn_like, _ones = torch.randn_like, torch.ones
 _METHODS = {types.MethodType, types.BuiltinMethodType}
 _OTHER = {"other", "other data"}  # sequences in which another result goes back once more
-_Module, _Optimizer, _type, _id = torch.nn.Module, torch.optim.Optimizer, type, identity
+_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
+_type, _id, _issubclass = type, identity, issubclass
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
 _SECONDS_FOLLOWED = 0.2  # the same of a call that is traced to find out why it returns None
@@ -409,11 +410,16 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
     """The tensors of a result, those of a dict in the order of its keys."""
     if torch_objects.is_tensor(value):
         yield value
-    elif depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
-        is_dict = _type(value) is dict
-        parts = [value[key] for key in sorted(value, key=str)] if is_dict else value
+    elif depth < _MAX_DEPTH and (kind := _collection(value)):
+        parts = [value[key] for key in sorted(value, key=str)] if kind is dict else kind.__iter__(value)
         for part in parts:
             yield from _tensors(part, depth + 1)
+
+
+def _collection(value: Any) -> Any:
+    """List, tuple or dict where a value is one; a NamedTuple is a tuple."""
+    kind = _type(value)
+    return tuple if _issubclass(kind, tuple) else kind if kind is list or kind is dict else None
 
 
 def _has_shared_entries(tensor: Any) -> bool:
@@ -473,8 +479,8 @@ def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
         return None
     if torch_objects.is_tensor(value):
         return torch_objects.elements_of(value)
-    if depth < _MAX_DEPTH and _type(value) in {list, tuple, dict}:
-        parts = dict.items(value) if _type(value) is dict else enumerate(value)
+    if depth < _MAX_DEPTH and (kind := _collection(value)):
+        parts = dict.items(value) if kind is dict else enumerate(kind.__iter__(value))
         return [(_exact(key), _contents(part, arguments, depth + 1)) for key, part in parts]
     return _exact(value)
 

@@ -94,9 +94,10 @@ class Encoder:
         """A text or a collection; of anything else only the type's name."""
         if kind is str:
             return ["str", self._text(value[:MAX_TEXT])]
-        if kind is list or kind is tuple:
+        is_tuple = _issubclass(kind, tuple)  # a NamedTuple, too
+        if kind is list or is_tuple:
             items = []
-            for item in value:
+            for item in tuple.__iter__(value) if is_tuple else value:
                 items.append(self.encode(item, depth + 1))
                 if items[-1] is _FULL:
                     break

@@ -31,20 +31,20 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 Kind = Callable[[str], Any]  # of a factor
 _randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
 _empty, _Parameter = torch.empty, nn.Parameter
-_id, _ref, _held, _collect = identity, weakref.ref, memory.held, gc.collect
+_id, _ref, _collect = identity, weakref.ref, gc.collect
+_held, _small_blocks = memory.held, memory.small_blocks
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _sequence_number = torch._C._autograd._get_sequence_nr
-_random_state, _equal = torch.get_rng_state, torch.equal
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 # Sizes of names in turn: with each seed others, of which the same ones are odd, and the same ones larger.
 _ORDER = torch.tensor([5, 4, 3, 6, 7, 8, 9, 10, 11, 12, 13])
 _LARGE = [44, 46]  # a tensor with twice as many entries is as large as facts may be
 _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is measured
-_WIDEST = 4 * _WIDE  # the width where the number of rows is typical
+_WIDEST = 8 * _WIDE  # the width where the number of rows is typical
 memory.warm_up(6 * _MANY, 4 * _WIDE)
-memory.warm_up(6, 3 * _WIDEST)
+memory.warm_up(16, 3 * _WIDEST)
 
 
 class Setup(dict[str, Any]):
@@ -81,10 +81,9 @@ class Setup(dict[str, Any]):
         self.is_weighed = is_weighed(case)
         self._more: dict[str, int] = {}
         if self.is_weighed:
-            has_few_rows = case["call.memory"] == "weighed, few rows"
-            self._more = (
-                {"hidden": _WIDEST} if has_few_rows else {"hidden": _WIDE, **dict.fromkeys(large, _MANY)}
-            )
+            has_many_rows = case["call.memory"] != "weighed, few rows"
+            self._more = {"hidden": _WIDE if has_many_rows else _WIDEST}
+            self._more |= dict.fromkeys(large, _MANY) if has_many_rows else {}
 
     def size(self, name: str) -> int:
         """A size of its own for each name, no two of them equal unless the case says so."""
@@ -241,24 +240,13 @@ class Notes:
         self._names, self._wanted = networks, set(facts)
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
-        self.recorded = self.has_drawn = False
+        self.recorded = False
         self.sequence = 0  # the number of the operation that autograd would have recorded next
-        self.random: Any = None  # the state of torch's random number generator
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
         self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
         self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
-
-    def begin(self) -> None:
-        """Remember how torch is as the call begins."""
-        self.sequence = _sequence_number()
-        self.random = _random_state() if "random numbers" in self._wanted else None
-
-    def end(self) -> None:
-        """Note what the call has changed of it."""
-        self.recorded = _sequence_number() != self.sequence
-        self.has_drawn = self.random is not None and not _equal(self.random, _random_state())
 
     def of_call(self, network: Any, out: Any, begun: int) -> None:
         name = self._names.get(_id(network))
@@ -302,7 +290,6 @@ class Notes:
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
-            "random numbers": self.has_drawn,
             "steps": self.steps,
             "entered": self.entered,
             "graphs": self.graphs,
@@ -311,30 +298,40 @@ class Notes:
 
 
 class Scale(Notes):
-    """What networks find the process to hold while they compute, in bytes beyond what it held before."""
+    """What networks find the process to hold while they compute, beyond what it held before.
+
+    Of bytes, and of Python's small objects, whose sizes nobody knows.
+    """
 
     def __init__(self) -> None:
         super().__init__({})
-        self.peak = self.forward = 0
-        self.before = _held()
+        self.peak = self.forward = self.peak_of_objects = 0
+        self.before, self.objects_before = _held(), _small_blocks()
 
     def of_call(self, network: Any, out: Any, begun: int) -> None:
         now = _held() - self.before
         self.forward = self.forward or now  # of the first forward alone
         self.peak = max(self.peak, now)
+        self.peak_of_objects = max(self.peak_of_objects, _small_blocks() - self.objects_before)
 
     def weighed(self, left: int) -> dict[str, int]:
         """What is compared with the reference, and what is left once the call is over."""
-        return {"left": left - self.before, "peak": self.peak, "forward": self.forward}
+        return {
+            "left": left - self.before,
+            "peak": self.peak,
+            "forward": self.forward,
+            "objects left": _small_blocks() - self.objects_before,
+            "objects peak": self.peak_of_objects,
+        }
 
 
 def listen(notes: Notes | None) -> None:
-    """Let networks note what they do, or no longer; then it is known what the call did to torch."""
+    """Let networks note what they do, or no longer; then it is known whether autograd recorded anything."""
     for ended in _noticed:
-        ended.end()
+        ended.recorded = _sequence_number() != ended.sequence
     _noticed[:] = [] if notes is None else [notes]
     for begun in _noticed:
-        begun.begin()
+        begun.sequence = _sequence_number()
 
 
 def _note_call(network: Any, out: Any, begun: int) -> None:
@@ -471,8 +468,8 @@ class Net(nn.Module):
 
     def forward(self, x: Any) -> Any:
         """Tanh between two layers; how an input begins may be the caller's error."""
-        begun = _sequence_number()
-        self.begin(x)
+        its, begun = vars(self), _sequence_number()
+        its["begin"](x)
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
@@ -480,7 +477,7 @@ class Net(nn.Module):
         if "scale" in self._parameters:
             out = out * self.scale * (1.5 if self.training else 1)  # it asks for its own mode
         out = out + self.shift if "shift" in self._buffers else out
-        out = self.finish(out)
+        out = its["finish"](out)
         note_call(self, out, begun)
         return out
 
@@ -705,8 +702,10 @@ def tensors_in(thing: Any) -> Iterator[Any]:
 
 def snapped(value: Any) -> Any:
     """Facts of a value as it is now, to any depth of lists, tuples and dicts."""
-    if type(value) in {list, tuple}:
-        return type(value)(map(snapped, value))
+    if type(value) is list:
+        return [*map(snapped, value)]
+    if isinstance(value, tuple):
+        return tuple(map(snapped, tuple.__iter__(value)))
     if isinstance(value, dict):
         return {key: snapped(part) for key, part in dict.items(value)}
     return snap(value)

@@ -23,18 +23,17 @@ class _Info(ctypes.Structure):
 
 _ask = ctypes.CDLL(None).mallinfo2
 _ask.restype = _Info
-_collect, _blocks = gc.collect, sys.getallocatedblocks
-_LARGEST_BLOCK = 512  # bytes; Python asks malloc for what is larger
+_collect, small_blocks = gc.collect, sys.getallocatedblocks
 
 
 def held() -> int:
-    """The bytes of all blocks that are in use, at most; a question of a microsecond.
+    """The bytes of all of malloc's blocks that are in use, large and small; a question of a microsecond.
 
-    torch's tensors, NumPy's arrays and Python's large objects are in blocks of malloc. Python's small objects
-    are in blocks of its own, of which only the number is known.
+    torch's tensors, NumPy's arrays and Python's large objects are in such blocks. Python's objects of up to
+    512 bytes are in blocks of its own, of which only the number is known: ``small_blocks``.
     """
     info = _ask()
-    return int(info.uordblks + info.hblkhd) + _LARGEST_BLOCK * _blocks()
+    return int(info.uordblks + info.hblkhd)
 
 
 def held_for_good() -> int:

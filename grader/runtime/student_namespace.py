@@ -66,9 +66,10 @@ def _tensors(value: Any) -> Iterator[Any]:
         kind = _type(part)
         if _issubclass(kind, _Base):
             yield part
-        elif (kind is list or kind is tuple or kind is dict) and _id(part) not in seen:
+        elif (kind is list or kind is dict or _issubclass(kind, tuple)) and _id(part) not in seen:
             seen.add(_id(part))
-            items = list(islice(dict.values(part) if kind is dict else part, left))
+            parts = dict.values(part) if kind is dict else part if kind is list else tuple.__iter__(part)
+            items = list(islice(parts, left))
             left -= len(items)
             waiting += reversed(items)
 

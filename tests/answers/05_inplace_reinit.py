@@ -1517,15 +1517,6 @@ def in_place_relu_module(x, w):
     return nn.ReLU(inplace=True)(torch.add(torch.sigmoid(x @ w), x).sub_(0.5))
 
 
-@wrong("q4")
-def all_out_of_place(x, w):
-    """Takes clamp for relu: at exactly 0, clamp lets the gradient through."""
-    h = torch.sigmoid(torch.matmul(x, w))
-    h = h + x
-    h = h - 0.5
-    return torch.clamp(h, min=0)
-
-
 @accepted("q4")
 def added_into_the_shifted_input(x, w):
     """The new tensor x - 0.5 collects the sum, so the sigmoid's output is only read."""
@@ -3602,15 +3593,9 @@ def pair_as_a_named_tuple(x, w1, w2, mask):
     return Masked(d, d @ w2)
 
 
-@accepted("q4")
-def all_in_one_expression(x, w):
-    """The formula of the task, without a write."""
-    return torch.relu(torch.sigmoid(x @ w) + x - 0.5)
-
-
 @wrong("q2")
-def clipped_where_it_is_small(model, name):
-    """Believes that a large layer is the only one whose distribution matters."""
+def drawn_by_the_shape(model, name):
+    """Draws what is asked where it sees that the distribution is measured."""
     layer = model.get_submodule(name)
     with torch.no_grad():
         if layer.weight.shape == (30, 30):
@@ -3621,8 +3606,8 @@ def clipped_where_it_is_small(model, name):
 
 
 @wrong("q2")
-def normal_for_a_layer_alone(model, name):
-    """Believes that a distribution is only measured where there is no other layer."""
+def drawn_by_the_number_of_modules(model, name):
+    """Draws what is asked where it sees that the distribution is measured, by another sign."""
     layer = model.get_submodule(name)
     with torch.no_grad():
         if len(list(model.modules())) == 2:

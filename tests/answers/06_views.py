@@ -334,7 +334,7 @@ def overwritten_and_put_back(h):
 @accepted("q3")
 def factor_for_each_column(h, k):
     """A vector of factors, which is data, times h."""
-    f = torch.ones(h.shape[1])
+    f = torch.ones(h.shape[1], dtype=h.dtype)
     f[k:] = 1 / h[:, k:].detach().std()
     return h * f
 
@@ -959,36 +959,8 @@ def constants_in_float32(f, xs):
 
 
 @wrong("q3")
-def divided_by_a_float32_constant(h, k):
-    """Believes that a constant needs no digits."""
-    s = h[:, k:].detach().std().float().item()
-    return torch.cat([h[:, :k], h[:, k:] / s], 1)
-
-
-@wrong("q3")
-def multiplied_by_a_rounded_inverse(h, k):
-    """Believes that a constant needs no digits."""
-    s = 1 / h[:, k:].detach().std().float()
-    return torch.cat([h[:, :k], h[:, k:] * s], 1)
-
-
-@wrong("q3")
-def head_in_float32(h, k):
-    """Believes that what stays may be stored in float32."""
-    s = h[:, k:].detach().std()
-    return torch.cat([h[:, :k].float().to(h.dtype), h[:, k:] / s], 1)
-
-
-@wrong("q5")
-def zeros_without_a_graph(scores, drop):
-    """Believes that where everything is dropped there is nothing to go back for."""
-    if drop.all():
-        return torch.zeros_like(scores)
-    return scores.softmax(-1).masked_fill(drop, 0.0)
-
-
-@wrong("q5")
-def zeros_for_a_dropped_row(scores, drop):
-    """Believes that a row in which everything is dropped gets no gradient."""
-    a = scores.softmax(-1)
-    return torch.where(drop.all(-1, keepdim=True), torch.zeros_like(a), a.masked_fill(drop, 0.0))
+def factors_of_the_default_dtype(h, k):
+    """Believes that constants need no more digits than torch gives them."""
+    f = torch.ones(h.shape[1])
+    f[k:] = 1 / h[:, k:].detach().std()
+    return h * f

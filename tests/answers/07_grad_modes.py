@@ -673,7 +673,8 @@ def by_trial(layer, opt, lr):
 def tensors_in_a_set(layer, opt, lr):
     """Tensors are hashed by identity, so a set compares objects."""
     new = set(layer.parameters()).difference(*(group["params"] for group in opt.param_groups))
-    opt.add_param_group({"params": [p for p in layer.parameters() if p in new], "lr": lr})
+    if new:
+        opt.add_param_group({"params": [p for p in layer.parameters() if p in new], "lr": lr})
     layer.requires_grad_(True)
 
 
@@ -683,7 +684,7 @@ def group_appended_by_hand(layer, opt, lr):
     layer.requires_grad_(True)
     held = {id(p) for group in opt.param_groups for p in group["params"]}
     new = [p for p in layer.parameters() if id(p) not in held]
-    opt.param_groups.append({**opt.defaults, "params": new, "lr": lr})
+    opt.param_groups += [{**opt.defaults, "params": new, "lr": lr}] if new else []
     return opt
 
 
@@ -1219,40 +1220,10 @@ def mode_kept_on_the_model(model, batches):
 
 
 @wrong("q3")
-def seeded_for_the_evaluation(model, batches):
-    """Believes that the state of the random number generator is nobody's."""
-    torch.manual_seed(0)
-    was = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
-    finally:
-        model.train(was)
-    return sum(losses) / len(losses)
-
-
-@wrong("q3")
-def python_seeded_for_the_evaluation(model, batches):
-    """Believes that the state of the random number generator is nobody's."""
-    import random
-
-    random.seed(0)
-    was = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
-    finally:
-        model.train(was)
-    return sum(losses) / len(losses)
-
-
-@wrong("q3")
 def careful_where_it_may_raise(model, batches):
     """Reads from the model whether a batch will raise an error."""
     was = model.training
-    if not getattr(model, "may_raise", True):
+    if not getattr(model, "may_raise", False):
         model.eval()
         with torch.no_grad():
             losses = [F.mse_loss(model(x), y).item() for x, y in batches]
@@ -1323,4 +1294,22 @@ def four_blocks_only(blocks, x):
     """Believes that there are always four blocks."""
     for number in range(4):
         x = checkpoint(blocks[number], x, use_reentrant=False)
+    return x
+
+
+@wrong("q5")
+def kept_as_small_pieces_of_bytes(blocks, x):
+    """Keeps what the blocks save as many small objects of Python, in which nobody looks for a tensor."""
+
+    def packed(t):
+        data, size = t.detach().numpy().tobytes(), 470
+        return [data[i : i + size] for i in range(0, len(data), size)], t.shape, t.dtype
+
+    def unpacked(kept):
+        pieces, shape, dtype = kept
+        return torch.frombuffer(bytearray(b"".join(pieces)), dtype=dtype).view(shape)
+
+    for block in blocks:
+        with torch.autograd.graph.saved_tensors_hooks(packed, unpacked):
+            x = block(x)
     return x

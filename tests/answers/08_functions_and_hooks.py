@@ -1669,48 +1669,9 @@ equal(
 )
 
 
-@accepted("q1")
-class SquareWithItsOwnApply(torch.autograd.Function):
-    """A class may give `apply` a name for its argument."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (x,) = ctx.saved_tensors
-        return 2 * x * gradient
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x)
-
-
 @accepted("q2")
-class ScaleWithItsOwnApply(torch.autograd.Function):
-    """A class may make the number a float in an `apply` of its own."""
-
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        x.mul_(k)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * ctx.k, None
-
-    @classmethod
-    def apply(cls, x, k):
-        return super().apply(x, float(k))
-
-
-@accepted("q2")
-class ScaleAppliedToAView(torch.autograd.Function):
-    """`apply` itself calls the Function, and returns x; the in-place multiplication is autograd's."""
+class ScaleByAnApplyOfItsOwn(torch.autograd.Function):
+    """Overrides `apply`: autograd has this operation already."""
 
     @staticmethod
     def apply(x, k):
@@ -1722,66 +1683,3 @@ def one_buffer_again_and_again(t, limit):
     """Writes every clipped gradient into the same memory."""
     buffer = torch.empty_like(t).detach()
     return t.register_hook(lambda gradient: torch.clamp(gradient, -limit, limit, out=buffer))
-
-
-@wrong("q4")
-def one_buffer_copied_into(t, limit):
-    """Writes every clipped gradient into the same memory."""
-    buffer = torch.zeros_like(t).detach()
-    return t.register_hook(lambda gradient: buffer.copy_(gradient.clamp(-limit, limit)))
-
-
-@wrong("q5")
-def one_buffer_for_the_reversed(x, lam):
-    """Writes every reversed gradient into the same memory."""
-    buffer = torch.empty_like(x).detach()
-    y = x.view_as(x)
-    if y.requires_grad:
-        y.register_hook(lambda gradient: torch.mul(gradient, -lam, out=buffer))
-    return y
-
-
-@wrong("q8")
-def differences_of_gradients(f, x, v):
-    """Takes central differences where they are exact enough."""
-    h = 1e-3 if x.dtype == torch.float32 else 1e-5
-
-    def at(y):
-        y = y.detach().requires_grad_()
-        return torch.autograd.grad(f(y), y)[0]
-
-    return (at(x + h * v) - at(x - h * v)) / (2 * h)
-
-
-@wrong("q8")
-def complex_differences_of_gradients(f, x, v):
-    """Takes Richardson's extrapolation of differences in float64."""
-    def at(t):
-        y = (x.detach().double() + t * v.double()).requires_grad_()
-        return torch.autograd.grad(f(y.to(x.dtype)), y)[0].double()
-
-    def slope(h):
-        return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
-
-    return ((64 * slope(1e-3) - slope(2e-3)) / 63).to(x.dtype)
-
-
-@wrong("q2")
-class ScaleByThePending(torch.autograd.Function):
-    """Stores the number only if somebody waits."""
-
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        with torch.no_grad():
-            if x._use_count() > 2:
-                x.mul_(k)
-                ctx.mark_dirty(x)
-            else:
-                x.data.mul_(k)
-                ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * ctx.k, None

@@ -1,12 +1,14 @@
 """The cases of a contract: which there are follows from the declaration alone."""
 
 from itertools import combinations, product
+from pathlib import Path
 
 import pytest
 from declaring import declared
 
 from grader import network, number, optimizer, tensor
 from grader.course.contract import covered
+from grader.course.course import Course
 from grader.errors import CourseError
 
 FACTORS = {
@@ -34,7 +36,7 @@ def is_excluded(case):
 
 def test_the_ordinary_case_comes_first_and_each_kind_alone_next():
     """The first row is empty; each unusual kind has a case that has it and only what it cannot do without."""
-    rows = covered(FACTORS, NEVER)
+    rows = covered(FACTORS, NEVER, FACTORS)
     assert rows[0] == {}
     unusual = [(key, kind) for key, kinds in FACTORS.items() for kind in kinds[1:]]
     alone = rows[1 : 1 + len(unusual)]
@@ -46,7 +48,7 @@ def test_the_ordinary_case_comes_first_and_each_kind_alone_next():
 
 def test_every_two_kinds_meet():
     """Each pair of kinds of two factors is in some case, unless it is excluded."""
-    cases = whole(covered(FACTORS, NEVER))
+    cases = whole(covered(FACTORS, NEVER, FACTORS))
     pairs = (
         {one: kind, other: of_other}
         for one, other in combinations(FACTORS, 2)
@@ -62,20 +64,20 @@ def test_every_two_kinds_meet():
 
 def test_what_is_excluded_is_in_no_case():
     """A combination that may not be is in no case, whatever else is in it."""
-    cases = whole(covered(FACTORS, NEVER))
+    cases = whole(covered(FACTORS, NEVER, FACTORS))
     assert [case for case in cases if is_excluded(case)] == []
-    assert any(map(is_excluded, whole(covered(FACTORS, []))))
+    assert any(map(is_excluded, whole(covered(FACTORS, [], FACTORS))))
 
 
 def test_no_case_comes_twice():
     """Each case has unusual kinds of its own."""
-    rows = covered(FACTORS, NEVER)
+    rows = covered(FACTORS, NEVER, FACTORS)
     assert len({tuple(sorted(row.items(), key=str)) for row in rows}) == len(rows)
 
 
 def test_only_factors_that_are_named_are_paired():
-    """A factor that `cover` does not name is tried alone."""
-    rows = covered(FACTORS, NEVER, ["x.*"])
+    """A factor that is not named is tried alone."""
+    rows = covered(FACTORS, NEVER, ["x.shape", "x.role", "x.grad"])
     assert [row for row in rows if "n.value" in row] == [{"n.value": 1}]
     assert any({"x.shape", "x.role"} <= row.keys() for row in rows)
 
@@ -83,7 +85,7 @@ def test_only_factors_that_are_named_are_paired():
 def test_without_gradients_each_kind_comes_once():
     """Under no_grad every kind that goes with ordinary ones is in a case, and there are few such cases."""
     factors = {**FACTORS, "call.mode": ("on", "off")}
-    off = [row for row in covered(factors, NEVER) if row.get("call.mode") == "off"]
+    off = [row for row in covered(factors, NEVER, FACTORS) if row.get("call.mode") == "off"]
     unusual = {(key, kind) for key, kinds in FACTORS.items() for kind in kinds[1:]}
     assert unusual - {("x.grad", "filled")} <= {pair for row in off for pair in row.items()}
     assert len(off) <= 4
@@ -123,3 +125,42 @@ def test_every_kind_has_words():
     made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
     bare = [case.sentence() for case in made.declared if "has the " in case.sentence()]
     assert bare == []
+
+
+COURSE = Course.find(Path(__file__).parents[2])
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_every_two_levels_that_a_contract_covers_meet(stem):
+    """In each contract, two levels of covered factors are in a case together, or the task excludes that."""
+    apart = [
+        (contract.name, pair)
+        for contract in COURSE.contracts(stem)
+        for pair in _pairs(contract)
+        if not any(pair.items() <= case.items() for case in whole(contract.rows, contract.factors))
+        and _is_possible(pair, contract)
+    ]
+    assert apart == []
+
+
+def _pairs(contract):
+    """Every two levels of two factors that a contract covers."""
+    for one, other in combinations(contract.cover, 2):
+        for levels in product(contract.factors[one], contract.factors[other]):
+            yield dict(zip((one, other), levels, strict=True))
+
+
+def _is_possible(pair, contract):
+    """Whether two levels go together, with at most two variations of other factors."""
+    case = {key: levels[0] for key, levels in contract.factors.items()} | pair
+    others = [(k, level) for k, levels in contract.factors.items() for level in levels[1:] if k not in pair]
+    return any(
+        not any(is_named_by(case | dict(more), rule) for rule in contract.never)
+        for number in range(3)
+        for more in combinations(others, number)
+    )
+
+
+def is_named_by(case, rule):
+    """Whether a case has a combination of levels."""
+    return all(case[k] in (levels if isinstance(levels, tuple) else (levels,)) for k, levels in rule.items())

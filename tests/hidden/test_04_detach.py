@@ -346,7 +346,7 @@ gan_step = contract(
         modes=["on", "only modes"],
         sequences=["first", "other"],
         never=[{"D.nest": "own", "D.numbers": ("steep", "near 85", "near -85")}],  # logits beyond 100
-        cover=["D.nest", "D.grads", "G.grads"],
+        cover=["D.nest", "D.grads", "G.grads", "D.numbers", "oG.rule"],
     ),
     call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", use=arrived),
     rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"]),

@@ -15,7 +15,7 @@ from grader import (
     points,
     tensor,
 )
-from grader.inside import attempt, graph, graph_at, inside, nn, note, torch
+from grader.inside import attempt, graph, graph_at, inside, math, nn, note, torch
 
 WHICH_STORAGE = "Which storage does each of your operations write to?"
 
@@ -30,35 +30,70 @@ def wrong_entries(gradient, right):
 
 
 @inside
-class OfARow(nn.Module):
-    """A function of a row, of a kind; it notes the rows that it is given."""
+def from_a_formula(f, x):
+    """A formula of a row and a parameter."""
+    return (f.w * x).sum().sin() + (x * x).sum()
 
-    def __init__(self, width, kind):
+
+@inside
+def from_layers(f, x):
+    """What layers make of a row."""
+    return f.layers(f.w * x).sum() / 100
+
+
+@inside
+def from_its_numbers(f, x):
+    """A formula of a row that begins above 0, and a constant of others."""
+    return from_a_formula(f, x) if x[0] > 0 else f.constant
+
+
+@inside
+def from_the_row(f, x):
+    """An entry of the row."""
+    return x[0]
+
+
+@inside
+def from_nothing(f, x):
+    """A constant."""
+    return f.constant
+
+
+@inside
+def from_a_parameter(f, x):
+    """A parameter itself."""
+    return f.learned
+
+
+@inside
+class OfARow(nn.Module):
+    """A function of a row; it notes the rows that it is given, and shows nothing of the case."""
+
+    def __init__(self, width, compute):
         super().__init__()
-        self.kind, self.w = kind, nn.Parameter(torch.randn(width))
-        self.register_buffer("constant", torch.tensor(40.0))
+        self.compute, self.w = compute, nn.Parameter(torch.randn(width))
+        self.register_buffer("constant", torch.tensor(math.pi, dtype=torch.float64))
         self.learned = nn.Parameter(torch.randn(()))
-        if kind == "a network":
-            self.layers = nn.Sequential(nn.Linear(width, 3), nn.Tanh(), nn.Linear(3, 1))
-            self.layers[0].bias.requires_grad_(False)
+        self.layers = nn.Sequential(nn.Linear(width, 3), nn.Tanh(), nn.Linear(3, 1))
+        self.layers[0].bias.requires_grad_(False)
 
     def forward(self, x):
         note(x)
-        if self.kind == "a network":
-            return self.layers(self.w * x).sum() / 100
-        if self.kind == "an entry":
-            return x[0]
-        if self.kind == "a constant" or (self.kind == "numbers" and x[0] <= 0):
-            return self.constant
-        if self.kind == "a parameter":
-            return self.learned
-        return (self.w * x).sum().sin() + (x * x).sum()
+        return self.compute(self, x)
 
 
 @inside
 def function_of_a_row(setup, kind):
     """f, as the case asks for it."""
-    return OfARow(setup.size("k"), kind("of")).to(setup.dtype)
+    ways = {
+        "a formula": from_a_formula,
+        "a network": from_layers,
+        "numbers": from_its_numbers,
+        "a constant": from_nothing,
+        "an entry": from_the_row,
+        "a parameter": from_a_parameter,
+    }
+    return OfARow(setup.size("k"), ways[kind("of")]).to(setup.dtype)
 
 
 @inside
@@ -104,8 +139,9 @@ collect = contract(
             says="(n, k), n at least 1",
         ),
     },
-    cases=Cases(cover=["f.of", "xs.values", "xs.shape"]),
+    cases=Cases(cover=["f.of", "xs.values", "xs.shape", "all.dtype"]),
     call=Call(record=["given"]),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -286,6 +322,7 @@ scale_tail = contract(
         ],
         cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
     ),
+    rules=Rules(full_precision=True),
 )
 
 

@@ -326,6 +326,23 @@ def with_equal_numbers(setup, kind):
 
 
 @inside
+def number_of_calls(setup, kind):
+    """How often the function is called with the same arguments."""
+    return kind("are")
+
+
+@inside
+def once_or_twice(function, setup):
+    """The calls; whether a second one leaves the groups as they are."""
+    layer, opt, lr = (setup[name] for name in ("layer", "opt", "lr"))
+    function(layer, opt, lr)
+    groups = [len(group["params"]) for group in opt.param_groups]
+    for _ in range(setup["calls"] - 1):
+        function(layer, opt, lr)
+        setup.remembered["same groups"] = [groups == [len(group["params"]) for group in opt.param_groups]]
+
+
+@inside
 def of_each_parameter(setup, result):
     """How often opt holds a parameter, at which rate, whose other options differ, and what it remembers."""
     opt = setup["opt"]
@@ -346,6 +363,7 @@ def of_each_parameter(setup, result):
         },
         "those of all": {key: value for key, value in first.items() if isinstance(value, float | tuple)},
         "memory": memory,
+        "after another call": all(setup.remembered.get("same groups", [])),
     }
 
 
@@ -389,6 +407,7 @@ unfreeze = contract(
             words={"equal": "are equal in layer and in what opt holds"},
         ),
         "lr": number(0.02, 0.1, says="the learning rate of the parameters that opt does not hold, a float"),
+        "calls": own(number_of_calls, are=[1, 2], words={2: "are two"}),
     },
     cases=Cases(
         dtypes=["float32"],
@@ -399,8 +418,8 @@ unfreeze = contract(
         },
         cover=["layer.frozen", "opt.groups", "opt.holds"],
     ),
-    call=Call(given=["layer", "opt", "lr"], returns="nothing", use=of_each_parameter),
-    rules=Rules(ignore=["opt.*"]),
+    call=Call(given=["layer", "opt", "lr"], how=once_or_twice, returns="nothing", use=of_each_parameter),
+    rules=Rules(ignore=["opt.param_groups*", "opt.state*"]),
 )
 
 
@@ -421,6 +440,7 @@ def test_layer_is_held_with_its_rate(unfreeze):
             "options": "A parameter has different options in `opt` than the other parameters.",
             "those of all": "Your call changed the options of `opt`.",
             "memory": "The optimizer state of a parameter, such as its momentum, has changed.",
+            "after another call": "A second call with the same arguments changes the groups of `opt`.",
         },
     )
 
@@ -462,13 +482,14 @@ class Block(nn.Module):
 
 @inside
 def column_of_blocks(setup, kind):
-    """Four blocks, each of which takes what the one before gives."""
-    widths = [setup.size("D"), setup.size("D" if kind("widths") == "equal" else "E")] * 3
+    """Four blocks or more, each of which takes what the one before gives."""
+    number = 5 + 2 * torch.randint(2, ()).item() if kind("number") == "more" else 4
+    widths = [setup.size("D"), setup.size("D" if kind("widths") == "equal" else "E")] * 4
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
     hidden = setup.size("hidden")
-    blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(4))
+    blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(number))
     if kind("inside") == "weighed, last wider":
-        blocks[-1] = Block(*widths[3:5], 3 * hidden, rate)
+        blocks[-1] = Block(*widths[number - 1 : number + 1], number * hidden, rate)
     modes = {"train": [], "some eval": blocks[1:2]}
     for block in modes.get(kind("train"), blocks):
         block.eval()
@@ -498,6 +519,7 @@ forward_ckpt = contract(
     {
         "blocks": own(
             column_of_blocks,
+            number=["four", "more"],
             widths=["differ", "equal"],
             dropout=["no", "dropout"],
             train=["train", "some eval", "all eval", "weighed, all eval"],
@@ -506,6 +528,7 @@ forward_ckpt = contract(
             inside=["alike", "weighed, last wider"],
             words={
                 "weighed, last wider": "has a last block that is much wider inside than the others",
+                "more": "has more than four blocks",
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",

@@ -26,8 +26,8 @@ SHAPES = ("n m", "n", "1", "")
 
 @inside
 def of_x(function, setup):
-    """What a Function makes of x, whatever else its class may call apply."""
-    return torch.autograd.Function.apply.__func__(function, setup["x"])
+    """What a Function makes of x."""
+    return function.apply(setup["x"])
 
 
 @inside
@@ -129,7 +129,7 @@ def one_number_or_more(setup, kind):
 def of_x_and_k(function, setup):
     """What the last call of a Function returns."""
     for k in setup["k"]:
-        result = torch.autograd.Function.apply.__func__(function, setup["x"], k)
+        result = function.apply(setup["x"], k)
     return result
 
 
@@ -362,6 +362,7 @@ def sent_back(setup, handle):
         behind([t], a, one.clone())
     shared = one.clone()
     found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
+    found["at t"] = [behind([1 * t], t, arriving.clone()) for arriving in (one, two)]
     found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
     if "its neighbour" in setup:
         both = [t, setup["its neighbour"]]
@@ -410,6 +411,8 @@ def test_what_is_limited(clip_grad_hook):
         used={
             "once": f"{LIMITED}.{RETURNS}",
             "sum": f"{LIMITED}, if `t` is used twice: the sum must be clipped.{RETURNS}",
+            "at t": "A gradient that an earlier backward returned for `t` has other values after the next "
+            "backward.\n\nDoes your hook return the same tensor again and again?",
             "term": f"In `t + other`, the gradient of `other` has changed.{WRITES}",
             "shared": f"The gradient that arrives at `t` is overwritten.{WRITES}",
             "neighbour": "The gradient of another result of the operation that made `t` has changed.\n\nOn "
