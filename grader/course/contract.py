@@ -110,8 +110,9 @@ class Cases:
         never: combinations that the task excludes: levels by ``argument.factor``.
         cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
             most of a network's factors are tried alone.
-        large: the names of the sizes that are large where memory is measured, in one more case; in another
-            only the networks are wide.
+        large: the names of the sizes that are large where memory is measured, in one more case.
+        few_rows: whether it is also measured with a wide network and sizes as in other cases, where an answer
+            that looks at a size learns nothing.
     """
 
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
@@ -123,6 +124,7 @@ class Cases:
     never: Sequence[Never] = ()
     cover: Sequence[str] | None = None
     large: Sequence[str] = ()
+    few_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,11 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "all.sizes": tuple(cases.sizes),
         "call.mode": tuple(cases.modes),
         "call.sequence": sequences,
-        MEMORY: ("free", "weighed", "weighed, few rows") if cases.large else ("free",),
+        MEMORY: (
+            "free",
+            *(["weighed"] if cases.large else []),
+            *(["weighed, few rows"] if cases.few_rows else []),
+        ),
         "call.arriving": tuple(cases.arriving),
     }
     _require_known_words(function, factors, arguments, cases, call, rules)

@@ -99,10 +99,11 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
-        case = _Case(watch, student, plan, functions, builders, levels, sizes if is_usual else {})
+        seed = vocabulary.seed_of_case(number)
+        case = _Case(watch, student, plan, functions, builders, levels, sizes if is_usual else {}, seed)
         gradients.begin_case(number, levels["call.arriving"])
         try:
-            facts.append(case.observed(vocabulary.seed_of_case(number)))
+            facts.append(case.observed())
             if first is None and not is_weighed(unusual):
                 first = partial(case.call_again, follower, number)
         except _LateError:
@@ -163,6 +164,7 @@ class _Case:
         builders: dict[str, Callable[..., Any]],
         case: dict[str, Any],
         sizes: dict[str, int],
+        seed: int,
     ) -> None:
         self._watch, self._student, self._plan = watch, student, plan
         self._functions, self._builders, self._case = functions, builders, case
@@ -170,11 +172,12 @@ class _Case:
         self._is_ordinary = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, setup: function(*(setup[name] for name in plan["given"])))
+        self._seed = seed
         self.remains: _Remains = []
         self.leaves: list[_Leaf] = []
 
-    def observed(self, seed: int) -> dict[str, Any]:
-        vocabulary.reseed(seed)
+    def observed(self) -> dict[str, Any]:
+        vocabulary.reseed(self._seed)
         setup = self._setup({})
         if setup.is_weighed:
             return self._weighed(setup)
@@ -250,7 +253,7 @@ class _Case:
     def call_again(self, follower: Follower, number: int) -> None:
         """Have the follower trace a call of the function in a setup of its own."""
         gradients.begin_case(number, self._case["call.arriving"])
-        vocabulary.reseed(vocabulary.seed_of_case(number))
+        vocabulary.reseed(self._seed)
         setup = self._setup({})
         function = getattr(self._student, self._plan["function"])
         self._switch()
@@ -262,6 +265,23 @@ class _Case:
     def _weighed(self, setup: Setup) -> dict[str, Any]:
         """The bytes that the process holds beyond what it held before the call, and what the call did."""
         function = getattr(self._student, self._plan["function"])
+        perturbation.pause()
+        facts = self._called_on_scale(function, setup)
+        if self._plan["plain"]:
+            before = memory.held_for_good()
+            result = self._functions[self._plan["plain"]](setup)
+            facts["weighed"]["plain"] = memory.held() - before
+            del result
+        if perturbation.is_in_force():  # which costs memory itself
+            vocabulary.reseed(self._seed)
+            setup = self._setup({})
+            function = getattr(self._student, self._plan["function"])
+            facts = {**self._called_on_scale(function, setup), "weighed": facts["weighed"]}
+            perturbation.pause()
+        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+
+    def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
+        """What a call holds, and what it did; its result is let go."""
         self._switch()
         with Untouched(**setup, **setup.around) as kept:
             memory.held_for_good()
@@ -270,21 +290,12 @@ class _Case:
             listen(None)
             _put_modes_back()
             weighed = scale.weighed(memory.held_for_good())
-        perturbation.pause()
-        facts = {
-            "weighed": weighed,
-            "raised": result if _type(result) is Raised else None,
-            "kept": kept,
-        }
-        if facts["raised"] is None and self._plan["result"]:
+        raised = result if _type(result) is Raised else None
+        facts: dict[str, Any] = {"weighed": weighed, "raised": raised, "kept": kept}
+        if raised is None and self._plan["result"]:
             facts["result"] = snapped(result)
             _let_go(facts["result"])
-        if self._plan["plain"]:
-            del result
-            before = memory.held_for_good()
-            result = self._functions[self._plan["plain"]](setup)
-            weighed["plain"] = memory.held() - before
-        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+        return facts
 
     def _goes_back(self, *ways: str) -> bool:
         """Whether losses of what came back go back, in one of these ways."""

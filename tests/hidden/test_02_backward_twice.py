@@ -134,6 +134,7 @@ backward_both = contract(
         never=[{"trunk.inside": "norm", "x.shape": "in"}],
         cover=[],
         large=["n"],
+        few_rows=True,
     ),
     call=Call(
         given=["trunk", "x"],
@@ -746,6 +747,7 @@ validation_loss = contract(
         never=[{"loader.number": "one", "call.sequence": "other_batches"}],
         cover=["loader.form", "loader.number"],
         large=["n"],
+        few_rows=True,
     ),
     call=Call(gradients="none", record=["peak+1", "left", "model.graphs+1"]),
 )

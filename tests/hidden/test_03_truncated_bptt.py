@@ -243,7 +243,7 @@ train_stateful = contract(
             says="the first state, (B, H), without history; it may be a view",
         ),
     },
-    cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"]),
+    cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"], few_rows=True),
     call=Call(gradients="none", use=frozen_with_a_gradient, record=["peak+1", "left"]),
     rules=Rules(ignore=USED_UP, updates=NETWORKS, entries=["the losses", "the last state"]),
 )
@@ -717,7 +717,7 @@ batches_go = contract(
     "Center",
     {"network": network("n", "n", every=False)},
     name="batches_go",
-    cases=Cases(dtypes=["float32"], modes=["on"], sequences=["first"], large=["B", "n"]),
+    cases=Cases(dtypes=["float32"], modes=["on"], sequences=["first"], large=["B", "n"], few_rows=True),
     call=Call(how=outlive_batches, returns="nothing", record=["left"]),
 )
 

@@ -551,6 +551,7 @@ forward_ckpt = contract(
         sequences=["first", "other", "other data"],
         cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
         large=["B"],
+        few_rows=True,
     ),
     call=Call(by="backward", record=["half"], plain=plain_loop),
     rules=Rules(ignore=["*:version"], full_precision=True),

@@ -362,7 +362,14 @@ def sent_back(setup, handle):
         behind([t], a, one.clone())
     shared = one.clone()
     found = {"once": behind([t], a, one.clone()), "sum": behind([1 * t, -1 * t], a, one.clone(), -two)}
-    found["at t"] = [behind([1 * t], t, arriving.clone()) for arriving in (one, two)]
+
+    def stays():
+        kept = torch.autograd.grad(1 * t, t, one.clone(), retain_graph=True)[0]
+        then = kept.clone()
+        torch.autograd.grad(1 * t, t, two.clone(), retain_graph=True)
+        return torch.equal(kept, then)
+
+    found["earlier"] = attempt(stays)
     found |= {"term": behind([t + other], [other, a], shared), "shared": shared}
     if "its neighbour" in setup:
         both = [t, setup["its neighbour"]]
@@ -411,7 +418,7 @@ def test_what_is_limited(clip_grad_hook):
         used={
             "once": f"{LIMITED}.{RETURNS}",
             "sum": f"{LIMITED}, if `t` is used twice: the sum must be clipped.{RETURNS}",
-            "at t": "A gradient that an earlier backward returned for `t` has other values after the next "
+            "earlier": "A gradient that an earlier backward returned for `t` has other values after the next "
             "backward.\n\nDoes your hook return the same tensor again and again?",
             "term": f"In `t + other`, the gradient of `other` has changed.{WRITES}",
             "shared": f"The gradient that arrives at `t` is overwritten.{WRITES}",
