@@ -280,6 +280,7 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #   each call. You may write to `mid`.
 # - `mid` is not expanded and shares no memory with `x`. It may be a view, or have views, and need not require grad.
 # - What you leave in `.grad`, of any leaf, is up to you.
+# - The answer is the same if your function is called under `no_grad()`. (`torch.enable_grad()` is the opposite.)
 #
 # The function below follows a wrong rule: "backward needs what requires grad".
 #
@@ -317,7 +318,8 @@ def may_overwrite(f, x):
         saved.add(tensor.untyped_storage().data_ptr())
         return tensor  # kept alive by the graph, so that no other tensor gets this address
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    # Under no_grad() f would save nothing.
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out, mid = f(x)
     return mid.untyped_storage().data_ptr() not in saved
     # STUB
@@ -407,7 +409,7 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # Each is a mean, `F.binary_cross_entropy_with_logits`, for logits from -100 to 100.
 #
 # - The loss of `D` sends no gradient into `G`, not even one that you clear later.
-# - What `.grad` holds afterwards is up to you.
+# - What `.grad` holds afterwards is up to you. Under `no_grad()` the function may raise an error.
 #
 # The function below silences an error with `retain_graph=True`.
 #
@@ -873,7 +875,8 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # In the end, all parameters have the values that they had after the step with the smallest error. The function
 # returns `(losses, activities)`, two lists with one float for each batch.
 #
-# - All parameters require grad, before and after the call. What `.grad` holds afterwards is up to you.
+# - All parameters require grad, before and after the call. What `.grad` holds afterwards is up to you. Under
+#   `no_grad()` the function may raise an error.
 # - No module writes to its input, and no two errors are equal.
 #
 # Three bugs of this notebook are in the script below. With a `body` that ends in `nn.Tanh`, it stops with an

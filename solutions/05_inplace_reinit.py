@@ -831,7 +831,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # - The caller's `average` is plain data before, and after the call it still is: the same tensor in the same
 #   memory, with new values and without a history. The parameters of `first` and `last` stay the same objects.
 # - All gradients are those of the function in the text. What stands in `.grad` after the call is up to you.
-#   The batches and `mask` stay as they are.
+#   The batches and `mask` stay as they are. The function is not called under `no_grad()`.
 #
 # The function below runs without an error. But units that `mask` switches off still learn, memory grows with every
 # batch, and after the restart the loss does not fall as it should. Three bugs of this notebook are in it.

@@ -332,7 +332,8 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
         return None
     if entry.get("kind") == "tensor":
         tensor = entry["tensor"]
-        return tensor if part == "value" else tensor.grad if part == "grad" else getattr(tensor, part, None)
+        is_grad = part in {"grad", "frozen grad"}
+        return tensor if part == "value" else tensor.grad if is_grad else getattr(tensor, part, None)
     return entry.get(part)
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from grader.sandbox.facts import Tensor
 
-#: The parts of an object that may change, as in ``w:version``.
+#: The parts of an object that may change, as in ``w:version``. The ``frozen grad`` is the ``.grad`` of what
+#: requires no grad, which no backward fills: what is said of ``grad`` is not said of it.
 PARTS = (
     *("identity", "value", "shape", "dtype", "storage", "version", "requires_grad", "history"),
     "is_leaf",
-    *("retains_grad", "grad", "hooks", "attributes", "class", "training", "persistent"),
+    *("retains_grad", "grad", "frozen grad", "hooks", "attributes", "class", "training", "persistent"),
     *("type", "length", "entries", "grad mode", "global hooks", "default dtype", "recursion limit"),
 )
 
@@ -88,11 +89,12 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "history" if new.is_leaf == old.is_leaf else "is_leaf", f"The caller's {path} has {history}"
     if new.retains_grad != old.retains_grad:
         yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
-    of_grad = [*_grad(path, old.grad, new.grad)]
+    of_grad = _grad(path, old.grad, new.grad)
     if not of_grad and now["held"] is False:
         held = f"The tensor that was {path}.grad before your call has other values now"
-        of_grad = [("grad", f"{held}: the caller may still hold it.")]
-    yield from of_grad
+        of_grad = f"{held}: the caller may still hold it."
+    if of_grad:
+        yield "grad" if old.requires_grad else "frozen grad", of_grad
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 
@@ -125,20 +127,18 @@ def _same_values(old: Tensor, new: Tensor) -> bool:
     return len(old.value) == len(new.value) and all(a == b or (a != a and b != b) for a, b in pairs)  # noqa: PLR0124
 
 
-def _grad(path: str, old: Tensor | None, new: Tensor | None) -> Iterator[tuple[str, str]]:
-    """Changes of ``.grad``; another object of the same values is the same gradient."""
+def _grad(path: str, old: Tensor | None, new: Tensor | None) -> str:
+    """How ``.grad`` changed, or nothing; another object of the same values is the same gradient."""
     if old is None and new is not None:
-        yield "grad", f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
-    elif old is not None and new is None:
-        yield "grad", f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
-    elif old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
-        yield "grad", f"{path}.grad has another shape or dtype now."
-    elif old is not None and new is not None and not _same_values(old, new):
+        return f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
+    if old is not None and new is None:
+        return f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
+    if old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
+        return f"{path}.grad has another shape or dtype now."
+    if old is not None and new is not None and not _same_values(old, new):
         change = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
-        yield (
-            "grad",
-            f"{change} (backward() adds in place, so a second name for the same .grad changes along.)",
-        )
+        return f"{change} (backward() adds in place, so a second name for the same .grad changes along.)"
+    return ""
 
 
 def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:

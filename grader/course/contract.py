@@ -37,6 +37,8 @@ Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
 _MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
+#: An argument with these factors is frozen, and has a ``.grad``, in one and the same case.
+_FROZEN = {"frozen", "grads"}
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,12 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         for key, kinds in factors.items()
         if len(kinds) > 1 and key not in {_MODE, MEMORY} and any(fnmatchcase(key, rule) for rule in cover)
     ]
-    rows = covered(factors, excluded, paired)
+    frozen = [
+        (f"{who}.frozen", f"{who}.grads")
+        for who, kinds in arguments.items()
+        if kinds.factors.keys() >= _FROZEN
+    ]
+    rows = covered(factors, excluded, paired, frozen)
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
@@ -403,6 +410,7 @@ def covered(
     factors: Mapping[str, tuple[Any, ...]],
     never: Sequence[Mapping[str, Any]],
     paired: Collection[str],
+    together: Collection[tuple[str, str]] = (),
 ) -> tuple[dict[str, Any], ...]:
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
@@ -410,6 +418,7 @@ def covered(
         factors: the kinds of each, the ordinary one first.
         never: combinations that there may not be; the ordinary case is none of them.
         paired: the factors of which every two kinds meet.
+        together: two factors of which two unusual kinds meet, such as a frozen parameter and its ``.grad``.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
@@ -431,6 +440,12 @@ def covered(
     if "off" in factors.get(_MODE, ()):
         pairs += [((_MODE, "off"), other) for other in unusual]
     left = [pair for pair in pairs if not any(_has(case, pair) for case in cases)]
+    for one, other in together:
+        both = [
+            ((one, kind), (other, of_other)) for kind in factors[one][1:] for of_other in factors[other][1:]
+        ]
+        if not any(_has(case, pair) for case in cases for pair in both):
+            left += [pair for pair in both if _completed(base, pair, several, is_allowed, most=2)][:1]
     cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
     rows_told = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
     rows = {tuple(row.items()): row for row in rows_told}.values()

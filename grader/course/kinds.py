@@ -208,9 +208,6 @@ def network(  # noqa: PLR0913 - what a network may be
     mine = _levels("module", "network(...)", **given)
     quiet = quiet and not like
     never: list[Never] = [{"inside": ("norm", "dropout"), "train": ("train", "part train")}] if quiet else []
-    if "filled" in mine["grads"] and len(mine["frozen"]) > 1:
-        mine["grads"] = (*mine["grads"], "frozen filled")
-        never.append({"frozen": ("no",), "grads": ("frozen filled",)})
     if not like:
         never += [{"nest": ("bare",), factor: kinds} for factor, kinds in NEEDS_MODULES.items()]
     options = {"inputs": inputs, "outputs": outputs, "like": like}

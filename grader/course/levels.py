@@ -177,9 +177,6 @@ MODULE = {
             "none": Level("has no .grad", "[]"),
             "filled": Level("has .grad filled beforehand", "parameters"),
             "some": Level("has .grad filled in some parameters", "parameters[:-1]"),
-            "frozen filled": Level(
-                "has .grad filled in a frozen parameter, too", "parameters", on_request=True
-            ),
             "zeros": Level("has a .grad of zeros", "parameters", on_request=True),
         },
         takes="parameters",

@@ -47,6 +47,23 @@ def copy_under_no_grad(cell, readout, opt, batches, h):
     return losses, h
 
 
+@wrong("q1")
+def modules_cleared(cell, readout, opt, batches, h):
+    """Clears the .grad of frozen parameters, too, which opt does not hold."""
+    losses = []
+    for xs, y in batches:
+        h = h.detach()
+        for x in xs:
+            h = cell(x, h)
+        loss = F.mse_loss(readout(h), y)
+        cell.zero_grad()
+        readout.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses, h
+
+
 wrong_edits(
     "q1",
     {

@@ -210,6 +210,7 @@ def half_of_y_and_its_size(y):
 
 
 @accepted("q2")
+@torch.enable_grad()
 def tried_by_the_counter(f, x):
     """Counts a write that did not take place, and asks backward."""
     out, mid = f(x)
@@ -222,6 +223,7 @@ def tried_by_the_counter(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def asked_for_x_alone(f, x):
     """Forgets that backward also goes to the other leaves of f, and their gradients may need mid."""
     out, mid = f(x)
@@ -235,6 +237,7 @@ def asked_for_x_alone(f, x):
 
 
 @accepted("q2")
+@torch.enable_grad()
 def tried_by_backward(f, x):
     """A write through detach() is counted; whose .grad is filled is up to us."""
     out, mid = f(x)
@@ -247,6 +250,7 @@ def tried_by_backward(f, x):
 
 
 @accepted("q2")
+@torch.enable_grad()
 def walked_over_the_nodes(f, x):
     """Looks at all that all nodes have saved."""
     out, mid = f(x)
@@ -275,7 +279,7 @@ def versions_of_what_is_saved(f, x):
         saved.append((tensor, tensor._version))
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out, mid = f(x)
     with torch.no_grad():
         mid.zero_()
@@ -283,12 +287,14 @@ def versions_of_what_is_saved(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def never_a_leaf(f, x):
     """Leaves are protected, and what is computed is free."""
     return not f(x)[1].is_leaf
 
 
 @wrong("q2")
+@torch.enable_grad()
 def written_through_data(f, x):
     """Tries by a write that nobody counts."""
     out, mid = f(x)
@@ -301,6 +307,7 @@ def written_through_data(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def only_the_last_node(f, x):
     """Looks at the last operation, and no deeper."""
     out, mid = f(x)
@@ -313,6 +320,7 @@ def only_the_last_node(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def always_forbidden(f, x):
     """In place is always forbidden."""
     f(x)
@@ -320,6 +328,7 @@ def always_forbidden(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def always_allowed(f, x):
     """What goes through detach() is always allowed."""
     f(x)
@@ -327,6 +336,7 @@ def always_allowed(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def gradients_compared_after_one_write(f, x):
     """Believes that what one write does not change, no write changes."""
     (right,) = torch.autograd.grad(f(x)[0].sum(), x)
@@ -345,12 +355,13 @@ def objects_compared(f, x):
         saved.append(tensor)
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out, mid = f(x)
     return not any(tensor is mid for tensor in saved)
 
 
 @wrong("q2")
+@torch.enable_grad()
 def inputs_only(f, x):
     """Knows what goes into an operation, and forgets that a result may be saved."""
     out, mid = f(x)
@@ -370,6 +381,7 @@ def inputs_only(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def compared_with_an_old_gradient(f, x):
     """Takes .grad for empty, and for the gradient of one backward."""
     f(x)[0].sum().backward()
@@ -385,6 +397,7 @@ def compared_with_an_old_gradient(f, x):
 
 
 @wrong("q2")
+@torch.enable_grad()
 def written_while_recorded(f, x):
     """Tries by a write that is recorded, which torch refuses for a view that came together with others."""
     out, mid = f(x)
@@ -444,7 +457,7 @@ def siblings_forgotten(f, x):
         saved.append((tensor, first, first + tensor.numel() * tensor.element_size()))
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out, mid = f(x)
     first, last = mid.data_ptr(), mid.data_ptr() + mid.numel() * mid.element_size()
     return not any(a < last and first < b for _, a, b in saved)
@@ -459,7 +472,7 @@ def bases_compared(f, x):
         saved.append(tensor)
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out, mid = f(x)
     return not any(
         t.data_ptr() == mid.data_ptr()
@@ -468,6 +481,32 @@ def bases_compared(f, x):
         or (t._base is not None and t._base is mid._base and t.shape == mid.shape)
         for t in saved
     )
+
+
+@wrong("q2")
+def tried_where_nothing_is_recorded(f, x):
+    """Forgets that under no_grad() every backward fails."""
+    out, mid = f(x)
+    mid.detach().zero_()
+    try:
+        out.sum().backward()
+    except RuntimeError:
+        return False
+    return True
+
+
+@wrong("q2")
+def looked_where_nothing_is_saved(f, x):
+    """Forgets that under no_grad() nothing is saved."""
+    saved = []
+
+    def pack(tensor):
+        saved.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out, mid = f(x)
+    return all(tensor.untyped_storage().data_ptr() != mid.untyped_storage().data_ptr() for tensor in saved)
 
 
 # q3: gan_step

@@ -1669,6 +1669,88 @@ equal(
 )
 
 
+class _Pointwise(torch.autograd.Function):
+    """Both directions of a function of numbers, for the methods of a subclass."""
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x, cls.value, cls.slope)
+
+    @staticmethod
+    def forward(ctx, x, value, slope):
+        ctx.slope = slope
+        ctx.save_for_backward(x)
+        return value(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return torch.mul(ctx.slope(x), gradient), None, None
+
+
+@accepted("q1")
+class SquareOfABaseClass(_Pointwise):
+    """Inherits `apply`, `forward` and `backward`, and has the formulas."""
+
+    @staticmethod
+    def value(x):
+        return x * x
+
+    @staticmethod
+    def slope(x):
+        return x.mul(2)
+
+
+@wrong("q1")
+class SquareOfADetachedTensor(_Pointwise):
+    """Gives `apply` a tensor that shares the memory and the counter, and cuts the graph."""
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x.detach().requires_grad_())
+
+    @staticmethod
+    def value(x):
+        return x * x
+
+    @staticmethod
+    def slope(x):
+        return x.mul(2)
+
+
+class _InPlace(torch.autograd.Function):
+    """Multiplies in place by what is kept for backward."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        ctx.mark_dirty(x)
+        return x.mul_(k)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.k, None
+
+
+@accepted("q2")
+class ScaleWithAFloat(_InPlace):
+    """Calls the inherited operation in a static `apply`."""
+
+    @staticmethod
+    def apply(x, k):
+        return _InPlace.apply(x, float(k))
+
+
+@wrong("q2")
+class ScaleOfTheData(_InPlace):
+    """An `apply` that multiplies in place where autograd does not look."""
+
+    @staticmethod
+    def apply(x, k):
+        _InPlace.apply(x.data, k)
+        return x
+
+
 @accepted("q2")
 class ScaleByAnApplyOfItsOwn(torch.autograd.Function):
     """Overrides `apply`: autograd has this operation already."""

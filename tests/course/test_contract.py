@@ -164,3 +164,17 @@ def _is_possible(pair, contract):
 def is_named_by(case, rule):
     """Whether a case has a combination of levels."""
     return all(case[k] in (levels if isinstance(levels, tuple) else (levels,)) for k, levels in rule.items())
+
+
+@pytest.mark.parametrize("stem", COURSE.stems)
+def test_what_is_frozen_has_a_gradient_in_some_case(stem):
+    """In each contract of what may be frozen and may have a .grad, it is and has in one case."""
+    apart = [
+        (contract.name, name)
+        for contract in COURSE.contracts(stem)
+        for name in contract.arguments
+        if {f"{name}.frozen", f"{name}.grads"}
+        <= {key for key, kinds in contract.factors.items() if kinds[1:]}
+        if not any({f"{name}.frozen", f"{name}.grads"} <= row.keys() for row in contract.rows)
+    ]
+    assert apart == []

@@ -782,7 +782,9 @@ train_with_temperature = contract(
     ),
     call=Call(given=["model", "x", "y", "steps", "lr"], gradients="none", use=whether_a_leaf),
     rules=Rules(
-        ignore=["model*:grad", "model*:version"], full_precision=True, entries=["temperature", "log"]
+        ignore=["model*:grad", "model*:frozen grad", "model*:version"],
+        full_precision=True,
+        entries=["temperature", "log"],
     ),
 )
 

@@ -127,13 +127,6 @@ def first_state(setup, kind):
     return {"gaps": with_gaps, "view": lambda h: torch.stack([h, h])[1]}.get(kind("layout"), torch.clone)(h)
 
 
-@inside
-def frozen_with_a_gradient(setup, _):
-    """The .grad of frozen parameters that had none before the call."""
-    empty = [name for name in ("cell", "readout") if setup.case[f"{name}.grads"] == "none"]
-    return [p.grad for name in empty for p in setup[name].parameters() if not p.requires_grad]
-
-
 CELL = own(
     cell_of_its_own,
     train=["train", "eval"],
@@ -195,7 +188,6 @@ BATCHES = own(
 STILL = {"batches.targets": "met", "opt.rule": "sgd"}
 #: What an optimizer has used up may be cleared after the last step.
 USED_UP = ["cell.*:grad", "readout.*:grad"]
-FROZEN = "Your call gave a frozen parameter a gradient."
 
 OF_A_TRAINING = Cases(dtypes=["float32"], modes=["on"], sequences=["first", "other"], never=[STILL], cover=[])
 NETWORKS = ["cell.*:value", "readout.*:value"]
@@ -244,7 +236,7 @@ train_stateful = contract(
         ),
     },
     cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"], few_rows=True),
-    call=Call(gradients="none", use=frozen_with_a_gradient, record=["peak+1", "left"]),
+    call=Call(gradients="none", record=["peak+1", "left"]),
     rules=Rules(ignore=USED_UP, updates=NETWORKS, entries=["the losses", "the last state"]),
 )
 
@@ -257,7 +249,6 @@ def test_each_minibatch_makes_its_own_step(train_stateful):
         "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch. Which "
         "steps of `opt` come before it?",
         changes=WHERE_IT_LEADS,
-        used=FROZEN,
         exact_types=True,
     )
 
@@ -591,7 +582,7 @@ train_learned_start = contract(
     "train_learned_start",
     LEARNED,
     cases=OF_A_TRAINING,
-    call=Call(gradients="none", use=frozen_with_a_gradient),
+    call=Call(gradients="none"),
     rules=Rules(ignore=[*USED_UP, "h0:grad"], updates=[*NETWORKS, "h0:value"]),
 )
 
@@ -603,7 +594,6 @@ def test_first_minibatch_teaches_h0(train_learned_start):
         train_learned_start,
         "The result is not the last state.\n\nPrint the state that enters each minibatch.",
         changes=WHERE_IT_LEADS,
-        used=FROZEN,
         exact_types=True,
     )
 
@@ -791,23 +781,21 @@ def with_graphs_counted(train_tracked, setup):
 
 
 @inside
-def graphs_and_frozen(setup, result):
-    """Whether more than two graphs were alive at a step, and whether a frozen parameter has a .grad."""
-    graphs = max(setup.remembered["graphs"], default=0) > 2
-    return {"graphs": graphs, "frozen": frozen_with_a_gradient(setup, result)}
+def graphs_alive(setup, result):
+    """Whether more than two graphs were alive at a step."""
+    return {"graphs": max(setup.remembered["graphs"], default=0) > 2}
 
 
-GRAPHS_AND_FROZEN = {
+GRAPHS = {
     "graphs": "At a step of `opt`, more than two graphs are alive, so memory grows with every "
-    "minibatch.\n\nWhich of the variables that you keep from one minibatch to the next has a `grad_fn`?",
-    "frozen": FROZEN,
+    "minibatch.\n\nWhich of the variables that you keep from one minibatch to the next has a `grad_fn`?"
 }
 
 train_tracked = contract(
     "train_tracked",
     LEARNED,
     cases=OF_A_TRAINING,
-    call=Call(how=with_graphs_counted, gradients="none", use=graphs_and_frozen),
+    call=Call(how=with_graphs_counted, gradients="none", use=graphs_alive),
     rules=Rules(
         ignore=[*USED_UP, "h0:grad"],
         updates=[*NETWORKS, "h0:value"],
@@ -823,7 +811,7 @@ def test_every_training(train_tracked):
         "The losses, the average or the last state are wrong.\n\nAt which value does the average begin, "
         "which loss of a minibatch enters it, and with which weight?",
         changes=WHERE_IT_LEADS,
-        used=GRAPHS_AND_FROZEN,
+        used=GRAPHS,
         exact_types=True,
     )
 

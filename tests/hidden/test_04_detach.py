@@ -244,7 +244,7 @@ may_overwrite = contract(
             says="a function of torch's operations, without checkpoints; f(x) returns (out, mid)",
         ),
     },
-    cases=Cases(dtypes=["float32"], modes=["on", "only modes"], sequences=["first"], cover=["f.*"]),
+    cases=Cases(dtypes=["float32"], sequences=["first"], cover=["f.*"]),
     call=Call(given=["f", "x"], how=all_answers, gradients="none"),
     rules=Rules(ignore=["x:grad"]),
 )
