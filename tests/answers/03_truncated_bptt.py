@@ -1038,7 +1038,7 @@ def everything_copied(cell, readout, opt, batches, h):
         prediction = readout(state)
         loss = ((prediction - y) ** 2).mean()
         for p in [*cell.parameters(), *readout.parameters()]:
-            p.grad = None
+            p.grad = None if p.requires_grad else p.grad
         loss.backward()
         opt.step()
         losses += [float(loss)]

@@ -194,7 +194,9 @@ reset_layer = contract(
     ),
     call=Call(given=["model", "name"], gradients="none", use=about_the_weight),
     rules=Rules(
-        ignore=[f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "*grad")]
+        ignore=[
+            f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "grad", "frozen grad")
+        ]
         + ["model.*fc.bias:grad", "model.*fc.bias:storage"]
     ),
 )
