@@ -179,7 +179,7 @@ class _Case:
     def observed(self) -> dict[str, Any]:
         vocabulary.reseed(self._seed)
         setup = self._setup({})
-        if setup.is_weighed:
+        if setup.measures_memory:
             return self._weighed(setup)
         sequence = self._case["call.sequence"]
         trained = {

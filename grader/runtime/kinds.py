@@ -53,7 +53,7 @@ class Setup(dict[str, Any]):
     Attributes:
         case: the kind of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
-        is_weighed: whether memory is measured, and some sizes are large.
+        measures_memory: whether memory is measured, and some sizes are large.
         starts: of each computed tensor, by name, the leaf that its gradient is asked for.
         remembered: what an own kind keeps for another one, by a name of theirs.
         around: the caller's memory between and before the entries of what came in, by a name of it.
@@ -78,9 +78,9 @@ class Setup(dict[str, Any]):
         others = {"equal": order[:1] * 20, "large": [*_LARGE, *order]}
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
-        self.is_weighed = is_weighed(case)
+        self.measures_memory = is_weighed(case)
         self._more: dict[str, int] = {}
-        if self.is_weighed:
+        if self.measures_memory:
             has_many_rows = case["call.memory"] != "weighed, few rows"
             self._more = {"hidden": _WIDE if has_many_rows else _WIDEST}
             self._more |= dict.fromkeys(large, _MANY) if has_many_rows else {}
