@@ -26,8 +26,9 @@ _NO_TEXTS: Mapping[str, Any] = {}
 _AMOUNTS = {"entered", "graphs", "graphs left"}
 #: Of measured memory, how many forwards more than the reference do no harm.
 _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
-#: Bytes of the largest of Python's small objects; each that is more than the reference's counts as one.
-_LARGEST_OBJECT = 512
+#: Bytes of the largest of Python's small objects, as which each counts where there are many more than the
+#: reference's: a DataLoader or a checkpoint has some hundred.
+_LARGEST_OBJECT, _FEW_OBJECTS = 512, 1000
 #: Parts of an object that only show that it was written to.
 _TRACES = {"version", "storage", "history", "is_leaf", "identity", "hooks", "attributes"}
 
@@ -375,7 +376,7 @@ def _too_heavy(
         if amount not in {"left", "peak"}:
             continue
         objects = f"objects {amount}"
-        held = seen[amount] + _LARGEST_OBJECT * max(0, seen[objects] - expected[objects])
+        held = seen[amount] + _LARGEST_OBJECT * max(0, seen[objects] - expected[objects] - _FEW_OBJECTS)
         if name == "half" and 2 * held >= expected["plain"]:
             yield _finding_of_count(messages, name, held // 1000, expected["plain"] // 1000)
         elif name in _SLACK and held > expected[amount] + _SLACK[name] * expected["forward"]:

@@ -331,7 +331,7 @@ class _Case:
         losses = {}
         for name, thing in setup.items():
             factor = f"{name}.waiting"
-            if not any(case.get(factor) == "waits" for case in self._plan["cases"]):
+            if not any(case.get(factor) == "waits" for case in (self._plan["base"], *self._plan["cases"])):
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
             if not parts:  # what is empty
