@@ -838,6 +838,7 @@ distil = contract(
         "epochs": number(2, 1, says="how often to go through inputs"),
     },
     cases=Cases(
+        sizes=["differ"],  # over the steps, rounding errors of thousands of entries add up
         modes=["on"],
         sequences=["first", "moved"],
         never=[{"model.inside": "norm", "teacher.train": "part train"}],
