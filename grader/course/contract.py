@@ -49,7 +49,7 @@ class Contract(WorkerCode):
         arguments: the kinds of each argument, in the order in which they are made.
         declared: its cases, in their order.
         rules: what is up to the answer.
-        factors: all kinds of ``argument.factor``, the ordinary one first.
+        factors: all kinds of ``argument.factor``, the typical one first.
         never: combinations of levels that the task excludes.
         cover: the factors of which every two levels meet, unless the task excludes it.
         rows: the unusual kinds of each case.
@@ -415,10 +415,10 @@ def covered(
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
     Args:
-        factors: the kinds of each, the ordinary one first.
+        factors: the kinds of each, the typical one first.
         never: combinations that there may not be; the ordinary case is none of them.
         paired: the factors of which every two kinds meet.
-        together: two factors of which two unusual kinds meet, such as a frozen parameter and its ``.grad``.
+        together: two factors of which two levels meet that are not the typical ones, such as a frozen parameter and its ``.grad``.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
@@ -447,8 +447,8 @@ def covered(
         if not any(_has(case, pair) for case in cases for pair in both):
             left += [pair for pair in both if _completed(base, pair, several, is_allowed, most=2)][:1]
     cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
-    rows_told = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
-    rows = {tuple(row.items()): row for row in rows_told}.values()
+    without_typical = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
+    rows = {tuple(row.items()): row for row in without_typical}.values()
     return tuple(sorted(rows, key=lambda row: not row.keys() <= {MEMORY}))  # the typical ones first
 
 

@@ -180,7 +180,7 @@ class _Case:
         vocabulary.reseed(self._seed)
         setup = self._setup({})
         if setup.measures_memory:
-            return self._weighed(setup)
+            return self._with_memory(setup)
         sequence = self._case["call.sequence"]
         trained = {
             name: thing for name, thing in setup.items() if sequence == "other data" and _is_trained(thing)
@@ -262,23 +262,23 @@ class _Case:
             follower.follow(self._plan["function"], call)
         _put_modes_back()
 
-    def _weighed(self, setup: Setup) -> dict[str, Any]:
+    def _with_memory(self, setup: Setup) -> dict[str, Any]:
         """The bytes that the process holds beyond what it held before the call, and what the call did."""
         function = getattr(self._student, self._plan["function"])
         perturbation.pause()
-        facts = self._called_on_scale(function, setup)
+        seen = self._called_on_scale(function, setup)
         if self._plan["plain"]:
             before = memory.held_for_good()
             result = self._functions[self._plan["plain"]](setup)
-            facts["weighed"]["plain"] = memory.held() - before
+            seen["weighed"]["plain"] = memory.held() - before
             del result
         if perturbation.is_in_force():  # which costs memory itself
             vocabulary.reseed(self._seed)
             setup = self._setup({})
             function = getattr(self._student, self._plan["function"])
-            facts = {**self._called_on_scale(function, setup), "weighed": facts["weighed"]}
+            seen = {**self._called_on_scale(function, setup), "weighed": seen["weighed"]}
             perturbation.pause()
-        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+        return {name: value for name, value in seen.items() if not _is_ordinary(name, value)}
 
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
         """What a call holds, and what it did; its result is let go."""
@@ -289,13 +289,13 @@ class _Case:
             result = self._called(function, setup)
             listen(None)
             _put_modes_back()
-            weighed = scale.weighed(memory.held_for_good())
+            held = scale.weighed(memory.held_for_good())
         raised = result if _type(result) is Raised else None
-        facts: dict[str, Any] = {"weighed": weighed, "raised": raised, "kept": kept}
+        seen: dict[str, Any] = {"weighed": held, "raised": raised, "kept": kept}
         if raised is None and self._plan["result"]:
-            facts["result"] = snapped(result)
-            _let_go(facts["result"])
-        return facts
+            seen["result"] = snapped(result)
+            _let_go(seen["result"])
+        return seen
 
     def _goes_back(self, *ways: str) -> bool:
         """Whether losses of what came back go back, in one of these ways."""
