@@ -418,7 +418,8 @@ def covered(
         factors: the kinds of each, the typical one first.
         never: combinations that there may not be; the ordinary case is none of them.
         paired: the factors of which every two kinds meet.
-        together: two factors of which two levels meet that are not the typical ones, such as a frozen parameter and its ``.grad``.
+        together: two factors of which two levels meet that are not the typical ones, such as a frozen
+            parameter and its ``.grad``.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
