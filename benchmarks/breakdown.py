@@ -179,14 +179,14 @@ def _cost(code: WorkerCode, milliseconds: float, size: int) -> ContractCost:
         return ContractCost(code.name, milliseconds, size, 0, "a picture")
     plan, rows = code.plan, code.rows
     counts = {
-        "weighed": sum(row.get(MEMORY) == "weighed" for row in rows),
+        "with measured memory": sum(MEMORY in row for row in rows),
         "large": sum(row.get("all.sizes") == "large" for row in rows),
         "of two calls": sum("call.turn" in row for row in rows),
     }
     reasons = [f"{count} {what}" for what, count in counts.items() if count]
     reasons += ["a loss of each entry"] if plan["gradients"] == "each" else []
-    reasons += [word for word in ("then", "use", "plain") if plan[word]]
-    reasons += [f"notes {' '.join(plan['notes'])}"] if plan["notes"] else []
+    reasons += [word for word in ("then", "plain") if plan[word]]
+    reasons += [f"records {' '.join(plan['record'])}"] if plan["record"] else []
     return ContractCost(code.name, milliseconds, size, len(rows), ", ".join(reasons))
 
 

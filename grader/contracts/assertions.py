@@ -39,7 +39,7 @@ class _Messages:
 
     result: str
     changes: Mapping[str, str]
-    used: str | Mapping[str, str]
+    then: str | Mapping[str, str]
     recorded: Mapping[str, str]
 
     def of_change(self, path_and_part: str) -> str | None:
@@ -48,7 +48,7 @@ class _Messages:
 
     def of_use(self, name: str) -> str:
         """The message about a fact of the result's use."""
-        message = self.used.get(name, "") if isinstance(self.used, Mapping) else self.used
+        message = self.then.get(name, "") if isinstance(self.then, Mapping) else self.then
         return message or f"With the result this comes out wrong: {name}."
 
 
@@ -58,7 +58,7 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
     *,
     only: Collection[str] = (),
     changes: Mapping[str, str] = _NO_TEXTS,
-    used: str | Mapping[str, str] = "",
+    then: str | Mapping[str, str] = "",
     recorded: Mapping[str, str] = _NO_TEXTS,
     exact_types: bool = False,
 ) -> None:
@@ -73,7 +73,7 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
             use, and paths of what changes (``"model*"``). Without any, everything is.
         changes: messages about what the reference changes in the caller's objects, by pattern of
             ``path:part``.
-        used: the message about the result's use; where its facts have names, messages by name.
+        then: the message about the result's use; where its facts have names, messages by name.
         recorded: messages by name of what is recorded (`Call.record`); of ``steps`` the hint alone.
         exact_types: a list is not a tuple, and a dict has no keys besides the expected ones.
 
@@ -85,7 +85,7 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
         return
     if only:
         seen, expected = _parts(case.rules, seen, expected, only)
-    messages = _Messages(result, changes, used, recorded)
+    messages = _Messages(result, changes, then, recorded)
     _require(_returned(case, messages, seen, expected, exact_types=exact_types))
 
 
@@ -130,7 +130,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
     of: str = "the result",
     *,
     because: Mapping[str, Explanation] = _NO_TEXTS,
-    used: Mapping[str, str | Mapping[str, Explanation]] = _NO_TEXTS,
+    then: Mapping[str, str | Mapping[str, Explanation]] = _NO_TEXTS,
     pending: str | Mapping[str, Explanation] = "",
     none_is_zero: bool = True,
     flags: bool = False,
@@ -141,7 +141,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
         case: the case.
         of: what the loss is computed from, as in "the total".
         because: explanations of wrong gradients, as `assert_gradients` takes them.
-        used: explanations, or the message about a missing error, for gradients that `Call.use` returned, by
+        then: explanations, or the message about a missing error, for gradients that `Call.then` returned, by
             name; without one, `because` counts.
         pending: of a loss that was computed before the call: the message if it must raise an error and does
             not, or explanations of its wrong gradients.
@@ -153,7 +153,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
         FailedCheckError: something differs.
     """
     if not case.is_as_expected:
-        wanted = _Gradients(of, because, used, pending, none_is_zero, flags)
+        wanted = _Gradients(of, because, then, pending, none_is_zero, flags)
         _require(_gradients_differ(case.rules, wanted, *case.sides))
 
 
@@ -194,22 +194,22 @@ def _returned(
     yield from _raised(seen, expected)
     if expected.raised is not None:
         return
-    rules, record = case.rules, case.record if expected.notes is not None else ()
+    rules, record = case.rules, case.record if expected.recorded is not None else ()
     if "steps" in record:  # everything else follows from them
-        _assert_steps(rules, messages, seen.notes["steps"], expected.notes["steps"])
+        _assert_steps(rules, messages, seen.recorded["steps"], expected.recorded["steps"])
     if expected.result is not NOT_RECORDED:
         assert_close(
             *_named_entries(rules.entries, seen.result, expected.result),
             messages.result,
-            expected.instead,
+            expected.mistakes,
             strict=exact_types,
             full_precision=rules.full_precision,
         )
     _assert_changes(rules, messages, seen, expected)
-    if expected.used is not NOT_RECORDED:
-        _assert_used(rules, messages, seen.used, expected.used)
+    if expected.then is not NOT_RECORDED:
+        _assert_then(rules, messages, seen.then, expected.then)
     for name in (each for each in record if each != "steps"):
-        yield from _recorded(messages, name, seen.notes, expected.notes)
+        yield from _recorded(messages, name, seen.recorded, expected.recorded)
 
 
 def _parts(
@@ -225,9 +225,9 @@ def _parts(
             result = some(result)
         elif not rules.entries and not is_named("result", only):
             result = NOT_RECORDED
-        used = some(side.used) if type(side.used) is dict else side.used
-        kept = {when: some(record) for when, record in side.kept.items()}
-        return replace(side, result=result, used=used, kept=kept)
+        then = some(side.then) if type(side.then) is dict else side.then
+        side_effects = {when: some(record) for when, record in side.side_effects.items()}
+        return replace(side, result=result, then=then, side_effects=side_effects)
 
     results = _named_entries(rules.entries, seen.result, expected.result)
     are_entries = all(type(result) is dict for result in results)
@@ -258,7 +258,7 @@ def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
         yield Finding("wrong", message, takes_hint=True, group="another error")
 
 
-def _assert_used(rules: Rules, messages: _Messages, seen: Any, expected: Any) -> None:
+def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) -> None:
     """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
     if not isinstance(expected, dict):
         assert_close(seen, expected, messages.of_use(""), full_precision=rules.full_precision)
@@ -267,7 +267,7 @@ def _assert_used(rules: Rules, messages: _Messages, seen: Any, expected: Any) ->
         if not is_gradients(fact):
             entry = seen if isinstance(seen, Raised) else _entry(seen, name)
             if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
-                raise wrong(messages.of_use(name), group=f"used {name}")
+                raise wrong(messages.of_use(name), group=f"then {name}")
             assert_close(entry, fact, messages.of_use(name), full_precision=rules.full_precision)
 
 
@@ -282,7 +282,7 @@ def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expect
                 _assert_may_stay(rules, messages, path_and_part)
     for path_and_part, sentence in seen.changes.items():
         if path_and_part not in expected.changes and is_named(path_and_part, rules.updates):
-            _assert_unchanged(messages, path_and_part, sentence, seen.kept)
+            _assert_unchanged(messages, path_and_part, sentence, seen.side_effects)
 
 
 def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> None:
@@ -304,8 +304,8 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
     """Fail where a part that the reference changes became something else."""
     path, _, part = path_and_part.rpartition(":")
     message = messages.of_change(path_and_part)
-    value, right = (_part_of(side.kept["after"].get(path), part) for side in (seen, expected))
-    if isinstance(right, Tensor) and right.value is None and expected.weighed is not None:
+    value, right = (_part_of(side.side_effects["after"].get(path), part) for side in (seen, expected))
+    if isinstance(right, Tensor) and right.value is None and expected.memory is not None:
         return  # of large tensors only the small ones are compared
     if isinstance(right, Tensor):
         message = message or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
@@ -315,11 +315,11 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
 
 
 def _assert_unchanged(
-    messages: _Messages, path_and_part: str, sentence: str, kept: Mapping[str, Any]
+    messages: _Messages, path_and_part: str, sentence: str, side_effects: Mapping[str, Any]
 ) -> None:
     """Fail where a part that the reference leaves unchanged has other values, except for rounding."""
     path, _, part = path_and_part.rpartition(":")
-    before, after = (_part_of(kept[when].get(path), part) for when in ("before", "after"))
+    before, after = (_part_of(side_effects[when].get(path), part) for when in ("before", "after"))
     message = messages.of_change(path_and_part) or sentence
     if isinstance(before, Tensor):
         assert_close(after, before, message)
@@ -364,12 +364,12 @@ def _too_heavy(
     record: Sequence[str], messages: Mapping[str, str], seen_call: Observation, expected_call: Observation
 ) -> Iterator[Finding]:
     """What is held that should not be, in bytes; a forward is the unit."""
-    seen, expected = seen_call.weighed, expected_call.weighed
+    seen, expected = seen_call.memory, expected_call.memory
     if expected is None:
         raise NotApplicable("memory is measured in another case")
     if not isinstance(seen, dict):
         message = "How much memory your function keeps alive cannot be measured."
-        yield Finding("form", message, group="weighed")
+        yield Finding("form", message, group="memory")
         return
     for name in record:
         amount = "left" if name == "half" else name.partition("+")[0]
@@ -413,7 +413,7 @@ def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[A
 
 def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right: Any) -> Finding:
     if messages.get(name):
-        return wrong(messages[name], group=f"notes {name}").finding
+        return wrong(messages[name], group=f"recorded {name}").finding
     sentences = {
         "calls": f"The network is called {_times(count)}; {_times(right)} would do.",
         "copies": "A copy of the network computes in its place.",
@@ -425,7 +425,9 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "graphs": f"When the network is called, graphs of {count} earlier calls are alive.",
         "graphs left": f"After your call, graphs of {count} calls of the network are still alive.",
     }
-    return Finding("wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"notes {name}")
+    return Finding(
+        "wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"recorded {name}"
+    )
 
 
 def _times(counts: Any) -> str:
@@ -443,7 +445,7 @@ class _Gradients:
 
     of: str
     because: Mapping[str, Explanation]
-    used: Mapping[str, str | Mapping[str, Explanation]]
+    then: Mapping[str, str | Mapping[str, Explanation]]
     pending: str | Mapping[str, Explanation]
     none_is_zero: bool
     flags: bool
@@ -463,12 +465,12 @@ def _gradients_differ(
         message = f"Backward overwrites the gradient that arrives at {wanted.of}, which others may need, too."
         yield Finding("wrong", message, takes_hint=True, group="incoming")
     _assert_earlier_gradients(rules, wanted, seen.earlier_gradients, expected.earlier_gradients)
-    used = expected.used if isinstance(expected.used, dict) else {}
-    for name, right in used.items():
+    of_then = expected.then if isinstance(expected.then, dict) else {}
+    for name, right in of_then.items():
         if is_gradients(right):
-            _assert_gradients_of_use(rules, wanted, name, _entry(seen.used, name), right)
-    for name, right in expected.waiting.items():
-        _assert_pending(wanted, name, _entry(seen.waiting, name), right)
+            _assert_gradients_of_use(rules, wanted, name, _entry(seen.then, name), right)
+    for name, right in expected.pending.items():
+        _assert_pending(wanted, name, _entry(seen.pending, name), right)
 
 
 def _assert_gradients_of_result(
@@ -507,7 +509,7 @@ def _assert_gradients_of_use(
     rules: Rules, wanted: _Gradients, name: str, seen: Any, expected: Mapping[str, Any]
 ) -> None:
     """Fail where something that was computed with the result brings other gradients than it should."""
-    why = wanted.used.get(name, "")
+    why = wanted.then.get(name, "")
     if isinstance(expected["gradients"], Raised):
         error = seen.get("gradients") if is_gradients(seen) else None
         if not isinstance(error, Raised):
@@ -568,11 +570,11 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
         of_loss = f"`backward()` on a loss that was computed from the old values of {name}"
         if not isinstance(error, Raised):
             message = wanted.pending if isinstance(wanted.pending, str) else ""
-            raise wrong(message or f"{of_loss} raised no error.", group="waiting goes back")
+            raise wrong(message or f"{of_loss} raised no error.", group="pending goes back")
         if error.text.split(":")[0] != expected["gradients"].text.split(":")[0]:
             raise wrong(
                 f"{of_loss} raised another error than torch's: {error.type}: {error.text[:100]}.",
-                group="waiting raises another",
+                group="pending raises another",
             )
         return
     because = wanted.pending if isinstance(wanted.pending, Mapping) else {}
@@ -594,22 +596,22 @@ def _changed(
         )
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
             yield Finding("wrong", sentence, hint, takes_hint=True, group=path_and_part)
-    if seen.earlier is not True and expected.earlier is True and seen.raised is None:
+    if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
         message = "What an earlier call returned is something else after the next call."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if expected.raised is None and expected.result is not NOT_RECORDED and not may_share_storage:
-        for place in [place for place in seen.memory if place]:
-            if place not in expected.memory:
+        for place in [place for place in seen.storage if place]:
+            if place not in expected.storage:
                 message = f"What came back lies in the memory of {place}: a write to either changes both."
-                yield Finding("wrong", message, hint, takes_hint=True, group="memory")
+                yield Finding("wrong", message, hint, takes_hint=True, group="storage")
         if seen.shared and not expected.shared:
             message = "Entries of what came back share memory: a write to one of them changes others."
             yield Finding("wrong", message, hint, takes_hint=True, group="shared memory")
-    if seen.later is not True and expected.later is True:
+    if seen.later_result is not True and expected.later_result is True:
         message = (
             "What was given or returned is something else later, when your function is called with others."
         )
-        yield Finding("wrong", message, takes_hint=True, group="later")
+        yield Finding("wrong", message, takes_hint=True, group="later result")
     if seen.arrives is not True and expected.arrives is True:
         message = "A gradient that goes to the caller's leaves after your call does not arrive as it is."
         yield Finding("wrong", message, takes_hint=True, group="arrives")
@@ -626,5 +628,5 @@ def _is_rounded(path_and_part: str, seen: Observation, expected: Observation, ru
     path, _, part = path_and_part.rpartition(":")
     if part != "value" or f"{path}:version" not in expected.changes:
         return False
-    value, right = (_part_of(side.kept["after"].get(path), part) for side in (seen, expected))
+    value, right = (_part_of(side.side_effects["after"].get(path), part) for side in (seen, expected))
     return is_close(value, right, full_precision=rules.full_precision)

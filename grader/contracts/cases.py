@@ -120,60 +120,61 @@ class Observation:
     Attributes:
         result: what the call returned; NOT_RECORDED where the contract does not look at it.
         raised: the error that the call raised.
-        kept: the caller's objects before and after the call, by path.
-        earlier: whether the result of an earlier call is still what it was.
-        later: whether it still is after calls with other arguments.
+        side_effects: the caller's objects before and after the call, by path.
+        earlier_result: whether the result of an earlier call is still what it was.
+        later_result: whether it still is after calls with other arguments.
         gradients: of a loss of the result; NOT_RECORDED if none was computed.
         earlier_gradients: of a loss of the result of an earlier call.
-        waiting: what became of losses that were computed before the call, by the name of their argument.
+        pending: what became of losses that were computed before the call, by the name of their argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left the gradient unchanged that it was given.
-        notes: what networks, optimizers and warnings did during the call.
-        weighed: bytes that are held, in the case in which memory is measured.
-        used: what the contract's ``use`` function returned.
-        memory: the names of the arguments whose storage each tensor of the result shares, or
+        recorded: what networks, optimizers and warnings did during the call.
+        memory: bytes that are held after the call, in the case in which memory is measured.
+        then: what the contract's ``then`` function returned.
+        storage: the names of the arguments whose storage each tensor of the result shares, or
             ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
         objects: the name of the argument that each tensor of the result is; empty where it is none.
-        instead: what students return by mistake, by a name that follows "it is".
-        late: seconds after which the call was stopped; 0.0 if it did not run because an earlier one was.
+        mistakes: what students return by mistake, by a name that follows "it is".
+        stopped_after: seconds after which the call was stopped; 0.0 if an earlier case was, and this one did
+            not run.
     """
 
     result: Any = NOT_RECORDED
     raised: Any = None
-    kept: Any = field(default_factory=lambda: {"before": {}, "after": {}})
-    earlier: Any = True
-    later: Any = True
+    side_effects: Any = field(default_factory=lambda: {"before": {}, "after": {}})
+    earlier_result: Any = True
+    later_result: Any = True
     gradients: Any = NOT_RECORDED
     earlier_gradients: Any = NOT_RECORDED
-    waiting: Any = field(default_factory=dict)
+    pending: Any = field(default_factory=dict)
     arrives: Any = True
     incoming: Any = True
-    notes: Any = None
-    weighed: Any = None
-    used: Any = NOT_RECORDED
-    memory: Any = ()
+    recorded: Any = None
+    memory: Any = None
+    then: Any = NOT_RECORDED
+    storage: Any = ()
     shared: Any = False
     objects: Any = ()
-    instead: Any = None
-    late: Any = None
+    mistakes: Any = None
+    stopped_after: Any = None
 
     @classmethod
     def of(cls, record: Mapping[str, Any], **defaults: Any) -> Observation:
         """An observation from the worker's record; what has no field is left out."""
-        return cls(**defaults | {name: record[key] for name, key in _KEYS.items() if key in record})
+        return cls(**defaults | {name: record[name] for name in _FIELDS if name in record})
 
     @cached_property
     def changes(self) -> Mapping[str, str]:
         """A sentence for each part of the caller's objects that the call changed, by ``path:part``."""
-        return changed_parts(self.kept)
+        return changed_parts(self.side_effects)
 
 
-_KEYS = {field.name: field.name.replace("_", " ") for field in fields(Observation)}
+_FIELDS = [field.name for field in fields(Observation)]
 #: What the worker leaves out of a record, because it is so in most cases.
-_USUAL = {_KEYS[name]: value for name, value in vars(Observation()).items() if value is not NOT_RECORDED}
+_USUAL = {name: value for name, value in vars(Observation()).items() if value is not NOT_RECORDED}
 #: Of a submission's: the reference decides what is recorded, and what is missing beside it is wrong.
-_MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "used"))
+_MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "then"))
 
 
 class Case:
@@ -236,7 +237,7 @@ class Case:
     @property
     def did_not_run(self) -> bool:
         """Whether the function was not called, because it was stopped in an earlier case."""
-        return self._seen.late is not None and not self._seen.late
+        return self._seen.stopped_after is not None and not self._seen.stopped_after
 
     @property
     def sides(self) -> tuple[Observation, Observation]:
@@ -245,9 +246,9 @@ class Case:
         Raises:
             FailedCheckError: the student's function was stopped in this case, or in an earlier one.
         """
-        late = self._seen.late
-        if late is not None:
-            seconds = late if isinstance(late, float) else 0.0
+        seconds = self._seen.stopped_after
+        if seconds is not None:
+            seconds = seconds if isinstance(seconds, float) else 0.0
             finding = finding_without_facts(no_facts(Failure.TIMEOUT, seconds=seconds))
             if self.did_not_run:
                 message = "Your function did not run in this case: an earlier one took too long."
@@ -301,13 +302,13 @@ class SeenCall:
     @property
     def warnings(self) -> Sequence[str]:
         """The warnings of the call; FailedCheckError if there is no list of texts."""
-        given = self.observed.notes.get("given", ()) if isinstance(self.observed.notes, Mapping) else ()
+        given = self.observed.recorded.get("given", ()) if isinstance(self.observed.recorded, Mapping) else ()
         return [text for text in given if isinstance(text, str)]
 
     @property
     def shared_storage(self) -> Sequence[str]:
         """Arguments (or ``an earlier result``) whose storage the result shares, unlike the reference's."""
-        return [name for name in self.observed.memory if name and name not in self._reference.memory]
+        return [name for name in self.observed.storage if name and name not in self._reference.storage]
 
     @property
     def rows_share_storage(self) -> bool:
@@ -328,9 +329,9 @@ class SeenCall:
         return self._of_caller("after", path)
 
     def _of_caller(self, when: str, path: str) -> Tensor:
-        if path not in self._reference.kept[when]:
+        if path not in self._reference.side_effects[when]:
             raise NotApplicable(f"there is no {path} in this case")
-        record = self.observed.kept[when].get(path)
+        record = self.observed.side_effects[when].get(path)
         tensor = record.get("tensor") if isinstance(record, dict) else None
         if not isinstance(tensor, Tensor):
             raise wrong(f"The caller's {path} is not a tensor any more.", group=f"{path} is gone")
@@ -344,9 +345,9 @@ class SeenCall:
         Raises:
             NotApplicable: the reference's raises none in this case.
         """
-        if not isinstance(_gradients(self._reference.waiting.get(name)), Raised):
+        if not isinstance(_gradients(self._reference.pending.get(name)), Raised):
             raise NotApplicable(f"no loss of {name} must raise an error in this case")
-        pending = self.observed.waiting.get(name) if isinstance(self.observed.waiting, dict) else None
+        pending = self.observed.pending.get(name) if isinstance(self.observed.pending, dict) else None
         found = _gradients(pending)
         return found if isinstance(found, Raised) else None
 

@@ -17,14 +17,14 @@ PARTS = (
 )
 
 
-def changed_parts(kept: Mapping[str, Any]) -> dict[str, str]:
+def changed_parts(side_effects: Mapping[str, Any]) -> dict[str, str]:
     """The sentences about all changes, by path and part: ``w:version``."""
-    return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(kept)}
+    return {f"{path}:{what}": sentence for path, what, sentence in _all_changes(side_effects)}
 
 
-def _all_changes(kept: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for path, then in kept["before"].items():
-        for what, sentence in _changes_of(path, then, kept["after"].get(path, then)):
+def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for path, then in side_effects["before"].items():
+        for what, sentence in _changes_of(path, then, side_effects["after"].get(path, then)):
             yield path, what, sentence
 
 

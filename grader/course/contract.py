@@ -85,7 +85,7 @@ class Contract(WorkerCode):
 
     def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
         """What was seen and expected in every case."""
-        record: list[str] = self.plan["notes"]
+        record: list[str] = self.plan["record"]
         return ContractObservation(
             self.function, self.declared, self.rules, record, self.name, seen, expected
         )
@@ -137,13 +137,12 @@ class Call:
         given: the arguments of the call in order; all of them where nothing is said.
         how: an ``@inside`` function of ``(function, setup)`` that calls it another way.
         returns: whether the result is looked at.
-        gradients: what ``backward()`` is called on: a loss of the whole result, of each entry, or nothing.
-        by: as the word ``gradients`` has it.
-        then: an ``@inside`` function of ``(setup, result)`` that runs before that ``backward()``.
-        use: an ``@inside`` function of ``(setup, result)`` that returns facts about the result's use; in a
+        gradients: of which loss there are gradients: of the whole result, by ``torch.autograd.grad`` or (with
+            ``backward``) by ``backward()``; of each entry; or of none.
+        then: an ``@inside`` function of ``(setup, result)`` that returns facts about the result's use; in a
             dict, what the word `gradients` gives is judged as such under its name, and has to be an error
             where the reference's is.
-        instead: an ``@inside`` function of ``setup`` that returns common mistakes of the typical case, by a
+        mistakes: an ``@inside`` function of ``setup`` that returns common mistakes of the typical case, by a
             name that fits behind "it is".
         record: what networks do during the call: ``calls`` (of a copy, too), ``recorded``, ``given``;
             ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
@@ -159,18 +158,16 @@ class Call:
     given: Sequence[str] | None = None
     how: Function | None = None
     returns: Literal["result", "nothing"] = "result"
-    gradients: Literal["all", "each", "none"] = "all"
-    by: Literal["grad", "backward"] = "grad"
+    gradients: Literal["all", "backward", "each", "none"] = "all"
     then: Function | None = None
-    use: Function | None = None
-    instead: Function | None = None
+    mistakes: Function | None = None
     record: Sequence[str] = ()
     plain: Function | None = None
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """Those of an author's."""
-        return tuple(filter(None, (self.how, self.then, self.use, self.instead, self.plain)))
+        return tuple(filter(None, (self.how, self.then, self.mistakes, self.plain)))
 
 
 _ALL_CASES, _PLAIN_CALL, _NO_RULES = Cases(), Call(), Rules()
@@ -212,8 +209,8 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "call.sequence": sequences,
         MEMORY: (
             "free",
-            *(["weighed"] if cases.large else []),
-            *(["weighed, few rows"] if cases.few_rows else []),
+            *(["measured"] if cases.large else []),
+            *(["measured, few rows"] if cases.few_rows else []),
         ),
         "call.arriving": tuple(cases.arriving),
     }
@@ -270,11 +267,9 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         "cases": [dict(row) for row in rows],
         "result": call.returns == "result",
         "gradients": "" if call.gradients == "none" or call.returns == "nothing" else call.gradients,
-        "by": call.by,
         "then": _name(call.then),
-        "use": _name(call.use),
-        "instead": _name(call.instead),
-        "notes": list(call.record),
+        "mistakes": _name(call.mistakes),
+        "record": list(call.record),
         "large": list(cases.large),
         "plain": _name(call.plain),
     }
@@ -369,7 +364,7 @@ def _source(
     function = plan["function"]
     used = {source.name: source for source in sources}
     words = {word for source in sources for part in source.closure().values() for word in part.words}
-    counts = "alive" in words or any("graphs" in note for note in plan["notes"])
+    counts = "alive" in words or any("graphs" in note for note in plan["record"])
     plan = {**plan, "counts graphs": counts}
     functions = ", ".join(f"{key!r}: {key}" for key in used)
     of_levels = dict(pair for kinds in arguments.values() for pair in kinds.builders())

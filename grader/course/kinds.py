@@ -133,7 +133,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
     roles: Sequence[str] | None = None,
     layouts: Sequence[str] | None = None,
     grads: Sequence[str] | None = None,
-    waiting: bool = False,
+    pending: bool = False,
     dtype: str = "",
     says: str = "",
 ) -> Kinds:
@@ -149,7 +149,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``, and ``expanded``, where all rows are the
             memory of the first.
         grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``, ``heavy``.
-        waiting: also with a loss that needs its values, and goes back after the call.
+        pending: also with a loss that needs its values, and goes back after the call.
         dtype: of the values, where it is none of the contract's.
 
     Raises:
@@ -160,8 +160,8 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
     if "leaf" not in others["role"]:
         others["grad"] = others["grad"][:1]
     factors: dict[str, tuple[Any, ...]] = {"shape": shapes, **of_values, **others}
-    if waiting:  # of what fails alone it is told first
-        factors = {"waiting": FACTORS["tensor"]["waiting"].defaults, **factors}
+    if pending:  # of what fails alone it is told first
+        factors = {"pending": FACTORS["tensor"]["pending"].defaults, **factors}
     has_grad = tuple(grad for grad in others["grad"] if grad != "none")
     no_leaf = tuple(role for role in others["role"] if role != "leaf")
     never: list[Never] = [{"role": no_leaf, "grad": has_grad}] if has_grad and no_leaf else []

@@ -96,8 +96,8 @@ TENSOR = {
         },
         takes="leaf",
     ),
-    "waiting": Factor(
-        {"none": Level(), "waits": Level("is needed by a loss that was computed before the call")}
+    "pending": Factor(
+        {"none": Level(), "loss": Level("is needed by a loss that was computed before the call")}
     ),
 }
 
@@ -193,10 +193,10 @@ MODULE = {
         },
         takes="net, part",
     ),
-    "waiting": Factor(
+    "pending": Factor(
         {
             "none": Level(),
-            "waits": Level("is needed by a loss that was computed before the call", on_request=True),
+            "loss": Level("is needed by a loss that was computed before the call", on_request=True),
         }
     ),
 }
@@ -332,8 +332,8 @@ CALL = {
     "call.memory": Factor(
         {
             "free": Level(),
-            "weighed": Level("with large tensors, to measure memory", on_request=True),
-            "weighed, few rows": Level("with a wide network, to measure memory", on_request=True),
+            "measured": Level("with large tensors, to measure memory", on_request=True),
+            "measured, few rows": Level("with a wide network, to measure memory", on_request=True),
         }
     ),
     "call.arriving": Factor(

@@ -1,29 +1,8 @@
 """Observes a student's function in all cases of a contract, each in a setup of its own.
 
-A *case* gives every factor of the arguments and of the call its kind. What comes back of each, in the order
-of the plan, is a dict, without what is as it mostly is:
-
-``late``       the seconds after which the call was stopped; 0 where a case before it was late. Nothing else.
-``raised``     the error that the call raised, or None.
-``result``     snaps of what it returned, to any depth.
-``objects``    of each tensor in it the argument that it is, or "".
-``memory``     of each tensor in it the argument in whose memory it lies, or "an earlier result", or "".
-``shared``     whether entries of the result share memory with each other.
-``gradients``  what ``gradients`` gives for the result and all that may require grad.
-``incoming``   whether the gradient that went back is still what it was.
-``kept``       what ``Untouched`` kept: the parts that changed, before and after.
-``earlier``    whether the result of an earlier call is still what it was.
-``waiting``    what becomes of a loss that was computed from an argument before the call, by its name.
-``notes``      what networks did during the call.
-``weighed``    bytes that the process holds: what is ``left`` by the call, the ``peak`` of networks'
-               forwards, the first ``forward``, and what a ``plain`` function leaves. Besides this only
-               ``raised``, ``result`` and ``kept``.
-``later``      whether after the last case all that was given and returned in any is what it was then, and
-               what was given still requires grad, and has its ``.grad``; of the first case only.
-``arrives``    whether a gradient that is sent to the leaves that were given, after the call, arrives there.
-``used``       what a function of the check file found out by using the result.
-``instead``    what people return by mistake, by name; of the ordinary case only.
-``earlier gradients``  what ``gradients`` gives for the result of an earlier call with other things.
+A *case* gives every factor of the arguments and of the call its level. What is observed in it is a dict of
+the fields of ``Observation`` (``grader/contracts/cases.py``, which explains them) that are not at their
+defaults.
 """
 
 from __future__ import annotations
@@ -43,7 +22,7 @@ import torch
 
 from . import gradients, identity, memory, perturbation, torch_objects, torch_state, vocabulary
 from .facts import Raised, Snap
-from .kinds import MAKERS, Notes, Scale, Setup, is_weighed, listen, snapped, tensors_in
+from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
 from .opaque import opaque
 from .returned_none import Follower
 from .student_namespace import CallWatch
@@ -98,25 +77,27 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
     sizes: dict[str, int] = {}  # of every second case, for allocators reuse memory by its shape
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
-        is_usual = number % 2 == 0 and "all.sizes" not in unusual and not is_weighed(unusual)
+        is_usual = number % 2 == 0 and "all.sizes" not in unusual and not measures_memory(unusual)
         seed = vocabulary.seed_of_case(number)
         case = _Case(watch, student, plan, functions, builders, levels, sizes if is_usual else {}, seed)
         gradients.begin_case(number, levels["call.arriving"])
         try:
             facts.append(case.observed())
-            if first is None and not is_weighed(unusual):
+            if first is None and not measures_memory(unusual):
                 first = partial(case.call_again, follower, number)
         except _LateError:
             first = None
             left = len(plan["cases"]) - len(facts) - 1
-            facts += [{"late": _SECONDS}, *({"late": 0.0} for _ in range(left))]
+            facts += [{"stopped_after": _SECONDS}, *({"stopped_after": 0.0} for _ in range(left))]
             break
         remains.append(case.remains)
         leaves += case.leaves
-    is_told = any("earlier" in fact for fact in facts)  # then it is, and with the case in which it shows
+    is_told = any(
+        "earlier_result" in fact for fact in facts
+    )  # then it is, and with the case in which it shows
     are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
     if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
-        facts[0]["later"] = False
+        facts[0]["later_result"] = False
     if first and plan["result"] and follower.wants(plan["function"]) and not perturbation.is_in_force():
         first()
     return facts
@@ -186,12 +167,12 @@ class _Case:
             name: thing for name, thing in setup.items() if sequence == "other data" and _is_trained(thing)
         }
         other = self._setup(trained) if sequence in _OTHER else setup
-        waiting = self._losses(setup)
+        pending = self._losses(setup)
         places = [
             (torch_objects.place_of(t), name) for name, thing in setup.items() for t in tensors_in(thing)
         ]
-        make = self._functions.get(self._plan["instead"])
-        instead = snapped(make(setup)) if make and self._is_ordinary else None
+        make = self._functions.get(self._plan["mistakes"])
+        mistakes = snapped(make(setup)) if make and self._is_ordinary else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be perturbed
         earlier: Any = None
         if sequence != "first":
@@ -202,44 +183,42 @@ class _Case:
         arguments = {_id(thing) for one in (setup, other) for thing in one.values()}
         before = _contents(earlier, arguments)
         networks = {_id(thing): name for name, thing in setup.items() if isinstance(thing, _Module)}
-        notes = Notes(networks, self._plan["notes"])
+        recorder = Recorder(networks, self._plan["record"])
         self._switch()
         only_modes = self._case["call.mode"] == "only modes"
-        with Untouched(**({} if only_modes else {**setup, **setup.around})) as kept:
-            listen(notes)
+        with Untouched(**({} if only_modes else {**setup, **setup.around})) as side_effects:
+            listen(recorder)
             result = self._called(function, setup)
             listen(None)
         _put_modes_back()
         if only_modes:
             perturbation.pause()
-            return {"kept": kept}
+            return {"side_effects": side_effects}
         facts: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
-            "kept": kept,
-            "earlier": not self._plan["result"] or _contents(earlier, arguments) == before,
-            "instead": instead,
-            "notes": notes.told() if self._plan["notes"] else None,
+            "side_effects": side_effects,
+            "earlier_result": not self._plan["result"] or _contents(earlier, arguments) == before,
+            "mistakes": mistakes,
+            "recorded": recorder.recorded_events() if self._plan["record"] else None,
         }
         if facts["raised"] is None and self._plan["result"]:
             places += [(torch_objects.place_of(t), "an earlier result") for t in _tensors(earlier)]
             facts |= self._of_result(result, setup, places)
-        judged = {name: one for name, one in waiting.items() if self._case[f"{name}.waiting"] == "waits"}
+        judged = {name: one for name, one in pending.items() if self._case[f"{name}.pending"] == "loss"}
         if judged:
-            facts["waiting"] = {name: gradients.gradients(*loss) for name, loss in judged.items()}
-        if self._plan["use"] and facts["raised"] is None:
-            facts["used"] = vocabulary.attempt(self._functions[self._plan["use"]], setup, result)
-        if sequence in _OTHER and facts["raised"] is None and self._goes_back("all"):
-            back = gradients.gradients(
-                _one_tensor(earlier, [*_tensors(earlier)]), _targets(other), by=self._plan["by"]
-            )
-            facts["earlier gradients"] = back
+            facts["pending"] = {name: gradients.gradients(*loss) for name, loss in judged.items()}
+        if self._plan["then"] and facts["raised"] is None:
+            facts["then"] = vocabulary.attempt(self._functions[self._plan["then"]], setup, result)
+        if sequence in _OTHER and facts["raised"] is None and self._goes_back("all", "backward"):
+            of_earlier = _one_tensor(earlier, [*_tensors(earlier)])
+            facts["earlier_gradients"] = self._gradients(of_earlier, _targets(other))
         given = [t for thing in setup.values() for t in tensors_in(thing)]
         facts["arrives"] = _arrives(given)
         perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
-        _let_go([facts.get(name) for name in ("result", "gradients", "earlier gradients", "used")])
+        _let_go([facts.get(name) for name in ("result", "gradients", "earlier_gradients", "then")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
     def _called(self, function: Any, setup: Setup, seconds: float = _SECONDS) -> Any:
@@ -270,28 +249,28 @@ class _Case:
         if self._plan["plain"]:
             before = memory.held_for_good()
             result = self._functions[self._plan["plain"]](setup)
-            seen["weighed"]["plain"] = memory.held() - before
+            seen["memory"]["plain"] = memory.held() - before
             del result
         if perturbation.is_in_force():  # which costs memory itself
             vocabulary.reseed(self._seed)
             setup = self._setup({})
             function = getattr(self._student, self._plan["function"])
-            seen = {**self._called_on_scale(function, setup), "weighed": seen["weighed"]}
+            seen = {**self._called_on_scale(function, setup), "memory": seen["memory"]}
             perturbation.pause()
         return {name: value for name, value in seen.items() if not _is_ordinary(name, value)}
 
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
         """What a call holds, and what it did; its result is let go."""
         self._switch()
-        with Untouched(**setup, **setup.around) as kept:
+        with Untouched(**setup, **setup.around) as side_effects:
             memory.held_for_good()
             listen(scale := Scale())
             result = self._called(function, setup)
             listen(None)
             _put_modes_back()
-            held = scale.weighed(memory.held_for_good())
+            held = scale.measured(memory.held_for_good())
         raised = result if _type(result) is Raised else None
-        seen: dict[str, Any] = {"weighed": held, "raised": raised, "kept": kept}
+        seen: dict[str, Any] = {"memory": held, "raised": raised, "side_effects": side_effects}
         if raised is None and self._plan["result"]:
             seen["result"] = snapped(result)
             _let_go(seen["result"])
@@ -300,6 +279,11 @@ class _Case:
     def _goes_back(self, *ways: str) -> bool:
         """Whether losses of what came back go back, in one of these ways."""
         return self._plan["gradients"] in ways and self._case["call.mode"] == "on"
+
+    def _gradients(self, output: Any, targets: dict[str, Any]) -> Any:
+        """The gradients of what came back, in the way that the contract asks for."""
+        by = "backward" if self._plan["gradients"] == "backward" else "grad"
+        return gradients.gradients(output, targets, by=by)
 
     def _switch(self) -> None:
         _set_grad(self._case["call.mode"] == "on")
@@ -330,8 +314,8 @@ class _Case:
         """
         losses = {}
         for name, thing in setup.items():
-            factor = f"{name}.waiting"
-            if not any(case.get(factor) == "waits" for case in (self._plan["base"], *self._plan["cases"])):
+            factor = f"{name}.pending"
+            if not any(case.get(factor) == "loss" for case in (self._plan["base"], *self._plan["cases"])):
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
             if not parts:  # what is empty
@@ -349,20 +333,20 @@ class _Case:
         its = [torch_objects.place_of(t) for t in tensors]
         facts: dict[str, Any] = {
             "result": snapped(result),
-            "memory": [next((name for other, name in places if _overlap(place, other)), "") for place in its],
+            "storage": [
+                next((name for other, name in places if _overlap(place, other)), "") for place in its
+            ],
             "objects": [objects.get(_id(t), "") for t in tensors],
             "incoming": True,
             "shared": any(starmap(_overlap, pairwise(sorted(its)))) or any(map(_has_shared_entries, tensors)),
         }
-        if self._plan["then"]:
-            self._functions[self._plan["then"]](setup, result)
-        if self._goes_back("all", "each"):
-            targets, by = _targets(setup), self._plan["by"]
+        if self._goes_back("all", "backward", "each"):
+            targets = _targets(setup)
             if self._goes_back("each"):
-                parts = {f"entry {n}": gradients.gradients(t, targets, by=by) for n, t in enumerate(tensors)}
+                parts = {f"entry {n}": self._gradients(t, targets) for n, t in enumerate(tensors)}
                 facts["gradients"] = parts
             else:
-                facts["gradients"] = gradients.gradients(_one_tensor(result, tensors), targets, by=by)
+                facts["gradients"] = self._gradients(_one_tensor(result, tensors), targets)
                 if torch_objects.is_tensor(result):
                     facts["gradients"]["output"] = facts["result"]  # it was snapped already
             facts["incoming"] = not gradients.was_overwritten()
@@ -381,15 +365,15 @@ def _let_go(fact: Any) -> None:
 def _is_ordinary(name: str, fact: Any) -> bool:
     """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
     match name:
-        case "raised" | "notes" | "instead":
+        case "raised" | "recorded" | "mistakes":
             return fact is None
-        case "kept":
+        case "side_effects":
             return not fact["before"] and not fact["after"]
-        case "earlier" | "incoming" | "arrives":
+        case "earlier_result" | "incoming" | "arrives":
             return fact is True
         case "shared":
             return fact is False
-        case "memory" | "objects":
+        case "storage" | "objects":
             return not any(fact)
     return False
 

@@ -78,10 +78,10 @@ class Setup(dict[str, Any]):
         others = {"equal": order[:1] * 20, "large": [*_LARGE, *order]}
         taken = set(self._sizes.values())
         self._free = others.get(case["all.sizes"], [n for n in order if n not in taken])
-        self.measures_memory = is_weighed(case)
+        self.measures_memory = measures_memory(case)
         self._more: dict[str, int] = {}
         if self.measures_memory:
-            has_many_rows = case["call.memory"] != "weighed, few rows"
+            has_many_rows = case["call.memory"] != "measured, few rows"
             self._more = {"hidden": _WIDE if has_many_rows else _WIDEST}
             self._more |= dict.fromkeys(large, _MANY) if has_many_rows else {}
 
@@ -118,9 +118,9 @@ class Setup(dict[str, Any]):
         return self.build(maker, "values", kind, shape) if own is None else own(*shape)
 
 
-def is_weighed(case: dict[str, Any]) -> bool:
+def measures_memory(case: dict[str, Any]) -> bool:
     """Whether a case has a kind that says so."""
-    return any(str(kind).startswith("weighed") for kind in case.values())
+    return any(str(kind).startswith("measured") for kind in case.values())
 
 
 # Values: functions of a shape.
@@ -229,10 +229,12 @@ def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
 
 # Networks.
 
-_noticed: list[Any] = []  # what networks do during the call: a list of notes, or empty where nobody listens
+_noticed: list[
+    Any
+] = []  # what networks do during the call: the recorder of the call, or empty where nobody listens
 
 
-class Notes:
+class Recorder:
     """What networks have done during a call, by how often and with what."""
 
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
@@ -283,7 +285,7 @@ class Notes:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
-    def told(self) -> dict[str, Any]:
+    def recorded_events(self) -> dict[str, Any]:
         """What is compared with the reference, once the call is over."""
         return {
             "given": self.given,
@@ -297,7 +299,7 @@ class Notes:
         }
 
 
-class Scale(Notes):
+class Scale(Recorder):
     """What networks find the process to hold while they compute, beyond what it held before.
 
     Of bytes, and of Python's small objects, whose sizes nobody knows.
@@ -314,7 +316,7 @@ class Scale(Notes):
         self.peak = max(self.peak, now)
         self.peak_of_objects = max(self.peak_of_objects, _small_blocks() - self.objects_before)
 
-    def weighed(self, left: int) -> dict[str, int]:
+    def measured(self, left: int) -> dict[str, int]:
         """What is compared with the reference, and what is left once the call is over."""
         return {
             "left": left - self.before,
@@ -325,11 +327,11 @@ class Scale(Notes):
         }
 
 
-def listen(notes: Notes | None) -> None:
+def listen(recorder: Recorder | None) -> None:
     """Let networks note what they do, or no longer; then it is known whether autograd recorded anything."""
     for ended in _noticed:
         ended.recorded = _sequence_number() != ended.sequence
-    _noticed[:] = [] if notes is None else [notes]
+    _noticed[:] = [] if recorder is None else [recorder]
     for begun in _noticed:
         begun.sequence = _sequence_number()
 

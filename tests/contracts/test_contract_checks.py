@@ -25,7 +25,7 @@ from grader.sandbox.plan import TimeLimits
 
 X = {"x": tensor("n k", "1 k")}
 PLAIN = {"x": tensor("n k", "1 k", roles=["plain"])}
-WAITING = {"x": tensor("n k", roles=["computed", "leaf", "plain"], waiting=True)}
+WAITING = {"x": tensor("n k", roles=["computed", "leaf", "plain"], pending=True)}
 FEW = {"nest": ["flat"], "inside": ["louder"], "rows": ["each"], "grads": ["none"], "frozen": ["no"]}
 NET = {"model": network(**FEW), "x": tensor("n in", roles=["plain"], layouts=["contiguous"])}
 BATCHES = {"model": network(**FEW), "batches": pairs(faults=["none", "own"])}
@@ -174,7 +174,7 @@ BROKEN = {
     "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_same_values, "The result is wrong"),
     "what people return instead": (
         X,
-        {"instead": the_argument},
+        {"mistakes": the_argument},
         TWICE,
         "def f(x):\n    return x.clone()",
         assert_same_values,
@@ -350,7 +350,7 @@ BROKEN = {
         "a loss that was computed from x before the call",
     ),
     "a loss that should stop": (
-        {"x": tensor("n k", roles=["computed"], waiting=True)},
+        {"x": tensor("n k", roles=["computed"], pending=True)},
         {"returns": "nothing", "modes": ["on"], "sequences": ["first"]},
         "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
         "def f(x):\n    x.data.mul_(2)",
@@ -358,7 +358,7 @@ BROKEN = {
         "raised no error",
     ),
     "an error in torch's words": (
-        {"x": tensor("n k", roles=["computed"], waiting=True)},
+        {"x": tensor("n k", roles=["computed"], pending=True)},
         {"returns": "nothing", "modes": ["on"], "sequences": ["first"]},
         "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
         RAISED_BY_HAND,

@@ -71,7 +71,7 @@ def kept(zygote):
         body = "\n    ".join(deed.split("; "))
         (ordinary,) = facts(zygote, GIVEN, f"def f(model, w, opt, batches):\n    {body}")
         assert ordinary.get("raised") is None
-        return ordinary.get("kept", UNCHANGED)
+        return ordinary.get("side_effects", UNCHANGED)
 
     return of
 

@@ -260,7 +260,11 @@ SAME = '    assert_same_values(doubled, "This is not twice as much.")'
 #: The same for what is found out only by running the reference, the stub and the answers.
 TRIED = {
     "a fact that is not there": (
-        ("checks", SAME, '    kept = doubled.seen.observed.kept\n    assert kept["gradient"], "No."'),
+        (
+            "checks",
+            SAME,
+            '    changed = doubled.seen.observed.side_effects\n    assert changed["gradient"], "No."',
+        ),
         "test_double broke: checks, line 24: KeyError: 'gradient'; kept has before, after",
     ),
     "an attribute that no fact has": (

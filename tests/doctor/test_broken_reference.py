@@ -91,7 +91,7 @@ own_lines = contract("double", {"x": own(added)}, name="own_lines", cases=ONCE, 
 helped = contract("double", {"x": own(larger)}, name="helped", cases=ONCE, call=VALUES)
 neighbour = contract("double", {"x": own(part)}, name="neighbour", cases=ONCE, call=VALUES)
 called_back = contract("double", {"x": own(through_a_module)}, name="called_back", cases=ONCE, call=VALUES)
-caught = contract("double", X, name="caught", cases=ONCE, call=Call(gradients="none", use=used))
+caught = contract("double", X, name="caught", cases=ONCE, call=Call(gradients="none", then=used))
 
 
 @picture
@@ -213,7 +213,7 @@ def test_the_answers_line_is_told_beside_the_pictures(course, reference):
 def test_what_was_caught_has_its_line_too(course, reference):
     """`grader try` can say where an error came from that `attempt` caught."""
     contract = course.rubric("01_tiny").contracts["caught"]
-    error = reference.outcome("caught")[0]["used"]["x"]
+    error = reference.outcome("caught")[0]["then"]["x"]
     assert place_inside(contract, error) == line_of(course, "# in use") + "used, called by contract caught,"
 
 

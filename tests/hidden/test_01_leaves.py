@@ -59,7 +59,7 @@ make_weight = contract(
         cover=["n.value", "m.value", "call.sequence"],
         between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
     ),
-    call=Call(use=four_steps),
+    call=Call(then=four_steps),
 )
 
 
@@ -83,7 +83,7 @@ def test_values_and_training(make_weight):
         "`w` is not `torch.randn(n, m, generator=generator)`, seed 0, times `scale`.\n\nDraw all numbers "
         "in a single call of `randn`, the first that uses the generator. If only a later call is wrong, "
         "your function reuses something from an earlier call.",
-        used="Training `w` with four steps of SGD gives wrong gradients or values.\n\nPrint `w.is_leaf` "
+        then="Training `w` with four steps of SGD gives wrong gradients or values.\n\nPrint `w.is_leaf` "
         "and `w.grad_fn`. If an operation produced `w`, every `backward()` passes through it, and the "
         "first one frees what it saved.",
     )
@@ -404,7 +404,7 @@ activation_grads = contract(
         ),
     },
     cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "moved"]),
-    call=Call(how=told_if_stopped, use=model_afterwards, gradients="none"),
+    call=Call(how=told_if_stopped, then=model_afterwards, gradients="none"),
     rules=Rules(ignore=["model.head*:grad", "model.body*:grad"]),  # a backward passes these parameters
 )
 
@@ -430,7 +430,7 @@ def test_gradients_of_activations(activation_grads):
         "itself, or a tensor computed from it? Does it ask the output to retain its gradient before "
         "`backward()`? If you define hooks in a loop, which name does each hook see when it runs? Does a "
         "hook return something that replaces the output?",
-        used="After your call the model, or one of the caller's hooks, behaves differently.\n\nDoes the "
+        then="After your call the model, or one of the caller's hooks, behaves differently.\n\nDoes the "
         "caller's handle still remove the caller's hook?",
     )
 
@@ -637,7 +637,7 @@ weighted_backward = contract(
         "losses": own(
             losses_of_samples,
             number=["n", "single"],
-            waiting=["waits"],
+            pending=["loss"],
             says="(n,), float32 or float64, computed from some parameters",
         ),
         "w": own(
@@ -646,7 +646,7 @@ weighted_backward = contract(
             values=["of either sign", "large", "the last 0", "0 everywhere", "tiny"],
             layout=["contiguous", "gaps"],
             grad=["none", "filled"],
-            waiting=["waits"],
+            pending=["loss"],
             words={
                 "of p": "is computed from the parameters of the losses",
                 "large": "has large entries",
@@ -780,7 +780,7 @@ train_with_temperature = contract(
         never=[{"y.of": ("largest", "smallest"), "steps.value": 3}],
         cover=["steps.value", "model.grads", "model.frozen", "call.sequence"],
     ),
-    call=Call(given=["model", "x", "y", "steps", "lr"], gradients="none", use=whether_a_leaf),
+    call=Call(given=["model", "x", "y", "steps", "lr"], gradients="none", then=whether_a_leaf),
     rules=Rules(
         ignore=["model*:grad", "model*:frozen grad", "model*:version"],
         full_precision=True,
@@ -817,7 +817,7 @@ def test_the_temperature_is_trained(train_with_temperature):
 
     Does the temperature get a gradient? Does the optimizer hold the tensor that the loss uses?
     """
-    assert_same_values(train_with_temperature, only=["temperature"], used=NO_LEAF)
+    assert_same_values(train_with_temperature, only=["temperature"], then=NO_LEAF)
 
 
 @cases()
@@ -840,7 +840,7 @@ def test_a_training_of_several_steps(train_with_temperature):
             "model*:value": "After training, a model parameter does not have the value that plain SGD "
             "on this loss gives."
         },
-        used=NO_LEAF,
+        then=NO_LEAF,
     )
 
 

@@ -140,7 +140,7 @@ backward_both = contract(
         given=["trunk", "x"],
         how=call_with_t,
         gradients="none",
-        use=history_of_the_gradient,
+        then=history_of_the_gradient,
         record=["calls", "left"],
     ),
     rules=Rules(ignore=["trunk*:grad", "t*:grad"], full_precision=True),
@@ -157,7 +157,7 @@ def test_both_gradients_and_nothing_held(backward_both):
             "x:grad": "`x.grad` is not its old value plus the gradients of `d` and `e`.\n\nWhich of these "
             "three terms does it hold now?"
         },
-        used="`x.grad` requires grad, so it keeps a graph alive.\n\nWhich argument of `backward()` records "
+        then="`x.grad` requires grad, so it keeps a graph alive.\n\nWhich argument of `backward()` records "
         "the backward pass itself?",
         recorded={"calls": "`trunk` is not called exactly once.\n\nCompute both scalars from the same `t`."},
     )
@@ -267,7 +267,7 @@ task_grad_norms = contract(
         sequences=["first", "other", "other data", "same"],
         cover=[],
     ),
-    call=Call(given=["losses", "params"], gradients="none", use=after_the_measurement),
+    call=Call(given=["losses", "params"], gradients="none", then=after_the_measurement),
 )
 
 
@@ -278,7 +278,7 @@ def test_norms_are_of_one_loss_each(task_grad_norms):
         task_grad_norms,
         "The result is not the list of L2 norms, one for each loss's gradient.\n\nA norm is about one loss "
         "only, and about all of `params` together: the root of the sum of all squares.",
-        used="A `.grad` is another tensor now, so code that holds the old one no longer sees later "
+        then="A `.grad` is another tensor now, so code that holds the old one no longer sees later "
         "gradients.\n\nCan you measure without replacing `.grad`?",
     )
 
@@ -436,7 +436,7 @@ ContentLoss = contract(
     cases=Cases(
         modes=["on"], sequences=["first", "moved"], cover=["target.role", "module.life", "weight.value"]
     ),
-    call=Call(given=["target", "weight"], how=two_iterations, gradients="none", use=ways_back),
+    call=Call(given=["target", "weight"], how=two_iterations, gradients="none", then=ways_back),
     rules=Rules(full_precision=True),
 )
 

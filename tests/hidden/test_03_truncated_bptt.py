@@ -328,13 +328,13 @@ repackage = contract(
         "state": own(
             state_of_a_form,
             form=FORMS,
-            waiting=["none", "waits"],
+            pending=["none", "loss"],
             words=OF_FORMS,
-            never=[{"form": ("None", "an empty list", "an empty tuple"), "waiting": "waits"}],
+            never=[{"form": ("None", "an empty list", "an empty tuple"), "pending": "loss"}],
             says="None, a tensor of any shape, or a tuple or list of states",
         )
     },
-    cases=Cases(cover=["state.form", "state.waiting", "all.dtype"]),
+    cases=Cases(cover=["state.form", "state.pending", "all.dtype"]),
     call=Call(gradients="none"),
     rules=Rules(full_precision=True),
 )
@@ -383,7 +383,7 @@ reset = contract(
     },
     name="reset",
     cases=Cases(modes=["on"], sequences=["first"], cover=[]),
-    call=Call(returns="nothing", use=falsified_by_a_reset),
+    call=Call(returns="nothing", then=falsified_by_a_reset),
     rules=Rules(ignore=["*"]),
 )
 
@@ -416,7 +416,7 @@ def test_reset_falsifies_nothing(reset):
     assert_no_side_effects(reset)
     assert_same_values(
         reset,
-        used="After `zero_()` on the result, a loss computed from the original backpropagates wrong "
+        then="After `zero_()` on the result, a loss computed from the original backpropagates wrong "
         "gradients without an error: both share storage, and autograd did not detect the write.\n\n"
         "Autograd detects writes by the version counter. Do the result and the original share it?",
     )
@@ -795,7 +795,7 @@ train_tracked = contract(
     "train_tracked",
     LEARNED,
     cases=OF_A_TRAINING,
-    call=Call(how=with_graphs_counted, gradients="none", use=graphs_alive),
+    call=Call(how=with_graphs_counted, gradients="none", then=graphs_alive),
     rules=Rules(
         ignore=[*USED_UP, "h0:grad"],
         updates=[*NETWORKS, "h0:value"],
@@ -811,7 +811,7 @@ def test_every_training(train_tracked):
         "The losses, the average or the last state are wrong.\n\nAt which value does the average begin, "
         "which loss of a minibatch enters it, and with which weight?",
         changes=WHERE_IT_LEADS,
-        used=GRAPHS,
+        then=GRAPHS,
         exact_types=True,
     )
 

@@ -70,7 +70,7 @@ positive_part = contract(
             ],
             roles=["computed", "saved", "leaf", "plain"],
             layouts=["contiguous", "transposed", "gaps", "part", "expanded"],
-            waiting=True,
+            pending=True,
             says="of any shape with at least one dimension",
         )
     },
@@ -79,7 +79,7 @@ positive_part = contract(
             {"y.role": "saved", "y.values": ("numbers_near_the_largest", "numbers_near_1e308")},
             {"y.values": "numbers_near_1e308", "all.dtype": "float32"},
         ],
-        cover=["y.role", "y.layout", "y.waiting"],
+        cover=["y.role", "y.layout", "y.pending"],
     ),
     rules=Rules(full_precision=True, ignore=["result:inference"]),
 )
@@ -348,7 +348,7 @@ gan_step = contract(
         never=[{"D.nest": "own", "D.numbers": ("steep", "near 85", "near -85")}],  # logits beyond 100
         cover=["D.nest", "D.grads", "G.grads", "D.numbers", "oG.rule"],
     ),
-    call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", use=arrived),
+    call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", then=arrived),
     rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"]),
 )
 
@@ -369,7 +369,7 @@ def test_each_network_makes_its_step(gan_step):
             "oG*": "`oG` did not make exactly one step with the gradient of the loss of `G`.\n\nHow often "
             "does `oG.step()` run, and what is in `.grad` then?",
         },
-        used="Gradients reach `G` that are not those of its own loss.\n\nThrough which tensor does the "
+        then="Gradients reach `G` that are not those of its own loss.\n\nThrough which tensor does the "
         "loss of `D` backpropagate to `G`? Which label does the loss of `G` use?",
     )
 

@@ -41,7 +41,7 @@ reinit_ = contract(
             values=["normal", "diverged", values_close_to_the_new_one],
             roles=["leaf"],
             grads=["none"],
-            waiting=True,
+            pending=True,
             says="a tensor of one dimension or more that is no view",
         ),
         "value": number(-700.3, 0.0, 0.3, says="a finite number"),
@@ -192,7 +192,7 @@ reset_layer = contract(
         sequences=["first", "same"],
         cover=["name.of", "model.tied", "model.frozen"],
     ),
-    call=Call(given=["model", "name"], gradients="none", use=about_the_weight),
+    call=Call(given=["model", "name"], gradients="none", then=about_the_weight),
     rules=Rules(
         ignore=[
             f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "grad", "frozen grad")
@@ -243,7 +243,7 @@ drawn_values = contract(
     {"model": own(layer_of_many_draws)},
     name="drawn_values",
     cases=Cases(dtypes=["float32"], modes=["on"], sequences=["first"]),
-    call=Call(how=many_times, use=about_the_draws),
+    call=Call(how=many_times, then=about_the_draws),
     rules=Rules(ignore=["model.blocks.1.fc.*"]),
 )
 
@@ -260,7 +260,7 @@ def test_only_the_layer_is_reset(reset_layer):
         reset_layer,
         "Your function returned a value; it must return nothing.",
         changes={"model.*bias:value": "The bias of the layer is not 0 everywhere."},
-        used="Some entries of the layer's weight still have their old value, or are not near 0.\n\nDoes "
+        then="Some entries of the layer's weight still have their old value, or are not near 0.\n\nDoes "
         "your function write to this weight? Do your operations give a fresh number for a single "
         "entry, for `nan` and for `inf`?",
     )
@@ -272,7 +272,7 @@ def test_values_are_drawn_as_asked(drawn_values):
     """New weights follow the requested normal distribution."""
     assert_same_values(
         drawn_values,
-        used={
+        then={
             "one by one": "Many of 21,600 weights are equal, or equal up to their sign, so they are not "
             "independent draws.\n\nDoes your function set a seed, or create a generator?",
             "without the old": "The new values correlate with the old ones, so they are not independent of "
@@ -553,7 +553,7 @@ ema_update = contract(
             train=["train", "part eval"],
             grads=["none", "filled"],
             hooks=["no"],
-            waiting=["none", "waits"],
+            pending=["none", "loss"],
             says="a module of the same architecture",
         ),
         "tau": number(
@@ -561,9 +561,9 @@ ema_update = contract(
         ),
     },
     cases=Cases(
-        sequences=["first", "other", "same"], cover=["tau.value", "student.waiting", "teacher.buffers"]
+        sequences=["first", "other", "same"], cover=["tau.value", "student.pending", "teacher.buffers"]
     ),
-    call=Call(gradients="none", use=places_in_common),
+    call=Call(gradients="none", then=places_in_common),
     rules=Rules(
         ignore=["teacher*:storage", *(f"teacher*{name}:identity" for name in BUFFERS)], full_precision=True
     ),
@@ -585,7 +585,7 @@ def test_teacher_is_updated(ema_update):
             "With a teacher at 0, a student at 1 and `tau = 0.1`, the new value is 0.1. Update each "
             "parameter once, in place: assigning to a variable changes no tensor.",
         },
-        used="Teacher and student share storage, so a write to one changes both.\n\nWhich of your lines "
+        then="Teacher and student share storage, so a write to one changes both.\n\nWhich of your lines "
         "copies values, and which only makes both refer to one tensor?",
     )
 

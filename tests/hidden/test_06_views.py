@@ -376,7 +376,7 @@ row_bias = contract(
         "n": number(3, 1, 2, says="an int, 1 or more"),
         "bump": number(10.1, 0.0, -1e30, says="a finite float"),
     },
-    call=Call(use=rows_behind_the_first),
+    call=Call(then=rows_behind_the_first),
     rules=Rules(full_precision=True),
 )
 
@@ -400,7 +400,7 @@ def test_rows_and_their_gradients(row_bias):
         row_bias,
         "The rows are not `b`, with `bump` added to the first.\n\nDo the rows share storage when you add "
         "`bump`?",
-        used="The rows after the first are not `b`.\n\nWhich of your operations changes them?",
+        then="The rows after the first are not `b`.\n\nWhich of your operations changes them?",
     )
     assert_same_gradients(
         row_bias,

@@ -79,7 +79,7 @@ prompt_step = contract(
         between={"in a second step, with another lr": with_another_rate},
         cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     ),
-    call=Call(given=["backbone", "prompt", "x", "y", "lr"], returns="nothing", use=thawed),
+    call=Call(given=["backbone", "prompt", "x", "y", "lr"], returns="nothing", then=thawed),
     rules=Rules(ignore=["prompt:grad", "backbone.*:requires_grad", "*:version"], full_precision=True),
 )
 
@@ -94,7 +94,7 @@ def test_prompt_follows_its_gradient(prompt_step):
             "gradient reach `prompt`? Do you write to the caller's tensor? What is in `prompt.grad` when "
             "your function begins?"
         },
-        used={
+        then={
             "thawed": "A parameter of the backbone that was frozen before the call requires grad after it."
         },
     )
@@ -266,7 +266,7 @@ evaluate = contract(
             {"batches.values": "targets_near_300", "all.dtype": "float64"},
         ],
     ),
-    call=Call(returns="nothing", use=a_number, record=["recorded"]),
+    call=Call(returns="nothing", then=a_number, record=["recorded"]),
     rules=Rules(ignore=["model.*:version"], full_precision=True),
 )
 
@@ -279,7 +279,7 @@ def test_mean_of_the_losses(evaluate):
     """
     assert_same_values(
         evaluate,
-        used={
+        then={
             "is a float": "The result is not a Python float.\n\nWhich method of a tensor returns its number?",
             "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still active? Every "
             "batch counts the same: try two batches of different sizes.",
@@ -418,7 +418,7 @@ unfreeze = contract(
         },
         cover=["layer.frozen", "opt.groups", "opt.holds"],
     ),
-    call=Call(given=["layer", "opt", "lr"], how=once_or_twice, returns="nothing", use=of_each_parameter),
+    call=Call(given=["layer", "opt", "lr"], how=once_or_twice, returns="nothing", then=of_each_parameter),
     rules=Rules(ignore=["opt.param_groups*", "opt.state*"]),
 )
 
@@ -432,7 +432,7 @@ def test_layer_is_held_with_its_rate(unfreeze):
             "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nDoes your function "
             "set the flag of every parameter, including those of submodules?"
         },
-        used={
+        then={
             "held": "`opt` does not hold each parameter exactly once, so `opt.step()` does not update each "
             "one once.\n\nCompare the ids of the layer's parameters with those in `opt.param_groups`.",
             "after a step": "After one step of `opt`, the parameters have wrong values.",
@@ -553,7 +553,7 @@ forward_ckpt = contract(
         large=["B"],
         few_rows=True,
     ),
-    call=Call(by="backward", record=["half"], plain=plain_loop),
+    call=Call(gradients="backward", record=["half"], plain=plain_loop),
     rules=Rules(ignore=["*:version"], full_precision=True),
 )
 
@@ -672,7 +672,7 @@ fine_tune = contract(
         "lr": number(0.1, says="the learning rate of the head, a float"),
     },
     cases=Cases(dtypes=["float64", "float32"], modes=["on"], sequences=["first", "other"], cover=[]),
-    call=Call(how=with_learning_noted, returns="nothing", use=two_stages),
+    call=Call(how=with_learning_noted, returns="nothing", then=two_stages),
     rules=Rules(ignore=["backbone*", "head*"]),
 )
 
@@ -681,7 +681,7 @@ def test_every_fine_tuning(fine_tune):
     """Losses and parameters of both stages are correct."""
     assert_same_values(
         fine_tune,
-        used={
+        then={
             "mode of the head": f"In some step, the head {MODE}",
             "mode of the backbone": f"In the second stage, the backbone {MODE}",
             "first losses": "In the first stage, the losses on `held_out` are wrong.\n\nOn which features "

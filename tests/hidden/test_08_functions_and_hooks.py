@@ -82,7 +82,7 @@ square = contract(
     },
     name="square",
     cases=Cases(modes=["on"], sequences=["first", "other", "moved"], cover=["x.shape", "a later write.kind"]),
-    call=Call(given=["x"], how=of_x, use=after_a_write),
+    call=Call(given=["x"], how=of_x, then=after_a_write),
     rules=Rules(full_precision=True),
 )
 
@@ -95,7 +95,7 @@ def test_gradients_and_writes(square):
     assert_same_gradients(
         square,
         because={"wrong": "\n\nBy which values does your `backward` multiply the incoming gradient?"},
-        used={
+        then={
             "the recorded gradient": {
                 "not connected": "\n\nDoes autograd record what `backward` computes? Are its tensors "
                 "connected to the graph?",
@@ -150,7 +150,7 @@ scale = contract(
             values=["normal", "zeros"],
             roles=["computed"],
             layouts=["contiguous", "transposed", "gaps"],
-            waiting=True,
+            pending=True,
         ),
         "k": own(
             one_number_or_more,
@@ -163,10 +163,10 @@ scale = contract(
     cases=Cases(
         modes=["on"],
         sequences=["first", "other", "same"],
-        never=[{"x.waiting": "waits", "k.value": 1.0}],
-        cover=["x.values", "x.waiting", "k.value"],
+        never=[{"x.pending": "loss", "k.value": 1.0}],
+        cover=["x.values", "x.pending", "k.value"],
     ),
-    call=Call(how=of_x_and_k, use=by_its_old_name),
+    call=Call(how=of_x_and_k, then=by_its_old_name),
     rules=Rules(full_precision=True),
 )
 
@@ -181,7 +181,7 @@ def test_x_is_scaled_in_place(scale):
             "x:value": "`x` does not hold its old values times `k`.\n\nTo which tensor do you write the "
             "product?"
         },
-        used={
+        then={
             "x itself": "The call did not return `x` itself. Autograd returns a new object unless it knows "
             "that `x` was modified in place, and every out-of-place operation returns one, too."
         },
@@ -200,7 +200,7 @@ def test_gradients_of_new_and_old_values(scale):
             "wrong": "\n\nThrough which calls does the gradient pass, and by which number does each "
             "of them multiply it?"
         },
-        used={
+        then={
             "3 * x, computed after the call,": dict.fromkeys(
                 ["wrong", "not connected", "no history"], THROUGH_X
             ),
@@ -404,7 +404,7 @@ clip_grad_hook = contract(
         "this backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
     cases=Cases(modes=["on"], sequences=["first", "other", "same"], cover=["t.of", "the gradient.entries"]),
-    call=Call(given=["t", "limit"], returns="nothing", use=sent_back),
+    call=Call(given=["t", "limit"], returns="nothing", then=sent_back),
     rules=Rules(ignore=["t:attributes"], full_precision=True),
 )
 
@@ -415,7 +415,7 @@ def test_what_is_limited(clip_grad_hook):
     assert_no_side_effects(clip_grad_hook)
     assert_same_values(
         clip_grad_hook,
-        used={
+        then={
             "once": f"{LIMITED}.{RETURNS}",
             "sum": f"{LIMITED}, if `t` is used twice: the sum must be clipped.{RETURNS}",
             "earlier": "A gradient that an earlier backward returned for `t` has other values after the next "
@@ -469,7 +469,7 @@ grad_reverse = contract(
             *SHAPES,
             values=["normal", "zeros", "huge"],
             roles=["computed", "leaf"],
-            waiting=True,
+            pending=True,
             says="of any shape",
         ),
         "lam": own(
@@ -480,8 +480,8 @@ grad_reverse = contract(
         ),
         "the next backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
     },
-    cases=Cases(modes=["on"], cover=["x.role", "x.waiting"]),
-    call=Call(given=["x", "lam"], how=of_x_and_lam, use=other_ways_back),
+    cases=Cases(modes=["on"], cover=["x.role", "x.pending"]),
+    call=Call(given=["x", "lam"], how=of_x_and_lam, then=other_ways_back),
     rules=Rules(full_precision=True),
 )
 
@@ -504,7 +504,7 @@ def test_gradient_is_reversed_on_one_way(grad_reverse):
             "wrong": "\n\nBy which number is the gradient multiplied? Does one call change the number of "
             "another?",
         },
-        used={
+        then={
             "the result, another time,": "\n\nBy which number is the gradient multiplied in a later "
             "backward?",
             "10 * x, computed after the call,": "\n\nOnly gradients that pass through the result may be "
@@ -570,7 +570,7 @@ def gradients_of_first_order(setup):
 maml_grad = contract(
     "maml_grad",
     {
-        "w": tensor(*SHAPES, roles=["leaf"], waiting=True, says="of any shape"),
+        "w": tensor(*SHAPES, roles=["leaf"], pending=True, says="of any shape"),
         "another_tensor": tensor("=w", roles=["leaf"], layouts=["contiguous"]),
         "values": own(values_before),
         "task_loss": own(of_a_tensor, power=[3], **ORDERS, says="a function of a tensor like w"),
@@ -579,7 +579,7 @@ maml_grad = contract(
     },
     cases=Cases(modes=["on"], cover=["w.grad", "lr.value"]),
     call=Call(
-        given=["w", "task_loss", "query_loss", "lr"], gradients="none", instead=gradients_of_first_order
+        given=["w", "task_loss", "query_loss", "lr"], gradients="none", mistakes=gradients_of_first_order
     ),
     rules=Rules(full_precision=True),
 )
@@ -654,7 +654,7 @@ per_sample_grads = contract(
         ),
     },
     cases=Cases(modes=["on"], sequences=["first", "other", "moved"], cover=["X.shape", "all.dtype", "Y.*"]),
-    call=Call(gradients="none", use=row_by_row),
+    call=Call(gradients="none", then=row_by_row),
     rules=Rules(full_precision=True),
 )
 
@@ -666,7 +666,7 @@ def test_gradient_of_each_sample(per_sample_grads):
         per_sample_grads,
         "The dict does not hold each sample's own gradient under the name of the parameter.\n\nWhich loss "
         "do you backpropagate for row `i`? Does another backward write to the tensor that you store?",
-        used="A row is not the gradient of its sample alone.\n\nDo other samples contribute to this row?",
+        then="A row is not the gradient of its sample alone.\n\nDo other samples contribute to this row?",
         exact_types=True,
     )
 
@@ -709,7 +709,7 @@ hvp = contract(
         "f": own(of_a_tensor, power=[4], **ORDERS, says="a function of a tensor like x"),
     },
     cases=Cases(modes=["on"], cover=["x.grad", "v.values", "all.dtype"]),
-    call=Call(given=["f", "x", "v"], gradients="none", instead=products_of_first_order),
+    call=Call(given=["f", "x", "v"], gradients="none", mistakes=products_of_first_order),
     rules=Rules(full_precision=True),
 )
 

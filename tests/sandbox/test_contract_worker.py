@@ -37,7 +37,7 @@ def found(zygote, declaration, answer=NOTHING, **how):
     """What `use` found in each case, by its unusual kinds."""
     seen = facts(zygote, declaration, answer, **how)
     return [
-        (dict(case.variations), fact["used"]) for case, fact in zip(declaration.declared, seen, strict=True)
+        (dict(case.variations), fact["then"]) for case, fact in zip(declaration.declared, seen, strict=True)
     ]
 
 
@@ -45,7 +45,7 @@ def found(zygote, declaration, answer=NOTHING, **how):
 def tensors(zygote):
     """The tensors of every kind alone."""
     made = declared(
-        "f", {"x": tensor("n k", "1 k", "0 k", "", values=["normal", "zeros"])}, use=about_x, **ONCE
+        "f", {"x": tensor("n k", "1 k", "0 k", "", values=["normal", "zeros"])}, then=about_x, **ONCE
     )
     return {
         next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
@@ -88,7 +88,7 @@ def test_a_size_of_0_or_1_is_that_size(tensors):
 
 def test_grad_is_filled_where_it_is_said(zygote):
     """A filled .grad comes with a leaf."""
-    made = declared("f", {"x": tensor("n k")}, use=about_x, **ONCE)
+    made = declared("f", {"x": tensor("n k")}, then=about_x, **ONCE)
     filled = [kinds for kinds, fact in found(zygote, made) if fact["filled"]]
     assert filled == [{"x.role": "leaf", "x.grad": "filled"}]
 
@@ -98,7 +98,7 @@ def test_dtype_and_sizes_are_those_of_the_case(zygote):
     made = declared(
         "f",
         {"x": tensor("n k")},
-        use=about_x,
+        then=about_x,
         **{**ONCE, "dtypes": ["float32", "float64"]},
         sizes=["differ", "equal", "large"],
     )
@@ -140,7 +140,7 @@ def about_the_network(setup, _):
 @pytest.fixture(scope="module")
 def networks(zygote):
     """The networks of every kind alone."""
-    made = declared("f", {"model": network()}, use=about_the_network, **ONCE)
+    made = declared("f", {"model": network()}, then=about_the_network, **ONCE)
     return {
         next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
     }
@@ -188,7 +188,7 @@ def about_the_optimizer(setup, _):
 def test_an_optimizer_is_of_the_kind_that_is_said(zygote):
     """Its class, its groups and their rates, and whether it has made steps."""
     made = declared(
-        "f", {"model": network(), "opt": optimizer("model")}, use=about_the_optimizer, **ONCE, given=["opt"]
+        "f", {"model": network(), "opt": optimizer("model")}, then=about_the_optimizer, **ONCE, given=["opt"]
     )
     alone = by_kind(found(zygote, made))
     assert alone["opt.rule", "adam"]["class"] == "AdamW"
@@ -223,7 +223,7 @@ def test_lists_are_of_the_kind_that_is_said(zygote):
             "x": tensor("n in"),
             "y": target("x", "model"),
         },
-        use=about_the_lists,
+        then=about_the_lists,
         **ONCE,
     )
     alone = by_kind(found(zygote, made))
@@ -244,7 +244,7 @@ def test_what_is_as_mostly_is_left_out(zygote):
     ordinary, *_ = facts(zygote, made, "def f(x): return 2 * x")
     assert ordinary.keys() == {"result", "gradients"}
     wrong, *_ = facts(zygote, made, "def f(x):\n    x.data.zero_()\n    return x.view_as(x)")
-    assert {"kept", "memory"} <= wrong.keys()
+    assert {"side_effects", "storage"} <= wrong.keys()
 
 
 def test_an_error_belongs_to_its_case(zygote):
@@ -277,7 +277,7 @@ def about_n(setup, _):
 def test_a_number_is_drawn_between_bounds(zygote):
     """Of two bounds it lies between them, and is another with another seed; one number is what it is."""
     things = {"n": number((2.0, 3.0), 1.0), "x": tensor("n k", values=["diverged"], roles=["plain"])}
-    made = declared("f", things, use=about_n, **ONCE)
+    made = declared("f", things, then=about_n, **ONCE)
     first, again = (by_kind(found(zygote, made, seed=seed)) for seed in (1, 2))
     assert 2 <= first[ORDINARY]["n"] <= 3
     assert first[ORDINARY]["n"] != again[ORDINARY]["n"]

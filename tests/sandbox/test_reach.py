@@ -164,7 +164,7 @@ def made_by(module):  # what methods of its own class give that ask for no argum
 """
     found = facts(zygote, asked, WALK + answer, limits=PATIENT)
     assert found
-    assert not [fact for fact in found if "raised" in fact or "late" in fact]
+    assert not [fact for fact in found if "raised" in fact or "stopped_after" in fact]
 
 
 #: Each gets a frame by a way on which no event names the notebook, or a library seems to keep the frame.
