@@ -328,7 +328,7 @@ def _assert_unchanged(
 
 
 def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
-    """A part of what ``Untouched`` recorded of an object."""
+    """A part of what ``SideEffects`` recorded of an object."""
     if entry is None:
         return None
     if entry.get("kind") == "tensor":

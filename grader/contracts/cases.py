@@ -18,7 +18,7 @@ from grader.contracts.check import describe, entries
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.finding import FailedCheckError, Finding, wrong
 from grader.contracts.observation import finding_without_facts, other_form
-from grader.contracts.untouched import changed_parts
+from grader.contracts.side_effects import changed_parts
 from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRaised, no_facts
 from grader.sandbox.facts import Raised, Tensor, is_cut_off

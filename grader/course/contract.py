@@ -20,7 +20,7 @@ import pytest
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
 from grader.contracts.cases import MEMORY, Case, ContractObservation, DeclaredCase, Rules
-from grader.contracts.untouched import PARTS
+from grader.contracts.side_effects import PARTS
 from grader.course.inside_source import InsideSource
 from grader.course.kinds import Kinds, Never
 from grader.course.known_words import RECORDED, require_known, require_known_paths

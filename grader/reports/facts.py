@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grader.contracts.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
-from grader.contracts.untouched import changed_parts
+from grader.contracts.side_effects import changed_parts
 from grader.sandbox.facts import Other, Raised, Tensor
 
 _MAX_ENTRIES = 40  # that are equal, or that differ

@@ -25,8 +25,8 @@ from .facts import Raised, Snap
 from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
 from .opaque import opaque
 from .returned_none import Follower
+from .side_effects import SideEffects
 from .student_namespace import CallWatch
-from .untouched import Untouched
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -186,7 +186,7 @@ class _Case:
         recorder = Recorder(networks, self._plan["record"])
         self._switch()
         only_modes = self._case["call.mode"] == "only modes"
-        with Untouched(**({} if only_modes else {**setup, **setup.around})) as side_effects:
+        with SideEffects(**({} if only_modes else {**setup, **setup.around})) as side_effects:
             listen(recorder)
             result = self._called(function, setup)
             listen(None)
@@ -262,13 +262,13 @@ class _Case:
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
         """What a call holds, and what it did; its result is let go."""
         self._switch()
-        with Untouched(**setup, **setup.around) as side_effects:
+        with SideEffects(**setup, **setup.around) as side_effects:
             memory.held_for_good()
             listen(scale := Scale())
             result = self._called(function, setup)
             listen(None)
             _put_modes_back()
-            held = scale.measured(memory.held_for_good())
+            held = scale.amounts(memory.held_for_good())
         raised = result if _type(result) is Raised else None
         seen: dict[str, Any] = {"memory": held, "raised": raised, "side_effects": side_effects}
         if raised is None and self._plan["result"]:

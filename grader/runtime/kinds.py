@@ -316,7 +316,7 @@ class Scale(Recorder):
         self.peak = max(self.peak, now)
         self.peak_of_objects = max(self.peak_of_objects, _small_blocks() - self.objects_before)
 
-    def measured(self, left: int) -> dict[str, int]:
+    def amounts(self, left: int) -> dict[str, int]:
         """What is compared with the reference, and what is left once the call is over."""
         return {
             "left": left - self.before,

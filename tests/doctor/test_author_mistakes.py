@@ -263,9 +263,9 @@ TRIED = {
         (
             "checks",
             SAME,
-            '    changed = doubled.seen.observed.side_effects\n    assert changed["gradient"], "No."',
+            '    all_ = doubled.seen.observed.side_effects\n    assert all_["gradient"], "No."',
         ),
-        "test_double broke: checks, line 24: KeyError: 'gradient'; kept has before, after",
+        "test_double broke: checks, line 24: KeyError: 'gradient'; all_ has before, after",
     ),
     "an attribute that no fact has": (
         (

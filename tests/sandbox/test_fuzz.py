@@ -188,7 +188,7 @@ def helpers(seen, expected):
         with suppress(AssertionError):
             assert_gradients(seen, expected, of="it")
     elif isinstance(expected, dict) and "before" in expected:
-        return  # what `Untouched` kept has a form that nobody compares; a check that stumbles over it says so
+        return  # nobody compares the form of what `SideEffects` recorded; a check that fails on it says so
     elif isinstance(expected, dict) and isinstance(seen, dict):
         for key, value in expected.items():
             helpers(seen[key], value)

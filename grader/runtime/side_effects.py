@@ -43,8 +43,8 @@ _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
 
 
-class Untouched:
-    """``with Untouched(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
+class SideEffects:
+    """``with SideEffects(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
 
     Both have the paths on which something is other by then, as far as there was or is anything.
     """

@@ -4,7 +4,7 @@ import pytest
 from declaring import declared, facts
 
 from grader import own
-from grader.contracts.untouched import changed_parts
+from grader.contracts.side_effects import changed_parts
 from grader.inside import inside, nn, torch
 
 
