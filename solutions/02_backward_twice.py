@@ -1,28 +1,31 @@
 # %% [markdown]
 # # 2. Backward, twice
 #
-# `loss.backward()` does three things. It walks the autograd graph from the loss back to the leaves. It *adds* the
-# gradients that reach a leaf to the leaf's `.grad`. On its way it *frees* the tensors that the forward pass had saved. As
-# long as you have one loss, one backward and one step, you only notice the first. In this notebook you will learn
+# `loss.backward()` does three things. It walks the autograd graph from the loss back to the leaves. It
+# *accumulates* gradients: it adds each one to the `.grad` of its leaf. And it *frees* the tensors that the forward
+# pass saved. With one loss, one backward and one step, you only notice the first. In this notebook you will learn
 #
-# - what a backward frees and what it leaves, and when you need `retain_graph=True`;
+# - what a backward frees and what it keeps, and when you need `retain_graph=True`;
 # - how to measure a gradient without changing any `.grad`;
-# - why a graph that you retain is useless after `optimizer.step()`;
+# - why a retained graph is useless after `optimizer.step()`;
 # - how to accumulate gradients over micro-batches;
 # - the difference between a `.grad` of `None` and a `.grad` of zeros;
 # - why a running loss can fill your memory.
 #
-# You may have read that `retain_graph=True` cures the errors that two backwards cause. It cures one of them, and hides
-# others. The code and the claims about PyTorch in this notebook were tested with torch 2.13.
+# You may have read that `retain_graph=True` cures the errors that two backwards cause. It cures one of them, and
+# hides others. The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# **Rules for all questions:**
+# **Rules for all questions**, unless a task says otherwise:
 #
-# - No side effects. Change only what the task tells you to change. The caller's values, `.grad`, `requires_grad`, hooks
-#   and the state of an optimizer must otherwise be the same after the call.
-# - Leave each part of a module in the mode you find it in, `train()` or `eval()`. Different parts may be in different
-#   modes.
-# - Gradients must be recorded after the call if and only if they were recorded before it.
-# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
+# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
+#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
+#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **Settings.** Restore every global setting that you change, such as the gradient mode.
+# - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
+#   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
+# - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5 in
+#   float32.
 
 # %%
 import weakref
@@ -34,8 +37,8 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## What backward frees
 #
-# A popular answer says: "the first `backward()` destroys the graph, so no graph is found for the second loss".
-# Look for yourself.
+# A popular answer says: "the first `backward()` destroys the graph, so no graph is found for the second loss". Look
+# for yourself.
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
@@ -52,19 +55,18 @@ except RuntimeError as error:
 print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because nothing of it was lost
 
 # %% [markdown] tags=["claim S0.7", "claim S1.5", "claim S1.6", "claim S1.11", "claim S1.13"]
-# The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone:
-# `x**2` had saved `x`, and the first backward let go of it. The two losses share that node. (PyTorch's own
-# words are in [Autograd mechanics, "Saved
-# tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).)
+# The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone: `x**2`
+# had saved `x`, and the first backward freed it. The two losses share that node. (PyTorch's own words are in
+# [Autograd mechanics, "Saved tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).)
 
 # %% tags=["drawn"]
-# The two losses after the backward of `first`. Both paths lead through the product and the square, and these have let
-# go of what they had saved. The way of `second` to `x` is closed.
+# The two losses after the backward of `first`. Both paths lead through the product and the square, whose saved values
+# were freed. So `second` can no longer backpropagate to `x`.
 xray(second=second, first=first, x=x)
 
 # %% [markdown]
-# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take the
-# two `#` away, and change what you like.
+# You can draw such a picture of your own tensors if the course's `grader` package is installed: remove the two `#`,
+# and change what you like.
 
 # %%
 # from grader import xray
@@ -73,26 +75,27 @@ xray(second=second, first=first, x=x)
 # %% [markdown] tags=["claim S1.10", "claim S1.12", "claim S1.15", "claim S1.18"]
 # There are three ways out.
 #
-# - `first.backward(retain_graph=True)`: this backward frees nothing, and the next one finds all it needs.
+# - `first.backward(retain_graph=True)`: this backward frees nothing, so the next one finds all it needs.
 # - `(first + second).backward()`: one loss, one backward.
 # - `torch.autograd.backward([first, second])`: the same without a sum.
 #
 # So it is not true that two losses *need* `retain_graph=True`. The documentation of
-# [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) says that
-# "in nearly all cases setting this option to True is not needed". If you do go back several times, let the last
-# backward free what was saved: call it without the argument.
+# [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html) says that "in
+# nearly all cases setting this option to True is not needed". If you do call `backward()` several times on one
+# graph, let the last call free the saved tensors: call it without the argument.
 
 # %% [markdown] tags=["claim S1.4", "claim S1.7", "claim S1.14"]
 # Three more things about `retain_graph`:
 #
-# - You may go back with it as often as you like, and once more without it. Only the call after that raises.
-# - Its default is the value of `create_graph`. So `backward(create_graph=True)`, which records the backward itself, frees
-#   nothing either.
-# - It is not true that a retained graph is never freed. It goes as soon as nothing refers to it any more. But until then
-#   it keeps every saved tensor of your network in memory.
+# - You may call `backward()` with it as often as you like, and once more without it. Only the call after that
+#   raises an error.
+# - Its default is the value of `create_graph`. So `backward(create_graph=True)`, which records the backward itself,
+#   frees nothing, either.
+# - It is not true that a retained graph is never freed. It is freed as soon as nothing refers to it any more. But
+#   until then it keeps every saved tensor of your network in memory.
 
 # %% [markdown]
-# **Guess first.** A graph that saved nothing has nothing to lose. Which of these three lines raises?
+# **Guess first.** If a graph saved nothing, backward can free nothing. Which of these three lines raises an error?
 
 # %%
 a = torch.ones(3, requires_grad=True)
@@ -108,39 +111,50 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `a + 1` goes back twice, the other two raise. `a + 1` saves nothing: its derivative is 1. `a * a` has saved `a`.
-# And `a * 2` needs no value of `a`, but it has noted the number 2, and backward lets go of that as well. So "it
-# worked with my example" proves little. Try a repair with an operation that saves something.
+# `a + 1` can backpropagate twice, and the other two raise an error. `a + 1` saves nothing: its derivative is 1. `a * a`
+# saved `a`. `a * 2` needs no value of `a`, but it saved the number 2, and backward frees that as well. So "it worked
+# with my example" proves little. Test a fix with an operation that saves something.
 #
 # </details>
 
 # %% [markdown]
 # ## q1 · Two losses, one trunk, one forward
 #
-# `backward_both(trunk, x)` computes `t = trunk(x)` and two scalars, `d = t.mean()` and `e = t.sum()`. It should
-# add the gradient of `d + e` to `x.grad`, and return `(d, e)`. The code below stops in its second `backward()`.
+# Write `backward_both(trunk, x)`:
 #
-# - Call the trunk exactly once. `t` has at least one entry, and may have no dimensions.
-# - After the call, *all* that the trunk has saved for backward is freed, also on the way to its own parameters.
-#   Or nothing of it can be reached from `d` and `e`, for example because they have no history. `x.grad` has none.
-# - What arrives in the `.grad` of the trunk's own parameters is up to you.
+# 1. Compute `t = trunk(x)` with exactly one call of `trunk`. `t` has at least one entry, and may have no
+#    dimensions.
+# 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
+# 3. Add the gradient of `d + e` to `x.grad`.
+# 4. Return `(d, e)`, with or without their history.
+#
+# After the call, nothing that `trunk` saved for backward may be in memory, including what it saved on the path to
+# its own parameters. `x.grad` must not require grad.
+#
+# The starter code raises an error in its second `backward()`. Fix it.
+#
+# **No side effects.** Leave `trunk` and the values of `x` unchanged. You may leave anything in the `.grad` of the
+# trunk's own parameters.
+#
+# **Example.** For `trunk = lambda v: 2 * v**2` and `x = [1., 2.]`, the call returns `(5., 10.)` and adds
+# `[6., 12.]` to `x.grad`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Read the error. Which part of the graph do `d` and `e` share, and what did `d.backward()` do to it?
+# Read the error. `d` and `e` share the graph of `t`, and `d.backward()` freed what this graph had saved.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# A backward that is not the last has to leave the saved tensors where they are. The last one has to free them.
-# Or do you need two backwards at all?
+# A backward that is not the last must keep the saved tensors, and the last one must free them. Do you need two
+# backwards at all?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Pass `retain_graph=True` to one of the two calls, and only to that one. Or go back once, from the sum.
+# Pass `retain_graph=True` to one of the two calls, and only to that one. Or backpropagate once, from the sum.
 #
 # </details>
 
@@ -168,7 +182,7 @@ def backward_both(trunk, x):
 
 # %% tags=["check q1"]
 def test_both_losses_arrive(backward_both):
-    """Of x = [0.1, 0.2, 0.3, 0.4] and one call of the trunk 2 * x**2, the gradient of both losses is 5 * x."""
+    """x.grad is the sum of both gradients after one forward."""
     import torch
 
     x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
@@ -182,8 +196,8 @@ def test_both_losses_arrive(backward_both):
         backward_both(trunk, x)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"backward_both did not come to its end; torch says: {reason}") from None
-    assert x.grad is not None, "x.grad is None: no backward has arrived there"
+        raise AssertionError(f"backward_both stopped with torch's error: {reason}") from None
+    assert x.grad is not None, "x.grad is None: no backward reached x"
     seen = x.grad.tolist()
     assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
         f"x.grad is {[round(value, 4) for value in seen]}, not [0.5, 1.0, 1.5, 2.0]"
@@ -192,15 +206,16 @@ def test_both_losses_arrive(backward_both):
 
 
 # %% [markdown] tags=["afterword q1"]
-# Gradients add up. So two backwards, one backward of the sum, and `torch.autograd.backward([d, e])` bring the same to
-# `x.grad`. Next trap: you want to look at a gradient, and it must not be added anywhere.
+# Gradients add up. So two backwards, one backward of the sum, and `torch.autograd.backward([d, e])` all add the
+# same to `x.grad`. Next trap: you want to look at a gradient without adding it anywhere.
 
 
 # %% [markdown] tags=["claim S1.16"]
 # ## To add, or to ask
 #
-# `backward()` does not return a gradient. Where `.grad` is `None`, it stores the gradient there. Otherwise it *adds* the
-# gradient to the tensor that is there, in place. (Only with `create_graph=True` does it make a new tensor of the sum.)
+# `backward()` returns no gradient. Where `.grad` is `None`, it stores the gradient there. Otherwise it *adds* the
+# gradient to the tensor in `.grad`, in place. (Only with `create_graph=True` does it create a new tensor for the
+# sum.)
 
 # %%
 w = torch.tensor(1.0, requires_grad=True)
@@ -211,15 +226,15 @@ print(w.grad)  # tensor(5.), because the second backward added 3 to the 2 that w
 print(w.grad is grad)  # True, because it wrote into the same tensor
 
 # %% [markdown] tags=["claim S1.9", "claim S1.12", "claim S5.3"]
-# For training with two losses that is just what you want: go back from each of them, then make one step. The
-# recipe `loss1.backward(retain_graph=True)`, `loss2.backward()`, `optimizer.step()` trains on both losses, and so does
-# `(loss1 + loss2).backward()`: the gradients are equal.
+# For training with two losses this is just what you want: backpropagate from each of them, then make one step. The
+# recipe `loss1.backward(retain_graph=True)`, `loss2.backward()`, `optimizer.step()` trains on both losses, and so
+# does `(loss1 + loss2).backward()`: the gradients are equal.
 #
-# To *measure* a gradient you want another tool.
+# To *measure* a gradient you need another tool.
 # [`torch.autograd.grad(loss, tensors)`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)
-# returns the gradients, and leaves the `.grad` of every leaf unchanged. (A non-leaf on its way gets its `.grad` filled if
-# you have called `retain_grad()` on it.) It frees saved tensors, as `backward()` does, but it visits fewer nodes: only
-# those between the loss and the tensors that you name.
+# returns the gradients and leaves the `.grad` of every leaf unchanged. (It fills the `.grad` of a non-leaf on the
+# path if you have called `retain_grad()` on it.) It frees saved tensors, as `backward()` does, but it visits fewer
+# nodes: only those between the loss and the tensors that you name.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -232,8 +247,8 @@ except RuntimeError as error:
     print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
 
 # %% [markdown]
-# A loss need not depend on every tensor you ask about. `autograd.grad` takes that for a mistake and raises,
-# unless you say `allow_unused=True`. Then it returns `None` there.
+# A loss need not depend on every tensor that you name. `autograd.grad` treats this as a mistake and raises an
+# error, unless you pass `allow_unused=True`. Then it returns `None` for that tensor.
 
 # %%
 w, v = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
@@ -248,28 +263,34 @@ xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 # %% [markdown]
 # ## q2 · Measure the gradient norm of every task
 #
-# To see whether one task drowns another, people log how long the gradient of each loss is.
+# To see whether one task dominates another, people log the gradient norm of each loss.
 #
-# `task_grad_norms(losses, params)` should return a list with one Python float for each loss: the L2 norm of the
-# gradient of *this* loss with respect to all of `params` together, as if their gradients were one long vector.
+# Write `task_grad_norms(losses, params)`:
 #
-# - `params` holds every leaf that a loss depends on. A loss need not depend on all of them.
-# - Measuring changes nothing. Each `.grad` is afterwards the same tensor as before, no copy of it. `None` stays
-#   `None`.
-# - After one or more measurements the caller computes `sum(losses).backward()`. This must work.
+# 1. For each loss, compute the L2 norm of *its* gradient with respect to all of `params` together: the square root
+#    of the sum of all squared entries.
+# 2. Return the norms as a list of Python floats, one for each loss.
 #
-# The first number that the code below returns is right, the others are wrong.
+# `params` holds every leaf that a loss depends on. A loss need not depend on all of them.
+#
+# In the starter code's result, only the first number is right. Fix it.
+#
+# **No side effects.** Every `.grad` must hold the same tensor object as before, with the same values. `None` must
+# stay `None`. After one or more calls, the caller's `sum(losses).backward()` must still work.
+#
+# **Example.** For `w = 3.`, `v = 2.` and `losses = [w**2, w**2 * v]`, the result is `[6.0, 15.0]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Call the given function with the same loss twice in the list. Why is the second number not the first?
+# Call the starter code with the same loss twice in the list. When it computes the second norm, `.grad` still holds
+# the first gradient.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# You want to ask for gradients, not to add them up anywhere. And whose backward comes last: yours or the
-# caller's?
+# You need gradients that are returned, not accumulated. And the caller runs the last backward, so yours must not
+# free the graph.
 #
 # </details>
 #
@@ -306,7 +327,7 @@ def task_grad_norms(losses, params):
 
 # %% tags=["check q2"]
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was."""
+    """Each norm belongs to one loss, and .grad is unchanged."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
@@ -316,11 +337,11 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         norms = task_grad_norms(losses, [w, v])
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"task_grad_norms did not come to its end; torch says: {reason}") from None
-    assert len(norms) == 2, f"{len(norms)} numbers came back for 2 losses"
+        raise AssertionError(f"task_grad_norms stopped with torch's error: {reason}") from None
+    assert len(norms) == 2, f"you returned {len(norms)} numbers for 2 losses"
     for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
-            f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
+            f"the norm of losses[{place}] is {seen:.4f}, not {right}: which losses' gradients does it include?"
         )
     w.grad, v.grad = torch.tensor([7.0]), None
     task_grad_norms([(w * v).sum()], [w, v])
@@ -330,16 +351,16 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
 
 
 # %% [markdown] tags=["afterword q2"]
-# `backward()` adds, `torch.autograd.grad` answers. What you only want to know, you ask. Next trap: a step of the
-# optimizer between two backwards.
+# `backward()` adds, and `torch.autograd.grad` answers. If you only want to know a gradient, ask for it. Next trap:
+# a step of the optimizer between two backwards.
 
 
 # %% [markdown] tags=["claim S1.8"]
 # ## A retained graph keeps memory, not values
 #
-# With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. That holds only
-# while no line of code writes to what was saved. And `optimizer.step()` is a write: it changes, in place, every weight
-# that has a gradient.
+# With `retain_graph=True`, so the folklore goes, you may call `backward()` whenever you like. This is true only as
+# long as no line of code writes to a saved tensor. And `optimizer.step()` is a write: it changes, in place, every
+# weight that has a gradient.
 
 # %%
 torch.manual_seed(0)
@@ -356,16 +377,16 @@ except RuntimeError as error:
     print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
 # %% [markdown] tags=["claim S0.14", "claim S4.28"]
-# Saving a tensor makes no copy. The graph refers to the weight itself and notes its version. `backward()` compares the two
-# versions and refuses ([Autograd mechanics, "In-place correctness
-# checks"](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)). It is right to
-# refuse: the loss was computed with the old weights, so its gradient needs the old weights, and they are gone.
-# (Until torch 1.4 this went through without an error, and the gradient was wrong. Much old code relied on it.)
+# Saving a tensor makes no copy. The graph refers to the weight itself and records its version. `backward()`
+# compares the two versions and raises an error ([Autograd mechanics, "In-place correctness
+# checks"](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)). It is right to do
+# so: the loss was computed with the old weights, so its gradient needs the old weights, and they are gone. (Until
+# torch 1.4 there was no error here, and the gradient was wrong. Much old code relied on that.)
 #
 # The picture shows the smallest such case: a loss of `w * w`, and a step on `w`.
 
 # %% tags=["drawn"]
-# The loss after the step. The product had saved `w` in version 0, and `w` is in version 1 now. No gradient can come from this loss any more.
+# The loss after the step. The product saved `w` at version 0, and `w` is now at version 1. So this loss can no longer backpropagate.
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w * w).sum()
 optimizer = torch.optim.SGD([w], lr=0.1)
@@ -393,30 +414,38 @@ except RuntimeError:
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# It goes back, and the gradient is the same as before the step. The gradient of a single layer needs its *input*, not its
-# weight. So nothing that was saved has been overwritten, and torch has nothing to refuse. But the gradient is
-# still that of the *old* weights. "No error" does not mean "the gradient you wanted".
+# It raises no error, and the gradient is the same as before the step. The gradient of a single layer needs its *input*,
+# not its weight. So no saved tensor was overwritten, and torch has no reason for an error. But the gradient is still
+# that of the *old* weights. "No error" does not mean "the gradient you wanted".
 #
 # </details>
 
 # %% [markdown]
 # ## q3 · A step between two backwards
 #
-# `two_updates(net, opt, x, y1, y2)` should make two updates, as two rounds of a training do. The first
-# goes down on `F.mse_loss(net(x), y1)`. The second goes down on `F.mse_loss(net(x), y2)`, *at the weights that the
-# first has left*. It returns both losses, each from before its update, as a tuple of Python floats.
+# Write `two_updates(net, opt, x, y1, y2)`:
 #
-# - Each update calls `net` once and `opt.step()` once, with the gradient of its own loss only. What stands in
-#   `.grad` beforehand enters no step.
-# - `opt` holds all parameters of `net`, and all take part. What you leave in `.grad` is up to you.
+# 1. Compute the loss `F.mse_loss(net(x), y1)` and update `net` with one `opt.step()`.
+# 2. Compute the loss `F.mse_loss(net(x), y2)` *at the updated weights*, and update `net` with one more
+#    `opt.step()`.
+# 3. Return both losses, each from before its update, as a tuple of Python floats.
 #
-# The code below stops with an error, but not for a `net` of one layer. There it is wrong all the same.
+# Each update must call `net` exactly once. Each step must use the gradient of its own loss only, whatever `.grad`
+# held before. `opt` holds all parameters of `net`, and the losses depend on all of them.
+#
+# The starter code raises an error, but not for a `net` of one layer. There its result is wrong. Fix it.
+#
+# **No side effects.** Change only the parameters of `net`, their `.grad` and the state of `opt`. You may leave
+# anything in `.grad`.
+#
+# **Example.** `net` is an `nn.Linear(1, 1, bias=False)` with the weight 0, `opt` is SGD with `lr=0.25`,
+# `x = [[1.]]`, `y1 = [[2.]]` and `y2 = [[0.]]`. The result is `(4.0, 1.0)`, and the weight becomes 1, then 0.5.
 #
 # <details><summary>Hint 1</summary>
 #
-# Between the two backwards, which tensors change, and which line changes them? (A friend's advice,
-# `p.data.sub_(...)` instead of `opt.step()`, silences the error: the version is no longer counted. Then the
-# gradient mixes old activations with new weights.)
+# `opt.step()` writes to the weights between the two backwards. (A friend's advice, `p.data.sub_(...)` instead of
+# `opt.step()`, silences the error, because it hides the write from the version counter. Then the gradient mixes old
+# activations with new weights.)
 #
 # </details>
 #
@@ -428,8 +457,8 @@ except RuntimeError:
 #
 # <details><summary>Hint 3</summary>
 #
-# The prediction for the second loss has to come from the updated weights, so one forward pass cannot serve
-# both updates. With this change, no graph has to be retained.
+# The prediction for the second loss must come from the updated weights, so one forward pass cannot serve both
+# updates. With this change, no graph has to be retained.
 #
 # </details>
 
@@ -464,7 +493,7 @@ def two_updates(net, opt, x, y1, y2):
 
 # %% tags=["check q3"]
 def test_the_second_update_starts_from_the_first(two_updates):
-    """With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5."""
+    """The second update starts from the updated weights."""
     import torch
 
     net = torch.nn.Linear(1, 1, bias=False)
@@ -475,7 +504,7 @@ def test_the_second_update_starts_from_the_first(two_updates):
     assert abs(net.weight.item() - 0.5) < 1e-5, (
         f"the weight is {net.weight.item():.4f}, not 0.5: at which weights was the second gradient computed?"
     )
-    assert len(losses) == 2, f"{len(losses)} losses came back, expected 2"
+    assert len(losses) == 2, f"you returned {len(losses)} losses instead of 2"
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
         assert abs(seen - right) < 1e-5, (
             f"loss {place} is {seen}, not {right}: at which weights was it computed?"
@@ -486,19 +515,21 @@ def test_the_second_update_starts_from_the_first(two_updates):
         two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"two layers could not be updated twice; torch says: {reason}") from None
+        raise AssertionError(
+            f"with a net of two layers, two_updates stopped with torch's error: {reason}"
+        ) from None
 
 
 # %% [markdown] tags=["afterword q3"]
-# A gradient belongs to the weights at which its loss was computed. A step makes new weights, so the next gradient needs
-# a new forward pass, and nothing has to be retained for it.
+# A gradient belongs to the weights at which its loss was computed. A step changes the weights, so the next gradient
+# needs a new forward pass, and you need not retain anything for it.
 
 
 # %% [markdown] tags=["claim S1.1", "claim S1.19"]
 # ## Code from 2017
 #
-# Much code about `retain_graph` is older than that name. Three relics, and what torch does with them today. (The
-# first is often called "deprecated". It is gone.)
+# Much code about `retain_graph` is older than that name. Here are three relics, and what torch does with them
+# today. (The first is often called "deprecated". It is gone.)
 
 # %%
 w = torch.tensor(2.0, requires_grad=True)
@@ -508,7 +539,7 @@ except TypeError as error:
     print(error)  # Tensor.backward() got an unexpected keyword argument 'retain_variables'
 
 old = torch.autograd.Variable(torch.ones(2), requires_grad=True)
-print(type(old))  # <class 'torch.Tensor'>, because Variable has returned an ordinary tensor since torch 0.4
+print(type(old))  # <class 'torch.Tensor'>, because Variable has returned a plain tensor since torch 0.4
 
 
 class Loud(nn.Module):
@@ -525,23 +556,22 @@ print(w.grad)  # tensor(2.), and nothing above it, because autograd never calls 
 # %% [markdown] tags=["claim S1.2", "claim S1.3", "claim S2.3"]
 # An `nn.Module` needs no method `backward`. Autograd records what `forward` computes, and differentiates that.
 #
-# One thing of 2017 is as true as ever. If a network computed what you use as a *constant*, such as a target,
-# cut it off from that network.
-# [`detach()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html) does that, but it does
-# not copy: the result shares its memory with the original.
+# One thing from 2017 is as true as ever. If a network computed what you use as a *constant*, such as a target,
+# detach it from that network. [`detach()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
+# does this, but it does not copy: the result shares storage with the original.
 
 # %%
 activation = torch.tensor([-1.0, 2.0])
 view, copy = activation.detach(), activation.detach() * 1.0
 F.relu(activation, inplace=True)
-print(view.tolist())  # [0.0, 2.0], because it shares the memory that relu has overwritten
-print(copy.tolist())  # [-1.0, 2.0], because the product has memory of its own
+print(view.tolist())  # [0.0, 2.0], because it shares the storage that relu has overwritten
+print(copy.tolist())  # [-1.0, 2.0], because the product has its own storage
 
 # %% [markdown]
 # The picture shows what happens without `detach()`. You train the tensor `image`; `target` was computed from `style`.
 
 # %% tags=["drawn"]
-# A loss whose `target` was not detached. Backward does not stop at `target`: it walks on into what made it, to `style`.
+# A loss whose `target` was not detached. Backward does not stop at `target`: it walks on to `style`, from which it was computed.
 image, style = torch.tensor([1.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
 target = style * 2
 xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
@@ -549,43 +579,52 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 # %% [markdown]
 # ## q4 · ContentLoss for today
 #
-# In *neural style transfer* you train an image. Small modules between the layers of a network measure how far
-# activations are from a target.
+# In *neural style transfer* you train an image. Modules between the layers measure how far activations are from a
+# target.
 #
-# `ContentLoss(target, weight)` is such a module. Its `forward(input)` stores
-# `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input`, or a copy that passes gradients
-# on. Make it work:
+# Write the module `ContentLoss(target, weight)`:
 #
-# - For the loss, `target` is a *constant*, as it is when the module is made. No gradient goes from `loss` into the
-#   network behind it. Later the caller overwrites it. The module has nothing to train.
-# - Every `forward` makes a new loss, from which the caller goes back once.
-# - A layer behind the module may overwrite what `forward` returned. `loss.backward()` still works then.
+# 1. `forward(input)` stores `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input` or a
+#    differentiable copy of it.
+# 2. In the loss, `target` is a *constant*, with the values it has when the module is made. The caller may overwrite
+#    it later. No gradient may flow into its graph.
+# 3. Every `forward` computes a new loss, from which the caller backpropagates once.
+# 4. `loss.backward()` must work even if a later layer overwrites the tensor that `forward` returned.
+#
+# The module must have no parameters to train.
+#
+# The starter code's second `backward()` raises an error. Fix it.
+#
+# **No side effects.** Leave `target` and `input` unchanged.
+#
+# **Example.** `ContentLoss(torch.tensor([1., 4.]), 2.0)` with the input `[1., 5.]` has the loss 2.0, and the
+# gradient of the input is `[0., 4.]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `m.target.grad_fn` of the given module. How far does the first `backward()` go, and what does it
-# free there?
+# Print `m.target.grad_fn` of a module `m` from the starter code. The first `backward()` continues into this graph,
+# and frees what it saved.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
 # Three things look old here: `retain_variables`, the method `backward`, and a target that is not detached. Which of
-# them still has an effect? And whose memory does your constant live in, if an in-place ReLU comes later?
+# them still has an effect? And whose storage does your constant use, if an in-place ReLU comes later?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Detach the target once, when the module is made, and multiply what you detached by `weight`: the product has its own memory.
-# Drop the method `backward`.
+# Detach the target once, when the module is made, and multiply the detached target by `weight`: the product has its
+# own storage. Delete the method `backward`.
 #
 # </details>
 
 
 # %% tags=["question q4"]
 class ContentLoss(nn.Module):
-    """Passes its input on and stores in self.loss how far it is from a constant target.
+    """Return the input, and store in self.loss how far it is from a constant target.
 
     The loss is mse_loss(input * weight, target * weight), with target as it is when the module is made.
     """
@@ -620,11 +659,11 @@ class ContentLoss(nn.Module):
 
 # %% tags=["check q4"]
 def test_two_iterations(ContentLoss):
-    """The input passes, and one plain backward an iteration brings a gradient to the image, none to the network."""
+    """Two iterations work; only the image gets a gradient."""
     import torch
 
     passed = ContentLoss(torch.zeros(2), 3.0)(torch.tensor([1.0, 5.0]))
-    assert isinstance(passed, torch.Tensor), f"a {type(passed).__name__} came back from forward"
+    assert isinstance(passed, torch.Tensor), f"forward returned a {type(passed).__name__} instead of a tensor"
     assert passed.tolist() == [1.0, 5.0], f"forward returned {passed.tolist()} for the input [1, 5]"
 
     made_by = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -637,28 +676,28 @@ def test_two_iterations(ContentLoss):
             module.loss.backward()
         except RuntimeError as error:
             reason = str(error).partition(" (")[0]
-            raise AssertionError(f"iteration {number} stopped; torch says: {reason}") from None
+            raise AssertionError(f"iteration {number} stopped with torch's error: {reason}") from None
         assert image.grad is not None, f"the image has no gradient in iteration {number}"
         assert image.grad.tolist() == [0.0, 4.0], (
             f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
         )
-        assert made_by.grad is None, "a gradient went into the network that had made the target"
+        assert made_by.grad is None, "a gradient reached the tensor that the target was computed from"
 
 
 # %% [markdown] tags=["afterword q4"]
-# Of the three old things only the missing `detach()` has an effect today: torch refuses `retain_variables`, and it
+# Of the three old things only the missing `detach()` has an effect today: torch rejects `retain_variables`, and it
 # never calls a module's method `backward`. A target is a number you aim at, not a part of what you train.
 
 
 # %% [markdown] tags=["claim S1.17"]
 # ## Gradients add up, means do not
 #
-# The gradient of a sum is the sum of the gradients. Because `backward()` adds, you can go back piece by piece,
-# and never have more than one piece in memory. That is how batches that do not fit on a GPU are trained: cut
-# into *micro-batches*, forward and backward for each, one step for all.
+# The gradient of a sum is the sum of the gradients. Because `backward()` adds, you can backpropagate piece by
+# piece, and never have more than one piece in memory. People train batches that do not fit on a GPU this way: cut
+# into *micro-batches*, with a forward and a backward for each, and one step for all.
 #
-# A *mean* is another matter. **Guess first:** five samples have these losses. Is the mean of the two means the
-# mean of all?
+# A *mean* is different. **Guess first:** five samples have these losses. Is the mean of the two means the mean of
+# all?
 
 # %%
 losses = torch.tensor([1.0, 1.0, 1.0, 9.0, 9.0])
@@ -669,34 +708,34 @@ print((losses[:3].mean() + losses[3:].mean()) / 2)
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# 4.2, 10 and 5. The sum of the means is too large, because each mean was divided by the number of its own
-# samples. To divide by 2 does not help: the last 2 samples together count as much as the first 3. If the pieces
-# differ in size, no single factor repairs it.
+# 4.2, 10 and 5. The sum of the means is too large, because each mean was divided by the number of its own samples.
+# Dividing by 2 does not help: the last 2 samples together count as much as the first 3. If the pieces differ in
+# size, no single factor fixes it.
 #
 # </details>
 #
-# Nothing complains about a gradient that is too large or too small. It acts like another learning rate, and Adam
-# hides even that. People find it when the same settings train differently on a machine with less memory.
+# A gradient that is too large or too small raises no error. It acts like another learning rate, and Adam hides even
+# that. People notice when the same settings train differently on a machine with less memory.
 #
-# ### What is held, and how long
+# ### What is saved, and for how long
 #
-# The forward saves what the derivatives need, and `backward()` lets go of it. Loops differ in *when*. You can
-# watch it ([Autograd mechanics, "Hooks for saved
+# The forward saves the tensors that the derivatives need, and `backward()` frees them. Loops differ in *when*. You
+# can watch this ([Autograd mechanics, "Hooks for saved
 # tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)):
 
 # %%
-held = weakref.WeakSet()  # it forgets what nobody else keeps
+held = weakref.WeakSet()  # a tensor disappears from it once nothing else refers to it
 
 
 def pack(tensor):
-    """Is called for each tensor that autograd saves; autograd keeps what it returns."""
+    """Autograd calls this for each tensor that it saves, and keeps the result."""
     kept = tensor.detach()
     held.add(kept)
     return kept
 
 
 def unpack(kept):
-    """Is called when backward needs the tensor."""
+    """Autograd calls this when backward needs the tensor."""
     return kept
 
 
@@ -705,35 +744,41 @@ with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
     total = leaf.tanh().sum() + leaf.tanh().sum()
     print(len(held))  # 2, because both pieces wait for one backward
     total.backward()
-    print(len(held))  # 0, because backward has been there
+    print(len(held))  # 0, because backward freed them
     for _ in range(2):
         part = leaf.tanh().sum()
-        print(len(held))  # 1, both times, because a piece is used up before the next is made
+        print(len(held))  # 1, both times, because a piece is freed before the next is computed
         part.backward()
 
 # %% tags=["drawn"]
-# One backward for two pieces. The sum `total` holds both graphs, with the results of both `tanh`, until it goes back.
+# One backward for two pieces. Until then, `total` holds both graphs, with the results of both `tanh`.
 leaf = torch.ones(3, requires_grad=True)
 xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 
 # %% [markdown]
 # ## q5 · Micro-batches that add up to the batch
 #
-# `accumulate(model, X, Y, micro)` should add to the `.grad` of the model's parameters what
-# `F.mse_loss(model(X), Y).backward()` would add there, with the *mean* loss of the whole batch. But the batch does
-# not fit into memory: at any time, what is saved for backward belongs to at most `micro` samples.
+# Write `accumulate(model, X, Y, micro)`, where `X` and `Y` hold one sample in each row:
 #
-# - `X` and `Y` hold a sample in each row. `micro` need not divide the number of samples, and may be greater.
-# - The model computes each row by itself and draws no random numbers.
-# - All parameters take part. One may stand in two places; it still gets its gradient once.
-# - What you return does not matter.
+# 1. Add to the `.grad` of the model's parameters what `F.mse_loss(model(X), Y).backward()` would add: the gradient
+#    of the *mean* over the whole batch.
+# 2. At any time, tensors may be saved for backward for at most `micro` samples, because the batch does not fit into
+#    memory. `micro` need not divide the number of samples, and may exceed it.
 #
-# The code below brings a gradient that is too large.
+# You can rely on this: the model computes each row independently and draws no random numbers. All parameters take
+# part. One may be used in two places.
+#
+# The starter code's gradient is too large. Fix it. The return value is ignored.
+#
+# **No side effects.** Change only the `.grad` of the model's parameters.
+#
+# **Example.** `model` is an `nn.Linear(1, 1, bias=False)` with the weight 1. For
+# `X = [[1.], [2.], [1.], [2.], [3.]]`, zeros in `Y`, and `micro=2`, the call adds 7.6 to `model.weight.grad`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Take `nn.Linear(3, 2)` and a batch of 6. Call the function with `micro=2`, print `model.weight.grad`, and divide
-# it by the gradient of one backward over the whole batch. What is the ratio? And with a batch of 5?
+# Call the starter code with an `nn.Linear(3, 2)`, a batch of 6 and `micro=2`. Divide `model.weight.grad` by the
+# gradient of one backward over the whole batch, and look at the ratio. Then try a batch of 5.
 #
 # </details>
 #
@@ -755,7 +800,7 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 def accumulate(model, X, Y, micro):
     """Add the gradient of F.mse_loss(model(X), Y) to the .grad of the model's parameters, piece by piece.
 
-    What is returned does not matter.
+    The return value is ignored.
     """
     for x, y in zip(X.split(micro), Y.split(micro)):
         # BEGIN SOLUTION
@@ -768,7 +813,7 @@ def accumulate(model, X, Y, micro):
 
 # %% tags=["check q5"]
 def test_gradient_of_the_batch(accumulate):
-    """Five samples, two at a time, bring the gradient of the five."""
+    """Micro-batches accumulate the gradient of the batch."""
     import torch
     from torch import nn
 
@@ -777,7 +822,7 @@ def test_gradient_of_the_batch(accumulate):
     X = torch.tensor([[1.0], [2.0], [1.0], [2.0], [3.0]])
     accumulate(model, X, torch.zeros(5, 1), 2)
     seen = model.weight.grad
-    assert seen is not None, "model.weight.grad is None: no backward has arrived there"
+    assert seen is not None, "model.weight.grad is None: no backward reached the weight"
     assert abs(seen.item() - 7.6) < 1e-4, (
         f"model.weight.grad is {seen.item():.4f} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
         "by what number does each of your means divide?"
@@ -785,17 +830,17 @@ def test_gradient_of_the_batch(accumulate):
 
 
 # %% [markdown] tags=["afterword q5"]
-# A mean divides by the number of samples it was given. So each piece counts by its share of the batch. If all pieces had
-# one size, a single factor would do; the last one seldom has that size.
+# A mean divides by the number of samples it was given. So each piece must count by its share of the batch. If all
+# pieces had the same size, a single factor would do; the last one rarely does.
 
 
 # %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.7"]
 # ## None is not zero
 #
-# `.grad` knows two kinds of nothing. `None` means: no gradient has arrived. A tensor of zeros means: a gradient
-# has arrived, and it is 0. A leaf that no loss has reached keeps its `None`.
+# `.grad` knows two kinds of nothing. `None` means that no gradient has reached the leaf. A tensor of zeros means
+# that a gradient has reached it, and this gradient is 0. A leaf that no loss has reached keeps its `None`.
 #
-# For plain gradient descent the two are the same: the parameter stays where it is. For an optimizer with momentum (Adam
+# For plain gradient descent the two are the same: the parameter does not move. For an optimizer with momentum (Adam
 # has momentum, too) or with weight decay they are not.
 
 # %%
@@ -810,14 +855,14 @@ for nothing in (None, torch.zeros(1)):
     print(w.item() != before)  # False, then True: None is skipped, zeros still mean momentum and decay
 
 # %% [markdown]
-# `optimizer.step()` skips a parameter whose `.grad` is `None`. A `.grad` of zeros is a gradient like any
-# other: weight decay is added to it, and the momentum of earlier steps goes on. The optimizer asks nothing else. It does
-# not look at `requires_grad`: a parameter that you freeze with an old `.grad` in it keeps moving.
+# `optimizer.step()` skips a parameter whose `.grad` is `None`. A `.grad` of zeros is a gradient like any other: the
+# optimizer adds weight decay to it and applies the momentum of earlier steps. It checks nothing else. In
+# particular, it does not look at `requires_grad`: if you freeze a parameter that has an old `.grad`, the parameter
+# keeps moving.
 #
-# So what does
-# [`zero_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html) leave?
-# Since torch 2.0 it sets every `.grad` to `None`. Before, it wrote zeros, and with `set_to_none=False` it still
-# does.
+# So what does [`zero_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
+# leave in `.grad`? Since torch 2.0 it sets every `.grad` to `None`. Before, it wrote zeros, and with
+# `set_to_none=False` it still does.
 
 # %%
 layer = nn.Linear(1, 1, bias=False)
@@ -831,7 +876,7 @@ print(layer.weight.grad)  # None, because that is the default since torch 2.0
 # Now take a model with one trunk and two heads, and a loss of the first head:
 
 # %% tags=["drawn"]
-# No arrow leads from the loss to `head2`, so backward never touches its `.grad`: it stays what it was, None or old.
+# No arrow leads from the loss to `head2`, so backward never touches its `.grad`: it stays None, or keeps old values.
 trunk, head1, head2 = (torch.tensor([value], requires_grad=True) for value in (1.0, 2.0, 3.0))
 xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 
@@ -840,16 +885,22 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 #
 # A model has one trunk and a head for each task.
 #
-# `train_task(model, opt, task, x, y)` trains the trunk and the head of this task by one `opt.step()`. The loss is
-# `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
+# Write `train_task(model, opt, task, x, y)`:
 #
-# - The step is given the gradient of this loss alone, whatever stands in `.grad` beforehand: the other heads have
-#   none. All parameters of trunk and head take part, though the gradient of some may be 0.
-# - The other heads do not move, and what `opt` remembers of them stays.
-# - Any task may come next: everything stays trainable. What stays in `.grad` is up to you, if it enters no later
-#   step.
+# 1. Compute the loss `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
+# 2. Update the trunk and this head with one `opt.step()`, which must use the gradient of this loss only, whatever
+#    `.grad` held before. The other heads must have no gradient at this step. Every parameter of the trunk and of
+#    this head takes part, though its gradient may be 0.
 #
-# With the code below, each task slowly ruins the heads of the others.
+# Any task may come next, so everything must stay trainable. You may leave anything in `.grad`: the next call
+# ignores it.
+#
+# With the starter code, each task slowly ruins the heads of the others. Fix it. The return value is ignored.
+#
+# **No side effects.** Leave the other heads and their optimizer state unchanged.
+#
+# **Example.** Trunk and heads are layers `nn.Linear(1, 1, bias=False)` with the weight 1, and `opt` is SGD with
+# `lr=0.1` and any momentum. For task 0, `x = [[1.]]` and `y = [[0.]]`, trunk and head 0 become 0.8. Head 1 stays 1.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -859,8 +910,8 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 #
 # <details><summary>Hint 2</summary>
 #
-# What does an optimizer with momentum and weight decay do with a gradient of 0? For which `.grad` does it do nothing at
-# all?
+# An optimizer with momentum and weight decay changes a parameter even if its gradient is 0. For which `.grad` does
+# it do nothing at all?
 #
 # </details>
 #
@@ -875,7 +926,7 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 def train_task(model, opt, task, x, y):
     """Make one step of opt on the trunk and on one head; the other heads do not move.
 
-    What is returned does not matter.
+    The return value is ignored.
     """
     # BEGIN SOLUTION
     opt.zero_grad(set_to_none=True)
@@ -890,7 +941,7 @@ def train_task(model, opt, task, x, y):
 
 # %% tags=["check q6"]
 def test_the_other_head_stands_still(train_task):
-    """In the third step, of task 0, the head of task 1 does not move."""
+    """A step on task 0 leaves the head of task 1 unchanged."""
     import torch
 
     model = torch.nn.Module()
@@ -918,8 +969,8 @@ def test_the_other_head_stands_still(train_task):
 # %% [markdown]
 # ## What a running sum remembers
 #
-# A graph lives as long as a tensor refers to it. So you need not "free the graph" in a normal loop: the name
-# `loss` moves on to the next loss, and the graph of the last one goes. Unless you keep it.
+# A graph is in memory as long as a tensor refers to it. So you need not "free the graph" in a normal loop: the name
+# `loss` moves on to the next loss, and the graph of the last one is freed. Unless you keep it.
 
 
 # %%
@@ -941,56 +992,64 @@ for _ in range(3):
     print(graph_size(total))  # 4, 7, 10, because the sum refers to the graph of every loss so far
 
 # %% tags=["drawn"]
-# The running sum after three losses. Each addition holds the sum before it and a whole graph beside it.
+# The running sum after three losses. Each addition refers to the sum before it and to the whole graph of one loss.
 xray(total=total, w=w)
 
 # %% [markdown] tags=["claim S0.7", "claim S1.11", "claim S1.14"]
-# `total` began as a Python float. The first `+=` made it a tensor with a history, without a word. In training,
+# `total` began as a Python float. The first `+=` silently turned it into a tensor with a history. In training,
 # `backward()` frees the saved tensors of each loss, so that only the nodes pile up. In validation there is no
-# backward: all that was saved for every batch stays in memory, as long as `total` lives. (See also [Frequently Asked
-# Questions, 'My model reports "cuda runtime error(2): out of
+# backward: everything that was saved for every batch stays in memory as long as `total` does. (See also [Frequently
+# Asked Questions, 'My model reports "cuda runtime error(2): out of
 # memory"'](https://docs.pytorch.org/docs/stable/notes/faq.html).)
 #
-# `model.eval()` does not help. It switches dropout and batch norm to their other behaviour, and autograd
-# records as before:
+# `model.eval()` does not help. It changes what dropout and batch norm compute, and autograd records as before:
 
 # %%
 layer = nn.Linear(2, 1).eval()
 print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does not switch the recording off
 
 # %% [markdown]
-# Three things do help: `loss.item()` is a number, `loss.detach()` is a tensor without a history, and under
-# `torch.no_grad()` no history comes into being.
+# Three things do help: `loss.item()` is a number, `loss.detach()` is a tensor that is not connected to the graph,
+# and under `torch.no_grad()` autograd records nothing.
 
 # %% [markdown]
 # ## q7 · The running loss that ate the memory
 #
-# `validation_loss(model, loader)` should return the mean over the batches of `F.mse_loss(model(x), y)`, as a Python
-# float. Every batch counts the same, also if the last one is smaller.
+# Write `validation_loss(model, loader)`:
 #
-# - `loader` is a list of pairs `(x, y)`, or something like a `DataLoader`: it has a `len`, at least 1, and you can
-#   go through it as often as you like. All tensors are float32.
-# - When a batch enters the model, the graph of at most *one* earlier batch is still alive. After the call none is,
-#   even if the caller keeps what you returned.
+# 1. Compute `F.mse_loss(model(x), y)` for each pair `(x, y)` of `loader`.
+# 2. Return the mean of these losses as a Python float. Every batch counts the same, even if the last one is
+#    smaller.
 #
-# The code below is right, but on large sets the memory grows with every batch, until the process dies.
+# When a batch enters the model, the graph of at most *one* earlier batch may be in memory. After the call no graph
+# may be, even if the caller keeps the result.
+#
+# `loader` is a list, or something like a `DataLoader`: it has a `len` of at least 1, and you can iterate over it
+# repeatedly. All tensors are float32.
+#
+# The starter code computes the right mean, but memory grows with every batch. Fix it.
+#
+# **No side effects.** Leave `model`, `loader` and the gradient mode unchanged.
+#
+# **Example.** For `model = nn.Identity()` and batches with `x = [[0.], [0.]]`, `y = [[1.], [1.]]` and with
+# `x = [[0.]]`, `y = [[3.]]`, the losses are 1 and 9, so the result is 5.0.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `type(total)` and `total.grad_fn` at the end of each round. What does `grad_fn` hold on to?
+# Print `type(total)` and `total.grad_fn` in each iteration. `grad_fn` refers to the graph of every batch so far.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# A number has no history. When does it have to become a number: after the loop, or within it?
+# A number refers to no graph. When must the loss become a number: after the loop, or inside it?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Add `loss.item()` in each round, not `loss`. And you need no graph here: `with torch.no_grad():` around the loop
-# saves the time, too.
+# Add `loss.item()` in each iteration, not `loss`. And you need no graph here: `with torch.no_grad():` around the
+# loop saves time, too.
 #
 # </details>
 
@@ -1018,7 +1077,7 @@ def validation_loss(model, loader):
 
 # %% tags=["check q7"]
 def test_the_mean_is_a_number(validation_loss):
-    """The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile."""
+    """The mean is a float; old graphs are freed."""
     import gc
     import weakref
 
@@ -1029,7 +1088,9 @@ def test_the_mean_is_a_number(validation_loss):
     torch.nn.init.zeros_(model.bias)
     loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
     mean = validation_loss(model, loader)
-    assert isinstance(mean, float), f"a {type(mean).__name__} came back: what does it hold on to?"
+    assert isinstance(mean, float), (
+        f"you returned a {type(mean).__name__}, not a float: what does it refer to?"
+    )
     assert abs(mean - 14 / 3) < 1e-4, f"the mean over the three batches is {mean:.4f}, not 4.6667"
     predictions, peak = [], []
 
@@ -1049,42 +1110,52 @@ def test_the_mean_is_a_number(validation_loss):
 
 
 # %% [markdown] tags=["afterword q7"]
-# A number has no history. A tensor brings its whole graph along, wherever you keep it: in a sum, in a list, in a log.
+# A number refers to no graph. A tensor keeps its whole graph in memory, wherever you store it: in a sum, in a list,
+# in a log.
 
 
 # %% [markdown]
 # ## End task · Learn from a large model
 #
-# In *distillation* a small model learns to predict what a large one, its teacher, predicts.
-# `distil(model, teacher, opt, inputs, micro, epochs)` asks the teacher about each batch of the list `inputs`, and
-# trains the model on the answers.
+# In *distillation* a small model learns to predict what a large model, its teacher, predicts.
 #
-# 1. The teacher is called once for each batch, in the whole training. Its answers are constants.
-# 2. In each epoch, every batch gets one `opt.step()`, in the order of `inputs`. The step is given the gradient of
-#    `F.mse_loss(model(x), answer)`, the mean over this whole batch, and nothing else, whatever stands in `.grad` before.
-# 3. The model is called with at most `micro` samples at a time. When samples enter it, the graph of at most one
-#    earlier call of it is alive. After the training none is, even if the caller keeps what you returned.
-# 4. It returns a list with one Python float for each epoch: the mean over the batches of their losses, each from before
-#    its step. Every batch counts the same.
+# Write `distil(model, teacher, opt, inputs, micro, epochs)`:
 #
-# - Each `x` has the shape `(samples, features)`, with at least one sample; the batches may differ in size. `micro` is
-#   at least 1, and need not divide the number of samples. All is float32, or all is float64.
-# - Model and teacher compute each row by itself, draw no random numbers and write to no buffer of theirs. Their results
-#   have the same shape.
-# - `opt` is an optimizer of `torch.optim` that steps without a closure. It holds the parameters of the model, and
-#   these require grad and take part in its output. Those of the teacher may require grad, too.
-# - The parameters of the model change, and their `.grad` may. Nothing else does.
+# 1. Call the teacher once for each batch in the list `inputs`: once in the whole training, not in every epoch. Its
+#    answers are constants.
+# 2. In each epoch, make one `opt.step()` for every batch, in the order of `inputs`. The step must use the gradient
+#    of `F.mse_loss(model(x), answer)`, the mean over this whole batch, and nothing else, whatever `.grad` held
+#    before.
+# 3. Call the model with at most `micro` samples at a time. When samples enter it, the graph of at most one earlier
+#    call may be in memory. After the training no graph may be, even if the caller keeps the result.
+# 4. Return a list with one Python float for each epoch: the mean of its batch losses, each from before the batch's
+#    step. Every batch counts the same.
 #
-# The function below stops when it goes back from the same batch for the second time. Three bugs of this notebook are in
-# it. Once it runs, you see the other two: the more pieces a batch is cut into, the larger are the steps; and the longer it
-# trains, the more memory it needs.
+# You can rely on this:
+#
+# - Each `x` has the shape `(samples, features)`, with at least one sample. Batches may differ in size. `micro` is
+#   at least 1 and need not divide the number of samples. All tensors are float32, or all are float64.
+# - Model and teacher compute each row independently, draw no random numbers and write to none of their buffers.
+#   Their results have the same shape.
+# - `opt` is an optimizer of `torch.optim` that steps without a closure. It holds the parameters of the model, which
+#   all require grad and take part in its output. The teacher's parameters may require grad, too.
+#
+# The starter code raises an error when it backpropagates for the same batch a second time. It has three of the bugs
+# that this notebook is about. Once it runs, you see the other two: the more pieces a batch is cut into, the larger
+# the steps are; and the longer it trains, the more memory it needs.
+#
+# **No side effects.** Change only the parameters of the model, their `.grad` and the state of `opt`.
+#
+# **Example.** Model and teacher are layers `nn.Linear(1, 1, bias=False)` with the weights 0 and 1, and `opt` is SGD
+# with `lr=0.125`. For `inputs = [[[1.], [2.], [1.]]]`, `micro=2` and `epochs=2`, the result is `[2.0, 0.5]`, and
+# the model's weight becomes 0.75.
 
 
 # %% tags=["question end"]
 def distil(model, teacher, opt, inputs, micro, epochs):
     """Train model to predict what teacher predicts.
 
-    Returns for each epoch the mean loss of its batches, a list of Python floats.
+    Returns a list of Python floats: for each epoch, the mean loss of its batches.
     """
     # BEGIN SOLUTION
     with torch.no_grad():
@@ -1121,7 +1192,7 @@ def distil(model, teacher, opt, inputs, micro, epochs):
 
 # %% tags=["check end"]
 def test_two_epochs(distil):
-    """Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's."""
+    """Two epochs give the right losses and weight."""
     import torch
 
     model, teacher = (torch.nn.Linear(1, 1, bias=False) for _ in range(2))
@@ -1132,14 +1203,14 @@ def test_two_epochs(distil):
         history = distil(model, teacher, opt, [torch.tensor([[1.0], [2.0], [1.0]])], 2, 2)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"the training stopped; torch says: {reason}") from None
-    assert teacher.weight.grad is None, "a gradient has arrived at the teacher"
+        raise AssertionError(f"the training stopped with torch's error: {reason}") from None
+    assert teacher.weight.grad is None, "a gradient reached the teacher"
     assert abs(model.weight.item() - 0.75) < 1e-5, (
         f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how large were the steps?"
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (
-        f"for two epochs these came back: {kinds}: what does each of them hold on to?"
+        f"for two epochs you returned these types: {kinds}. What does each value refer to?"
     )
     assert all(abs(seen - right) < 1e-5 for seen, right in zip(history, (2.0, 0.5))), (
         f"the mean losses are {[round(loss, 4) for loss in history]}, not [2.0, 0.5]"
@@ -1147,22 +1218,24 @@ def test_two_epochs(distil):
 
 
 # %% [markdown] tags=["afterword end"]
-# The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each
-# piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them
-# raised an error, and `retain_graph=True` would have silenced that as well.
+# The three bugs: the answers had a history, so the second backward reached the teacher's graph, which the first had
+# freed. Each piece was divided by its own number of samples. And the running sum kept the graph of every loss in
+# memory. Only the first bug raised an error, and `retain_graph=True` would have silenced that as well.
 
 
 # %% [markdown]
-# ## What to keep
+# ## What to remember
 #
-# - `backward()` frees the *saved tensors*, not the nodes and not the gradients. Only a backward that is followed by another
-#   one through the same nodes needs `retain_graph=True`. The last backward never needs it, but the last backward may be
-#   your caller's.
-# - `backward()` adds to `.grad`. `torch.autograd.grad` returns gradients and leaves the `.grad` of every leaf alone.
-# - A retained graph does not keep values. After `optimizer.step()` compute the loss again.
-# - A constant target is detached, and has memory of its own.
-# - A mean knows only the samples it was given: weigh each micro-batch by its share of the batch. Go back after each of them.
-# - A `.grad` of zeros is a gradient; `None` is none. Optimizers skip only `None`.
+# - `backward()` frees the *saved tensors*, not the nodes and not the gradients. Only a backward that is followed by
+#   another one through the same nodes needs `retain_graph=True`. The last backward never needs it, but the last
+#   backward may be your caller's.
+# - `backward()` adds to `.grad`. `torch.autograd.grad` returns gradients and leaves the `.grad` of every leaf
+#   unchanged.
+# - A retained graph does not keep values. After `optimizer.step()`, compute the loss again.
+# - A constant target is detached and has its own storage.
+# - A mean knows only the samples it was given: multiply the loss of each micro-batch by its share of the batch.
+#   Backpropagate after each of them.
+# - A `.grad` of zeros is a gradient; `None` is not. Optimizers skip only `None`.
 # - A running sum of losses is a graph. Add numbers.
 #
 # Next: `03_truncated_bptt`, where the second backward arrives through a recurrent state.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 3. Truncated backpropagation through time
 #
-# A recurrent network reads a sequence one step at a time, and keeps what it has read in a *state*. A long sequence is too
-# much for one backward pass. So you cut it into pieces, and start each piece from the last state of the piece before. The
-# **value** of the state must cross the cut. Its **history** must not: the history of a tensor is the graph that computed
-# it.
+# A recurrent network reads a sequence one step at a time, and keeps what it has read in a *state*. A long sequence
+# is too much for one backward pass. So you cut it into pieces, and start each piece from the last state of the
+# piece before. The **value** of the state must cross the cut. Its **history**, the graph that computed it, must
+# not.
 #
 # ```text
 #       minibatch 1                 minibatch 2                 minibatch 3
@@ -14,22 +14,27 @@
 #
 # One call of `detach()` makes the cut. In this notebook you will learn
 #
-# - where the cut belongs, and why `retain_graph=True` does not replace it;
+# - where to cut, and why `retain_graph=True` does not replace the cut;
 # - how to cut the state of an LSTM, or any tuple or list of states;
 # - how to backpropagate every `k` steps through a long sequence;
 # - how to train the first state;
-# - why a running statistic can hold the graph of every batch.
+# - why a running statistic can keep the graph of every batch in memory.
 #
-# **Rules for all questions:**
+# **Rules for all questions**, unless a task says otherwise:
 #
-# - No side effects. Change only what the task names. The values, `.grad`, flags and hooks of all other tensors and the
-#   entries of lists must be the same after the call. Leave no hook and no attribute behind.
-# - A module may be of any kind. Some of its parameters may be frozen (`requires_grad=False`), and parts of it may be in
-#   eval mode. Leave that as it is. A frozen parameter must not get a gradient.
-# - Every loss depends on all parameters that are not frozen.
-# - Inputs and targets, such as `xs` and `y`, don't require grad. `B`, `T` and `O` may be 1.
-# - All tensors are `float32`, unless the task says otherwise.
-# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
+# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
+#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
+#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **Settings.** Restore every global setting that you change, such as the gradient mode.
+# - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
+#   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
+# - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5 in
+#   float32.
+# - **Frozen parameters.** Some parameters of a module may be frozen (`requires_grad=False`). They must not get a
+#   gradient. Every loss depends on all other parameters.
+# - **Inputs.** Inputs and targets, such as `xs` and `y`, don't require grad. `B`, `T` and `O` may be 1. All tensors
+#   are float32, unless the task says otherwise.
 
 # %%
 import torch
@@ -39,7 +44,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## What a state remembers
 #
-# A state is an ordinary tensor. Look at it before and after a single step.
+# A state is a tensor like any other. Look at it before and after a single step.
 
 # %%
 torch.manual_seed(0)
@@ -53,12 +58,12 @@ print(state.is_leaf)  # False, because the cell's weights require grad, so the s
 print(state.grad_fn)  # <TanhBackward0 ...>, because the last operation was a tanh
 
 # %% tags=["drawn"]
-# What the state remembers: the step of the cell, which ends in the four parameters. `start` has no part in it.
+# The history of the state: the step of the cell, which ends in the four parameters. `start` is not part of it.
 xray(state=state, start=start, cell=cell)
 
 # %% [markdown]
-# You can draw such pictures yourself, of any tensor you have at hand. Remove the `#`
-# below, where the course's package `grader` is installed.
+# You can draw such pictures yourself, of any tensor you have at hand, if the course's `grader` package is
+# installed: remove the `#` below.
 
 # %%
 # from grader import xray
@@ -67,11 +72,12 @@ xray(state=state, start=start, cell=cell)
 # %% [markdown] tags=["claim S0.3", "claim S0.4", "claim S3.10"]
 # Some texts define a leaf as "a node without children". PyTorch's own definition is simpler
 # ([Tensor.is_leaf](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)): **a tensor is a leaf
-# when its `grad_fn` is `None`**, that is, when it has no history. A tensor that is computed from data alone is a leaf,
-# too. So in a training loop only the very first state is a leaf. Every state that comes out of the cell has a history.
+# when its `grad_fn` is `None`**, that is, when no recorded operation computed it. A tensor that is computed from
+# data alone is a leaf, too. So in a training loop only the very first state is a leaf. Every state that the cell
+# returns has a history.
 #
-# The next function measures the history: it counts the nodes of the graph behind a tensor. You will see it
-# several times.
+# The next function measures the history: it counts the nodes of the graph behind a tensor. You will see it several
+# times.
 
 
 # %%
@@ -90,10 +96,10 @@ print(graph_size(start))  # 0
 print(graph_size(state))  # 10
 
 # %% [markdown] tags=["claim S0.1", "claim S0.9"]
-# ## What backward frees, and what it leaves
+# ## What backward frees, and what it keeps
 #
-# A widely copied explanation says: "`backward()` destroys the graph, so the next minibatch is independent of
-# this one, and `detach()` is superfluous." *Guess first:* how many of the 10 nodes are left after `backward()`?
+# A widely copied explanation says: "`backward()` destroys the graph, so the next minibatch is independent of this
+# one, and `detach()` is superfluous." *Guess first:* how many of the 10 nodes are left after `backward()`?
 
 # %%
 readout(state).pow(2).mean().backward()
@@ -107,7 +113,7 @@ except RuntimeError as error:
     print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
 
 # %% tags=["drawn"]
-# The second minibatch reaches into the first. The nodes of the first are all there; what they had saved is gone.
+# The second minibatch is connected to the first. The nodes of the first are all there; the tensors they saved are gone.
 second = cell(torch.randn(5, 2), state)
 xray(second=second, state=state, cell=cell)
 
@@ -118,12 +124,11 @@ xray(second=second, state=state, cell=cell)
 #
 # </details>
 #
-# `backward()` frees the **tensors that were saved** in the graph (here the outputs of `tanh`, the inputs of
-# the matrix products). The nodes live on as long as something refers to them, and `state` does. The second
-# backward walks from the second minibatch into the first, asks a node for its saved tensors, and finds
-# nothing.
+# `backward()` frees the **saved tensors** of the graph (here the outputs of `tanh` and the inputs of the matrix
+# products). The nodes stay in memory as long as something refers to them, and `state` does. The second backward walks
+# from the second minibatch into the first, asks a node for its saved tensors, and finds nothing.
 #
-# (A graph that saved nothing, such as that of `x + 1`, can even go back twice. Do not rely on it.)
+# (If a graph saved nothing, such as that of `x + 1`, you can even backpropagate through it twice. Don't rely on this.)
 
 # %% [markdown]
 # ## Why `retain_graph=True` is no cure
@@ -139,8 +144,8 @@ for minibatch in range(1, 5):
     print(minibatch, graph_size(loss))  # 1 16, 2 22, 3 28, 4 34: each walks through all before it
 
 # %% [markdown] tags=["claim S0.2"]
-# No error, but every minibatch costs more time and more memory than the one before. Now let the weights
-# learn, as they should:
+# There is no error, but every minibatch costs more time and more memory than the one before. Now update the
+# weights, as a training does:
 
 # %%
 optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
@@ -157,9 +162,10 @@ except RuntimeError as error:
     print(f"minibatch {minibatch}:", error)
 
 # %% [markdown] tags=["claim S0.14", "claim S1.8"]
-# `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Look at *when*
-# it fails: two minibatches of one step each pass, and the third one raises. So try a repair on three minibatches,
-# not on two. (Notebook 2 has more about `retain_graph`, and notebook 5 about values that are overwritten.)
+# `optimizer.step()` overwrites the weights in place, and the old graph still needs the old ones. Look at *when* it
+# fails: two minibatches of one step each pass, and the third one raises an error. So test a fix on three
+# minibatches, not on two. (Notebook 2 has more about `retain_graph`, and notebook 5 about values that are
+# overwritten.)
 
 # %% [markdown] tags=["claim S0.11", "claim S2.4", "claim S3.9"]
 # ## What `detach()` gives you
@@ -170,54 +176,62 @@ carried = state.detach()
 
 print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor has no history
 print(carried.data_ptr() == state.data_ptr())  # True, because the values are shared, not copied
-print(state.is_leaf)  # False, because detach() returns a new tensor and leaves the old one as it was
+print(state.is_leaf)  # False, because detach() returns a new tensor and does not change the old one
 
 # %% tags=["drawn"]
-# `carried` has the values of `state`, and nothing behind it.
+# `carried` has the values of `state`, and no graph.
 xray(state=state, carried=carried, cell=cell)
 
 # %% [markdown] tags=["claim S0.5", "claim S0.8", "claim S0.10", "claim S0.13"]
-# Three things that people get wrong here:
+# Here are three things that people get wrong:
 #
-# - The line `state.detach()` alone changes nothing. Use what it returns.
-# - A blog post mocks the sentence "the detached state is a leaf, therefore it has nothing to do with
-#   the graph before". The sentence is right, about the state *after* `detach()`.
-# - You detach the *state*. The title of an article says that you detach the *parameters*, but a detached
-#   parameter does not learn.
+# - The line `state.detach()` alone changes nothing. Use the tensor that it returns.
+# - A blog post mocks the sentence "the detached state is a leaf, therefore it has nothing to do with the graph
+#   before". The sentence is right, about the state *after* `detach()`.
+# - You detach the *state*. The title of an article says that you detach the *parameters*, but a detached parameter
+#   does not learn.
 #
-# And `detach()` does more than silence an error. It bounds the cost of every backward, and it keeps gradients
-# of weights that no longer exist out of the update.
+# And `detach()` does more than silence an error. It bounds the cost of every backward. It also prevents updates
+# with gradients of weights that no longer exist.
 # ([Tensor.detach](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html))
 
 # %% [markdown]
 # ## q1 · Carry the state, not the graph
 #
-# `train_stateful` trains a recurrent cell on consecutive minibatches of a long sequence: the last state of
-# one is the first state of the next. The code below stops in the second. Repair it.
+# Write `train_stateful(cell, readout, opt, batches, h)`. For each of the consecutive minibatches `(xs, y)`:
 #
-# - The **value** of the last state enters the next minibatch, its history does not: no gradient flows from a
-#   minibatch into the one before.
-# - **Within** a minibatch the gradient flows through all `T` steps.
-# - Every minibatch makes one step of `opt`, with the gradient of its own loss only: what stands in `.grad`
-#   before the call enters no step. What stands there afterwards is up to you.
-# - Return `(losses, h)`: a list of Python floats, and the last state, with or without history.
+# 1. Start from the **value** of the last state before it (at first `h`), without its history: no gradient may flow
+#    into an earlier minibatch.
+# 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
+# 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
+#
+# Return `(losses, h)`: a list of Python floats, and the last state, with or without history. Keep no graph of an
+# earlier minibatch in memory.
+#
+# The starter code raises an error in the second minibatch. Fix it.
+#
+# **No side effects.** Change only `opt`, its parameters and their `.grad`, where you may leave anything.
+#
+# **Example.** `cell` computes `h + x`. `readout` is an `nn.Linear(1, 1, bias=False)` with the weight 1, `opt` is
+# SGD with `lr=0.125`, and `h = [[0.]]`. For two minibatches, each with `xs = [[[1.]], [[1.]]]` and `y = [[4.]]`,
+# the losses are `[4.0, 16.0]`, and the last state is `[[4.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `h.is_leaf` and `h.grad_fn` at the start of each minibatch.
+# Print `h.is_leaf` and `h.grad_fn` at the start of each minibatch: they show whether `h` still has a history.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# From the second minibatch on, `h` still remembers how it was computed in the minibatch before, and the saved
-# tensors of that graph are gone. At which place of the code should only the value of `h` go on?
+# From the second minibatch on, `h` still has the history of the minibatch before, and the saved tensors of that
+# graph are freed. At which place in the code should only the value of `h` go on?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Detach `h` once in every minibatch, and assign the result. Inside the loop over the time steps you want the
+# Detach `h` once in every minibatch, and assign the result. Inside the loop over the time steps you need the
 # history.
 #
 # </details>
@@ -257,7 +271,7 @@ def train_stateful(cell, readout, opt, batches, h):
 
 # %% tags=["check q1"]
 def test_every_minibatch_starts_without_a_history(train_stateful):
-    """A minibatch starts from the values in which the last one ended, without their history."""
+    """The state's value crosses minibatches; its history does not."""
     import torch
 
     torch.manual_seed(0)
@@ -284,16 +298,16 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         stopped = str(error).split(" (")[0].split(": [")[0]
     for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
-            f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
+            f"the state enters minibatch {number} with the grad_fn {history}: it still has the history of "
             f"minibatch {number - 1}"
-            + (f", and so training stopped with the error: {stopped}" if stopped else "")
+            + (f", so training stopped with the error: {stopped}" if stopped else "")
         )
     assert stopped is None, f"training stopped with the error: {stopped}"
     assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
     _, entering, leaving = zip(*steps.values())
     for number in (2, 3, 4):
         assert entering[4 * number - 4] == leaving[4 * number - 5], (
-            f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
+            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with: "
             "the state is lost"
         )
     assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
@@ -303,16 +317,16 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
 
 
 # %% [markdown] tags=["afterword q1"]
-# `detach()` between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states,
-# and both of them remember.
+# `detach()` between two minibatches passes the value on and drops the history. Next trap: an LSTM has two states,
+# and both of them have a history.
 
 # %% [markdown]
 # ## States come in several forms
 #
 # An `nn.RNN` or `nn.GRU` returns its state as a single tensor. An
-# [nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html) returns a tuple of two, the hidden state
-# and the cell state. If you stack cells by hand, you hold a list of states. Before the first minibatch there is often no
-# state at all: `None`, which these modules understand as zeros.
+# [nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html) returns a tuple of two, the hidden
+# state and the cell state. If you stack cells by hand, you have a list of states. Before the first minibatch there
+# is often no state at all: `None`, which these modules treat as zeros.
 
 # %%
 lstm = nn.LSTM(2, 3)
@@ -326,25 +340,25 @@ except AttributeError as error:
     print(error)  # 'tuple' object has no attribute 'detach'
 
 # %% tags=["drawn"]
-# Only `h` was detached. The cell state `c` still leads into the graph of the first minibatch.
+# Only `h` was detached. The cell state `c` is still connected to the graph of the first minibatch.
 small = nn.LSTMCell(2, 3)
 h, c = small(torch.randn(5, 2))
 xray(h=h.detach(), c=c, cell=small)
 
 # %% [markdown]
-# If you forget one of the two, the error of question 1 comes back one minibatch later: the cell state `c` leads
-# into the same old graph as `h`.
+# If you forget one of the two, the error of question 1 comes back one minibatch later: the cell state `c` is
+# connected to the same old graph as `h`.
 
 # %% [markdown] tags=["claim S0.12"]
 # ## Two short cuts, and what they cost
 #
-# The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in
-# place*: it makes no new tensor without history, it takes the history away from the tensor that others hold, too.
-# (And on a view it raises "Can't detach views in-place".)
+# The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in place*:
+# `detach_()` does not create a new tensor. It removes the history from the tensor itself, which other code may
+# hold, too. (And on a view it raises "Can't detach views in-place".)
 
 # %%
 _, (h, c) = lstm(torch.randn(4, 1, 2))
-auxiliary_loss = h.pow(2).sum()  # this is to go back later
+auxiliary_loss = h.pow(2).sum()  # its backward() comes later
 h.detach_()
 try:
     auxiliary_loss.backward()
@@ -352,8 +366,8 @@ except RuntimeError as error:
     print(str(error).partition(". ")[0])
 
 # %% [markdown] tags=["claim S2.3", "claim S2.12"]
-# The other short cut is `.data`. Like `detach()` it shares the memory of the original. `detach()` also shares
-# its *version counter*: autograd compares it to find out whether a saved value was overwritten. `.data` does not
+# The other short cut is `.data`. Like `detach()` it shares storage with the original. `detach()` also shares the
+# *version counter*, which autograd compares to find out whether a saved value was overwritten. `.data` does not
 # share it. *Guess first:* the right gradient is 24. What does the last line print?
 
 # %%
@@ -384,42 +398,50 @@ print(w.grad)
 # %% [markdown]
 # ## q2 · repackage_hidden
 #
-# Cut a state from its history. A *state* is `None`, a tensor of any shape, `float32` or `float64`, or a plain
-# tuple or list of states. The code below can do tensors only.
+# A *state* is `None`, a tensor of any shape, float32 or float64, or a plain tuple or list of states.
 #
-# - Return the same values in the same structure: tuples stay tuples, lists stay lists.
-# - Every tensor of the result is a leaf that requires no grad.
-# - The original state stays as it was. A loss computed from it still gives its gradient.
-# - The caller may reset the result in place, with `result.zero_()`. This must never *silently* falsify a
-#   gradient of the original: either it is right, or PyTorch raises its error. (You may share memory
-#   where autograd sees what is written to it.)
+# Write `repackage(state)`:
+#
+# 1. Return the same values in the same structure: a tuple stays a tuple, a list stays a list, `None` stays `None`.
+# 2. Every tensor of the result must be a leaf that doesn't require grad.
+# 3. The caller may overwrite the result with `result.zero_()`. A later `backward()` through the original must then
+#    give the right gradient, or raise PyTorch's error. (So it may share storage with the result only if autograd
+#    detects the write.)
+#
+# The starter code handles single tensors only. Fix it.
+#
+# **No side effects.** Leave the original unchanged: losses computed from it must still give their gradients.
+#
+# **Example.** If `h = [1.]` and `c = [2.]` are non-leaves, `repackage((h, [c, None]))` returns
+# `(tensor([1.]), [tensor([2.]), None])`, whose tensors don't require grad.
 #
 # <details><summary>Hint 1</summary>
 #
-# "'tuple' object has no attribute 'detach'": what does an LSTM return? And what is in a list of LSTM states?
+# Read the error: "'tuple' object has no attribute 'detach'". An LSTM returns a tuple of two tensors. A list of LSTM
+# states contains such tuples.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The definition of a state speaks of states, so the function may call itself. What are its three cases? And
-# which way to drop a history leaves the original as it was?
+# The definition of a state mentions states, so the function may call itself. It has three cases. For tensors,
+# choose the way to drop a history that does not change the original.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `isinstance(state, torch.Tensor)` tells a tensor from the rest. Build a tuple or a list anew from its
-# repackaged parts: `type(state)` makes both of them.
+# `isinstance(state, torch.Tensor)` separates tensors from the rest. Build a new tuple or list from the repackaged
+# parts: `type(state)` makes both of them.
 #
 # </details>
 
 
 # %% tags=["question q2"]
 def repackage(state):
-    """Cut a recurrent state from its history.
+    """Return a recurrent state without its history.
 
-    Returns the same structure with the same values; its tensors are leaves which do not require grad.
+    Returns the same structure with the same values; its tensors are leaves that don't require grad.
     """
     # BEGIN SOLUTION
     if state is None:
@@ -434,7 +456,7 @@ def repackage(state):
 
 # %% tags=["check q2"]
 def test_the_state_of_an_lstm(repackage):
-    """The state of an LSTM comes back as a tuple of two tensors without a history, and None as None."""
+    """An LSTM's state stays a tuple and loses its history."""
     import torch
 
     torch.manual_seed(0)
@@ -445,8 +467,8 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
         ) from None
-    assert type(result) is tuple, f"a tuple went in, but a {type(result).__name__} came out"
-    assert len(result) == 2, f"two tensors went in, but the result has {len(result)} parts"
+    assert type(result) is tuple, f"for a tuple you returned a {type(result).__name__}"
+    assert len(result) == 2, f"for a tuple of two tensors you returned {len(result)} parts"
     for name, before, after in zip("hc", state, result):
         assert torch.equal(before, after), f"the values of {name} have changed"
         assert after.grad_fn is None, (
@@ -458,19 +480,19 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
         ) from None
-    assert result is None, f"None went in, but a {type(result).__name__} came out"
+    assert result is None, f"for None you returned a {type(result).__name__}"
 
 
 # %% [markdown] tags=["afterword q2"]
-# A state is cut part by part, and the original stays as it was. Next trap: `detach_()` and `.data` give the same
-# values, and break a loss that still waits.
+# Each part of a state is detached by itself, and the original is unchanged. Next trap: `detach_()` and `.data` give
+# the same values, and break a loss whose backward is still pending.
 
 # %% [markdown]
 # ## How far back does a gradient travel?
 #
 # So far the data came in pieces. Often there is a single long sequence with a loss at every step, and *you* decide
-# where to cut. No gradient passes a cut. *Guess first:* here the loss is taken after step 6, and there is a cut in
-# the middle. For which of the six inputs is the gradient 0?
+# where to cut. No gradient passes a cut. *Guess first:* here the loss is computed after step 6, and there is a cut
+# in the middle. For which of the six inputs is the gradient 0?
 
 # %%
 xs = torch.randn(6, 1, 2, requires_grad=True)
@@ -495,56 +517,66 @@ xray(after=after, cut=cut, before=before, xs=xs)
 # %% [markdown] tags=["claim S0.2", "claim S0.6", "claim S0.8"]
 # <details><summary>What you should have seen</summary>
 #
-# The first three are exactly 0, because the way back ends at the cut. The last three are not.
+# The first three are exactly 0, because backward ends at the cut. The last three are not.
 #
 # </details>
 #
-# `backward()` walks until it meets a leaf, or an input that requires no grad, such as a detached state. The network
-# should perhaps remember something from the first three steps, but this loss cannot teach it. This is the price of
-# truncation. You set it with `k`, the distance between two cuts. In return, the graph is never longer than `k` steps.
+# `backward()` walks until it reaches a leaf, or an input that doesn't require grad, such as a detached state. Perhaps
+# the network should remember something from the first three steps, but it cannot learn that from this loss. This is the
+# price of truncation. You set it with `k`, the distance between two cuts. In return, the graph is never longer than `k`
+# steps.
 #
-# A comment in a textbook says that without `detach()` backward would run through all earlier minibatches and
-# become too expensive. A blog post answers that cost has nothing to do with it: the only purpose is to avoid
-# the error. Each of them is half right. By default the error comes first. If you retain the graph, the cost is what
-# the textbook says.
+# A comment in a textbook says that without `detach()` backward would run through all earlier minibatches and become too
+# expensive. A blog post answers that cost has nothing to do with it: the only purpose is to avoid the error. Each of
+# them is half right. By default the error comes first. If you retain the graph, the cost grows as the textbook says.
 
 # %% [markdown]
 # ## q3 · Truncated BPTT, every k steps
 #
-# `tbptt` back-propagates a long sequence in chunks of `k` steps. The code below cuts before *every* step.
+# Write `tbptt(cell, readout, xs, ys, k)`:
 #
-# - The state starts as zeros of shape `(B, cell.hidden_size)`, and its values flow through the whole sequence.
-# - Step `t` has the loss `F.mse_loss(readout(h), ys[t])`, where `h` is the state after it. `readout` treats
-#   every row for itself, also of several steps at once.
-# - Every `k` steps the **sum** of the losses of that chunk goes back, through that chunk only. Steps that are
-#   left at the end form a shorter chunk.
-# - The gradients of all chunks are added to what stands in `.grad`. Nothing is zeroed or updated.
-# - Return the sum of all losses as a Python `float`.
+# 1. Start from a state of zeros of shape `(B, cell.hidden_size)`, and compute `h = cell(xs[t], h)` for all `T`
+#    steps, with the value of the state from the step before.
+# 2. The loss of step `t` is `F.mse_loss(readout(h), ys[t])`, with the state after this step.
+# 3. After every `k` steps (a chunk), backpropagate the **sum** of their losses, through this chunk only. Steps that
+#    are left at the end form a shorter chunk.
+# 4. Accumulate all gradients in `.grad`: zero nothing and update nothing.
+# 5. Return the sum of all losses as a Python float.
+#
+# `k` may exceed `T`. `readout` treats each row independently.
+#
+# The starter code cuts before *every* step. Fix it.
+#
+# **No side effects.** Change only the `.grad` of parameters that aren't frozen.
+#
+# **Example.** If all parameters are 0, all targets are 1, `T = 5` and `O = 1`, then every loss is 1. For `k = 2`
+# the chunks have 2, 2 and 1 steps. The result is 5.0, and the call adds -10 to the gradient of the readout's bias.
 #
 # <details><summary>Hint 1</summary>
 #
-# How far back does the given code send the gradient of step `t`? Where would the cuts have to be for `k = 3`?
+# The starter code sends the gradient of step `t` through this step only. For `k = 3`, mark the cuts on a sequence
+# of 7 steps. Through which steps must the gradient of each loss flow?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# Collect the losses of a chunk and go back once. When may you cut: before the last loss of the chunk, or after the
-# backward of the chunk? What about a chunk that is shorter than `k`?
+# Collect the losses of a chunk and backpropagate once. When may you cut: before the last loss of the chunk, or
+# after the chunk's backward? Also think of a chunk that is shorter than `k`.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Add up the loss in every step. At the end of a chunk go back, add the number of the loss to the total, and
-# cut. Which of these lines come too early, if they stand before the backward?
+# Add up the loss in every step. At the end of a chunk, backpropagate, add the loss as a number to the total, and
+# cut. Which of these lines come too early if you put them before the backward?
 #
 # </details>
 
 
 # %% tags=["question q3"]
 def tbptt(cell, readout, xs, ys, k):
-    """Back-propagate a long sequence in chunks of k steps; the gradients add up in .grad.
+    """Backpropagate through a long sequence in chunks of k steps; gradients accumulate in .grad.
 
     Returns the sum of the losses of all steps, a float.
     """
@@ -574,7 +606,7 @@ def tbptt(cell, readout, xs, ys, k):
 
 # %% tags=["check q3"]
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """A loss goes back to the last cut and no further, and k = T is full backpropagation."""
+    """Each loss backpropagates to the last cut, no further."""
     import torch
 
     torch.manual_seed(0)
@@ -603,8 +635,8 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             stopped = str(error).split(" (")[0].split(": [")[0]
             raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
         assert sorted(reached) == expected, (
-            f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
-            f"steps {expected}, but it reaches those after {sorted(reached)}"
+            f"with 7 steps and k = 3, the loss of step {last} (counted from 0) should backpropagate to the states "
+            f"after the steps {expected}, but it reaches those after {sorted(reached)}"
         )
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
@@ -620,25 +652,23 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     assert abs(total - whole.item()) < 1e-4, (
         f"the total loss is {total:.4f}, but the losses add up to {whole.item():.4f}"
     )
-    assert cell.weight_hh.grad is not None, (
-        "cell.weight_hh.grad is None: nothing was back-propagated into the cell"
-    )
+    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward reached the cell"
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
-        "with k = 5 and 5 steps the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, and it is not: is the state cut within the chunk, or is a loss missing?"
+        "with k = 5 and 5 steps, the gradient of cell.weight_hh should be that of full backpropagation "
+        "through time, but it is not: is the state cut within the chunk, or is a loss missing?"
     )
 
 
 # %% [markdown] tags=["afterword q3"]
-# Each loss goes back to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer.
-# Next trap: a first state that is a parameter must not be cut at all.
+# Each loss backpropagates to the last cut, so the cell learns to remember up to `k` steps, and the graph is never
+# longer. Next trap: a first state that is a parameter must not be cut at all.
 
 # %% [markdown]
 # ## A start that can learn
 #
-# Zeros are an arbitrary first state. The first state can also be learned, as a parameter `h0` of shape `(1, H)`, a
-# row for the whole batch. `expand` gives this row to every sequence of the batch, and autograd records it like every
-# operation ([Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)):
+# Zeros are an arbitrary first state. The first state can also be learned, as a parameter `h0` of shape `(1, H)`,
+# one row for the whole batch. `expand` gives this row to every sequence of the batch, and autograd records it like
+# every operation ([Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)):
 
 # %%
 h0 = nn.Parameter(torch.zeros(1, 3))
@@ -646,11 +676,11 @@ first = h0.expand(5, -1)
 print(first.shape, first.is_leaf)  # torch.Size([5, 3]) False, because first was computed from h0
 
 first.sum().backward()
-print(h0.grad)  # tensor([[5., 5., 5.]]), because all five rows send their gradient to the one row of h0
+print(h0.grad)  # tensor([[5., 5., 5.]]), because the gradients of all five rows add up in the one row of h0
 
 # %% [markdown] tags=["claim S3.25"]
-# So only the first minibatch may begin with a state that has a history. If you cut this history as well, no error
-# tells you:
+# So the first minibatch, and only the first, may begin with a state that has a history. If you cut this history as
+# well, there is no error:
 
 # %%
 h0.grad = None
@@ -662,48 +692,57 @@ print(h0.requires_grad)  # True, and yet:
 print(h0.grad)  # None, because requires_grad only allows a gradient; the loss must also be connected to h0
 
 # %% tags=["drawn"]
-# On the left a start that is connected to `h0`, on the right the same start, detached: no arrow leads to `h0` from there.
+# On the left, a start that is connected to `h0`. On the right, the same start, detached: no arrow leads to `h0`.
 xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 
 # %% [markdown]
-# An optimizer skips a parameter whose `.grad` is `None`, without a word.
+# An optimizer silently skips a parameter whose `.grad` is `None`.
 
 # %% [markdown]
 # ## q4 · A learnable initial state
 #
-# `train_learned_start` works like `train_stateful` of question 1, but the first state is a trainable
-# parameter `h0` of shape `(1, H)`, expanded to the batch. With the code below `h0` never moves. Repair it.
+# Write `train_learned_start(cell, readout, h0, opt, batches)`, which trains as in question 1, but from a learned
+# first state, the parameter `h0` of shape `(1, H)`:
 #
-# - The first minibatch starts from `h0`, connected to it, and so teaches it.
-# - Every later minibatch starts from the value of the last state before it, without its history. So `h0` learns
-#   from the first minibatch only; `opt` has no momentum and no weight decay for it.
-# - As in question 1, every minibatch makes one step of `opt`, with the gradient of its own loss only. `h0`
-#   remains the same `nn.Parameter`; only `opt` changes it.
-# - Return the last state, with or without history.
+# 1. Start the first minibatch from `h0`, expanded to the batch, so that its loss trains `h0`.
+# 2. Start every later minibatch from the value of the last state before it, without its history. No later loss
+#    trains `h0`. (`opt` has no momentum and no weight decay for it.)
+# 3. In every minibatch, make one step of `opt` with the gradient of its own loss only, whatever `.grad` held
+#    before.
+# 4. Return the last state, with or without history.
+#
+# With the starter code, `h0` never moves. Fix it.
+#
+# **No side effects.** Only `opt` may change `h0`, which must remain the same `nn.Parameter`. Otherwise, change only
+# what question 1 allows.
+#
+# **Example.** `cell` computes `h + x`. `readout` is an `nn.Linear(1, 1, bias=False)` with the weight 1, `opt` is
+# SGD with `lr=0.25` and holds only `h0 = [[0.]]`. For two minibatches, each with `xs = [[[1.]]]` and `y = [[3.]]`,
+# the first one changes `h0` to 1, the second leaves it there, and the result is `[[2.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Where is the first `detach()` executed, and what has been computed by then?
+# Find the first `detach()` that is executed. What has been computed by then?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The cut belongs *between* two minibatches. What is there to cut before the first one?
+# The cut belongs *between* two minibatches. Before the first one there is nothing to cut.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# The given code cuts at the start of every minibatch, and so before the first. Where in the loop is a place
-# that every minibatch reaches, and that lies behind its backward?
+# The starter code cuts at the start of every minibatch, and so before the first, too. Look for a place in the loop
+# that every minibatch reaches after its backward.
 #
 # </details>
 
 
 # %% tags=["question q4"]
 def train_learned_start(cell, readout, h0, opt, batches):
-    """Train on consecutive minibatches, starting from a state that is learned too.
+    """Train on consecutive minibatches, and train the state that the first of them starts from.
 
     Returns the last state, (B, H).
     """
@@ -732,7 +771,7 @@ def train_learned_start(cell, readout, h0, opt, batches):
 
 # %% tags=["check q4"]
 def test_the_start_learns(train_learned_start):
-    """The first minibatch teaches h0; later ones start from the last state, without its history."""
+    """The first minibatch trains h0; later starts are detached."""
     import torch
 
     torch.manual_seed(0)
@@ -745,7 +784,7 @@ def test_the_start_learns(train_learned_start):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, "h0 has not moved after a minibatch" + (
+    assert h0.tolist() != before, "h0 is unchanged after a minibatch" + (
         ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
     )
     torch.manual_seed(1)
@@ -774,23 +813,22 @@ def test_the_start_learns(train_learned_start):
     seen = list(steps.values())
     for number in range(2, len(seen) // 2 + 1):
         (_, _, leaving), (entering, attached, _) = seen[2 * number - 3 : 2 * number - 1]
-        assert not attached, f"the state enters minibatch {number} with a history: it was not cut"
+        assert not attached, f"the state that enters minibatch {number} has a history: it was not detached"
         assert entering == leaving, (
-            f"minibatch {number} starts from other values than minibatch {number - 1} ended with"
+            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with"
         )
     assert stopped is None, f"training stopped with the error: {stopped}"
 
 
 # %% [markdown] tags=["afterword q4"]
-# Only the first state stays connected to what made it, and so `h0` learns from the first minibatch. Next trap: an
-# optimizer skips a parameter whose `.grad` is `None`, and tells you nothing.
+# Only the first state stays connected to the tensor it came from, so `h0` learns from the first minibatch. Next trap:
+# an optimizer silently skips a parameter whose `.grad` is `None`.
 
 # %% [markdown]
 # ## Statistics are states too
 #
-# All this is true without recurrent networks, too. *What survives a training step* and was computed
-# from tensors that require grad carries a graph from one step into the next. The most common case is a
-# running average:
+# All this applies beyond recurrent networks. Whatever *survives a training step*, and was computed from tensors
+# that require grad, carries a graph from one step into the next. The most common case is a running average:
 
 # %%
 layer = nn.Linear(2, 2)
@@ -800,15 +838,15 @@ for step in range(3):
     print(graph_size(average))  # 7, 13, 19: it remembers every batch it has ever seen
 
 # %% tags=["drawn"]
-# The average after three steps: behind it stand all three batches.
+# The average after three steps: its graph contains all three batches.
 xray(average=average, layer=layer)
 
 # %% [markdown]
-# A buffer makes no difference: `register_buffer` puts a tensor into the `state_dict`, but it does not keep a
-# history away.
+# A buffer makes no difference: `register_buffer` puts a tensor into the `state_dict`, but it does not remove a
+# history.
 #
-# So cut everything, and be done with it? The mean of the current batch may have *two* roles: it is a number to be
-# stored, and it is a function of the batch that the output depends on. In the second role it has a gradient:
+# So should you detach everything? The mean of the current batch may have *two* roles: it is a number to store, and
+# it is a function of the batch that the output depends on. In the second role it has a gradient:
 
 # %%
 weights = torch.tensor([2.0, 4.0])
@@ -822,37 +860,46 @@ x = torch.tensor([1.0, 3.0], requires_grad=True)
 print(x.grad)  # tensor([2., 4.]), because here the mean is a constant: no error, another gradient
 
 # %% [markdown]
-# `nn.BatchNorm1d` keeps the two roles apart: in training it differentiates through the statistics of the
-# batch, and what it stores has no history.
+# `nn.BatchNorm1d` keeps the two roles apart: in training it differentiates through the statistics of the batch, and
+# it stores statistics without a history.
 
 # %%
 norm = nn.BatchNorm1d(2)
 norm(layer(torch.randn(4, 2)))
-print(norm.running_mean.grad_fn)  # None, because what is stored is only a number
+print(norm.running_mean.grad_fn)  # None, because only the values are stored
 
 # %% [markdown]
 # ## q5 · The statistic that remembers too much
 #
-# `Center` subtracts a running mean. In training its forward computes `new = 0.9 * running + 0.1 * x.mean(0)`,
-# stores `new` as `running`, and returns `x - new`. The code below fails in step 2.
+# Write the module `Center(n)`:
 #
-# - In the output the mean of the batch is differentiable, and the old statistic is a constant.
-# - The stored `running` never has a history, and the module keeps no batch and no graph.
-# - `running` is a buffer of shape `(n,)` in the `state_dict`, zeros at first. One that was loaded counts in
-#   later forwards. After `center.double()` statistic and output are `float64`.
-# - After `eval()` it returns `x - running`, differentiable in `x`, and changes nothing. Only the mode decides,
-#   also under `no_grad()`.
+# 1. Register a buffer `running` of zeros, with shape `(n,)`, in the `state_dict`. Later forwards must use values
+#    that were loaded.
+# 2. In training mode, `forward(x)` computes `new = 0.9 * running + 0.1 * x.mean(0)`, stores `new` as `running`, and
+#    returns `x - new`. In the output, `x.mean(0)` is differentiable and `running` is constant.
+# 3. In eval mode, it returns `x - running`, differentiable in `x`, and stores nothing. Only the module's mode
+#    decides, even under `no_grad()`.
+# 4. The stored `running` has no `grad_fn`. The module keeps no batch and no graph in memory.
+# 5. After `center.double()`, `running` and the output are float64, in full precision (0.9 as a float32 tensor is
+#    too inexact).
+#
+# The starter code raises an error in training step 2. Fix it.
+#
+# **No side effects.** Leave `x` unchanged.
+#
+# **Example.** For `n = 1`, forward a batch of 10s and then a batch of 20s in training mode. Then `running` is 2.9,
+# and the second output is 17.1 everywhere.
 #
 # <details><summary>Hint 1</summary>
 #
-# After the first forward `self.running` has a `grad_fn`. Whose graph is it, and what walks through it in the second
-# step?
+# After the first forward `self.running` has a `grad_fn`. In the second step, backward walks through this graph of
+# the first batch.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The new mean has two uses: it is stored, and it goes into the output. Which of them should be cut?
+# The new mean has two uses: it is stored, and it is part of the output. Which of them should be detached?
 #
 # </details>
 #
@@ -892,7 +939,7 @@ class Center(nn.Module):
 
 # %% tags=["check q5"]
 def test_several_training_steps(Center):
-    """Three training steps run, the statistic is the moving average, and eval() leaves it alone."""
+    """running is a detached average, and fixed in eval mode."""
     import torch
 
     torch.manual_seed(0)
@@ -904,11 +951,11 @@ def test_several_training_steps(Center):
             stopped = str(error).split(" (")[0].split(": [")[0]
             raise AssertionError(
                 f"training step {step} stopped with the error: {stopped}. "
-                f"Does the statistic still hold on to the graph of step {step - 1}?"
+                f"Does the statistic still refer to the graph of step {step - 1}?"
             ) from None
         assert center.running.grad_fn is None, (
             f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
-            "the statistic carries the graph of the batch into the next step"
+            "it carries the graph of this batch into the next step"
         )
     center = Center(1)
     center(torch.full((2, 1), 10.0))
@@ -926,37 +973,40 @@ def test_several_training_steps(Center):
 
 
 # %% [markdown] tags=["afterword q5"]
-# What is stored has no history, and the mean in the output keeps its own. `nn.BatchNorm1d` does the same. Next trap: a
-# loss that you add up for a log, without `.item()`, keeps every graph of the epoch.
+# The stored mean is detached, and the mean in the output keeps its history. `nn.BatchNorm1d` does the same. Next
+# trap: a loss that you add up for a log without `.item()` keeps every graph of the epoch in memory.
 
 # %% [markdown]
 # ## End task · A training with everything in it
 #
-# `train_tracked(cell, readout, h0, opt, batches)` trains as in question 4: the first minibatch starts from `h0`,
-# expanded to the batch, and every later minibatch from the last state of the one before. It also tells how the
-# training goes. It returns `(losses, average, h)`:
+# Write `train_tracked(cell, readout, h0, opt, batches)`. It trains like question 4, and also tracks the training.
+# For each minibatch:
 #
-# - `losses`: a list with the loss of each minibatch before its step, as Python floats,
-# - `average`: their moving average as a Python float. It begins with 0, and each minibatch makes it
-#   `0.9 * average + 0.1 * loss`,
-# - `h`: the last state. Whether it still carries the graph of the last minibatch is up to you.
+# 1. Start from `h0`, expanded to the batch, or in later minibatches from the value of the last state before. Only
+#    the loss of the first minibatch trains `h0`.
+# 2. Compute the loss `F.mse_loss(readout(h), y)` with the state after the last time step. Its gradient must flow
+#    through all time steps of this minibatch, and into no other minibatch.
+# 3. Make one step of `opt` with the gradient of this loss only. At this moment at most two graphs may be in memory:
+#    that of this minibatch and that of the one before.
+# 4. Update the moving average, which starts at 0: `average = 0.9 * average + 0.1 * loss`.
 #
-# What each part has to do:
+# Return `(losses, average, h)`: a list with the loss of each minibatch before its step, as Python floats; the
+# moving average as a Python float; and the last state, with or without history.
 #
-# - The loss of a minibatch is `F.mse_loss(readout(h), y)` with the state after its last time step. Its gradient flows
-#   through all time steps of this minibatch, and of no other. The first minibatch teaches `h0`, the later ones do not.
-# - Every minibatch makes one step of `opt` with the gradient of its own loss only.
-# - When `opt` makes a step, at most two graphs are alive: that of this minibatch and that of the one before.
-# - What question 4 says of `h0`, of `opt` and of `.grad` holds here, too.
+# The starter code runs without an error, and its losses even fall. But `h0` never moves, the cell does not learn to
+# remember anything, and memory grows with every minibatch. It has three of the bugs that this notebook is about. If
+# a symptom remains after a fix, look for the next bug.
 #
-# The function below runs without an error, and its losses even fall. But `h0` never moves, the cell does not learn to
-# remember anything, and memory grows with every minibatch. Three bugs of this notebook are in it. If one symptom stays
-# after a repair, look for the next bug.
+# **No side effects.** Change only what question 4 allows: `opt`, its parameters and their `.grad`.
+#
+# **Example.** `cell` computes `h + x`. `readout` is an `nn.Linear(1, 1, bias=False)` with the weight 1, `opt` is
+# SGD with `lr=0.25` and holds only `h0 = [[0.]]`. For two minibatches with `xs = [[[1.]]]` and the targets `[[3.]]`
+# and `[[2.]]`, the result is `([4.0, 0.0], 0.36, [[2.]])`, and `h0` becomes 1.
 
 
 # %% tags=["question end"]
 def train_tracked(cell, readout, h0, opt, batches):
-    """Train on consecutive minibatches from a learned start, and tell how it goes.
+    """Train on consecutive minibatches from a learned start, and track the losses.
 
     Returns the losses, one float per minibatch, their moving average, a float, and the last state, (B, H).
     """
@@ -994,7 +1044,7 @@ def train_tracked(cell, readout, h0, opt, batches):
 
 # %% tags=["check end"]
 def test_three_symptoms(train_tracked):
-    """h0 moves, the first of three time steps gets a gradient, and the graphs of old minibatches are gone."""
+    """h0 and the cell learn, and old graphs are freed."""
     import gc
     import weakref
 
@@ -1030,32 +1080,31 @@ def test_three_symptoms(train_tracked):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, "h0 has not moved: is a loss connected to it?"
+    assert h0.tolist() != before, "h0 is unchanged: is a loss connected to it?"
     assert len(reached) >= 3 and reached[0] and reached[1], (
-        "the loss of the first minibatch does not reach the states after its first two time steps"
+        "the loss of the first minibatch does not backpropagate to its first two time steps"
     )
     assert alive and max(alive) <= 6, (
-        f"at a step of opt {max(alive)} calls of the cell are part of a graph, and a minibatch has 3: "
-        "something that you keep holds the graphs of earlier minibatches"
+        f"at a step of opt, the graphs of {max(alive)} calls of the cell are alive, and a minibatch has 3 calls: "
+        "something that you store refers to the graphs of earlier minibatches"
     )
 
 
 # %% [markdown] tags=["afterword end"]
-# The three bugs: a cut before the first minibatch, a cut in every time step, and an average that kept the graph of every
-# loss. None of them raised an error: the first two even look like the cure of one.
+# The three bugs: a cut before the first minibatch, a cut in every time step, and an average that kept the graph of
+# every loss. None of them raised an error, and the first two even look like the fix of one.
 
 # %% [markdown]
-# ## What to keep
+# ## What to remember
 #
-# - A tensor that survives a training step carries its graph along, be it a state, a statistic or a loss. Ask
-#   `grad_fn`.
-# - `backward()` frees saved tensors, not nodes. The error "a second time" means: something is still attached
+# - A tensor that survives a training step carries its graph along, whether it is a state, a statistic or a loss.
+#   Check its `grad_fn`.
+# - `backward()` frees saved tensors, not nodes. The error "a second time" means that something is still connected
 #   to an earlier step.
-# - `retain_graph=True` turns that error into a growing graph, and then into "modified by an inplace
-#   operation".
-# - Cut *between* the pieces: not within them, not before the loss, and not before the first one if its start
-#   shall learn.
-# - `detach()` makes a new tensor; `detach_()` takes the history away from everything that holds the tensor; `.data`
-#   hides writes from autograd.
+# - `retain_graph=True` turns that error into a growing graph, and then into "modified by an inplace operation".
+# - Cut *between* the pieces: not within them, not before the loss, and not before the first one if its start should
+#   learn.
+# - `detach()` makes a new tensor; `detach_()` removes the history from the tensor itself, for all code that holds
+#   it; `.data` hides writes from autograd.
 #
-# The next notebook, `04_detach`, leaves recurrent networks: where else must a path be cut, and where must it not?
+# The next notebook, `04_detach`, leaves recurrent networks: where else must you cut a path, and where must you not?

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a multiplication had made the temperature, so it was no leaf. `torch.tensor` had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. The script ran without an error: torch does what you say, and cannot know what you meant."
+afterword = "The three bugs: a multiplication produced the temperature, so it was not a leaf. `torch.tensor` turned the losses into numbers, so the model got no gradient. And nobody asked for the gradient of the logits. The script ran without an error: torch does what you say and cannot know what you meant."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Three steps train the model and the temperature, and the log has a gradient for each of them.<br>The three bugs: a multiplication had made the temperature, so it was no leaf. <code>torch.tensor</code> had made numbers of the losses, so no gradient came back. And the logits were not asked to keep theirs. The script ran without an error: torch does what you say, and cannot know what you meant.",
-    failure_message="Not yet: Three steps train the model and the temperature, and the log has a gradient for each of them.",
+    success_message="Three steps train model and temperature, with a log.<br>The three bugs: a multiplication produced the temperature, so it was not a leaf. <code>torch.tensor</code> turned the losses into numbers, so the model got no gradient. And nobody asked for the gradient of the logits. The script ran without an error: torch does what you say and cannot know what you meant.",
+    failure_message="Not yet: Three steps train model and temperature, with a log.",
 )
 @guarded
 def test_three_steps(train_with_temperature):
-    """Three steps train the model and the temperature, and the log has a gradient for each of them."""
+    """Three steps train model and temperature, with a log."""
     import torch
 
     torch.manual_seed(0)
@@ -103,13 +103,11 @@ def test_three_steps(train_with_temperature):
         )
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition(" (or ")[0]
-        raise AssertionError(f"The training stopped; torch says: {reason}") from None
-    assert not torch.equal(model.weight, before), (
-        "After three steps the weight of the model is what it was before."
-    )
+        raise AssertionError(f"The training stopped with torch's error: {reason}") from None
+    assert not torch.equal(model.weight, before), "After three steps the weight of the model is unchanged."
     assert temperature.item() != 1.5, "After three steps the temperature is still 1.5."
     assert temperature.is_leaf, (
-        f"The temperature was made by {type(temperature.grad_fn).__name__}: it is no leaf."
+        f"The temperature is not a leaf: {type(temperature.grad_fn).__name__} produced it."
     )
     none = [number for number, entry in enumerate(log, start=1) if entry["pull"] is None]
     assert not none, f"In the log, the gradient of the logits is None for these steps: {none}."

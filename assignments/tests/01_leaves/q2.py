@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
-afterword = "A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf it reaches, also of those that you do not look at. `torch.autograd.grad` returns the gradients that you ask for, and changes the `.grad` of no leaf."
+afterword = "A gradient belongs to one tensor: here to the tensor that the model received, after the cast and the reshape. Next trap: `backward()` adds to the `.grad` of every leaf that it reaches, including those you don't look at. `torch.autograd.grad` returns the gradients that you ask for and changes no leaf's `.grad`."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,40 +86,38 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.<br>A gradient belongs to one tensor: here to the one that the model saw, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf it reaches, also of those that you do not look at. <code>torch.autograd.grad</code> returns the gradients that you ask for, and changes the <code>.grad</code> of no leaf.",
-    failure_message="Not yet: The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes.",
+    success_message="The gradient is that of x, and parameters are unchanged.<br>A gradient belongs to one tensor: here to the tensor that the model received, after the cast and the reshape. Next trap: <code>backward()</code> adds to the <code>.grad</code> of every leaf that it reaches, including those you don't look at. <code>torch.autograd.grad</code> returns the gradients that you ask for and changes no leaf's <code>.grad</code>.",
+    failure_message="Not yet: The gradient is that of x, and parameters are unchanged.",
 )
 @guarded
 def test_gradient_of_the_cast_input(input_gradient):
-    """The gradient belongs to x, float32 of shape (1, N), and no .grad of the model's parameters changes."""
+    """The gradient is that of x, and parameters are unchanged."""
     import torch
 
     model = torch.nn.Linear(3, 1)
     gradient = input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert gradient is not None, (
-        "You returned None: the tensor whose .grad you read came out of an operation, so it is not a leaf,\n"
+        "You returned None: an operation produced the tensor whose .grad you read, so it is not a leaf,\n"
         "and backward() fills the .grad of a non-leaf only after retain_grad()."
     )
     kind = f"{gradient.dtype} of shape {tuple(gradient.shape)}"
     assert kind == "torch.float32 of shape (1, 3)", (
         f"The gradient is {kind} instead of torch.float32 of shape (1, 3):\n"
-        "a gradient looks like the tensor it belongs to, so this one belongs to another tensor."
+        "a gradient has the dtype and shape of its tensor, so this one belongs to another tensor."
     )
     assert torch.allclose(gradient, model.weight), (
-        "For a linear layer the gradient is its weight, and yours is something else."
+        "For a linear layer the gradient equals its weight, but yours does not."
     )
 
     model = torch.nn.Linear(3, 1)
     model.weight.grad = torch.ones(1, 3)
     input_gradient(model, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     assert model.bias.grad is None, (
-        f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass went on into the bias."
+        f"bias.grad was None and is now {model.bias.grad.item():g}: your backward pass also reached the bias."
     )
     seen = model.weight.grad
-    assert seen is not None, (
-        "weight.grad was 1, 1, 1 and is now None: the gradients that were there are lost."
-    )
+    assert seen is not None, "weight.grad was 1, 1, 1 and is now None: the caller's gradients are lost."
     assert torch.equal(seen, torch.ones(1, 3)), (
         f"weight.grad was 1, 1, 1 and is now {', '.join(f'{value:g}' for value in seen[0].tolist())}:\n"
-        "your backward pass went on into the parameters and added to what was there."
+        "your backward pass also reached the parameters and added to their .grad."
     )

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "The gradient of `o` is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: `retain_grad()` keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it."
+afterword = "The gradient of `o` is 1: every backward pass begins there. Autograd computed all six gradients before you changed anything; you only asked for them in time. Next trap: `retain_grad()` keeps a gradient but doesn't make a leaf. An optimizer that is given such a tensor will not train the leaves it was computed from."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.<br>The gradient of <code>o</code> is 1: every backward begins there. All six were computed before you changed anything; you only asked in time. Next trap: <code>retain_grad()</code> keeps a gradient, and makes no leaf. An optimizer that is given such a tensor will not train what stands behind it.",
-    failure_message="Not yet: The gradients of c, e and o are there, and those of a, b and d are those of one backward pass.",
+    success_message="All six gradients are returned and correct.<br>The gradient of <code>o</code> is 1: every backward pass begins there. Autograd computed all six gradients before you changed anything; you only asked for them in time. Next trap: <code>retain_grad()</code> keeps a gradient but doesn't make a leaf. An optimizer that is given such a tensor will not train the leaves it was computed from.",
+    failure_message="Not yet: All six gradients are returned and correct.",
 )
 @guarded
 def test_six_gradients(all_grads):
-    """The gradients of c, e and o are there, and those of a, b and d are those of one backward pass."""
+    """All six gradients are returned and correct."""
     import torch
 
     a, b, d = (torch.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
@@ -100,13 +100,13 @@ def test_six_gradients(all_grads):
         seen = gradients.get(name)
         assert seen is not None, (
             f"The gradient of {name} is None: {name} is not a leaf,\n"
-            "and its gradient is kept only if you ask for it before backward() runs."
+            "and autograd keeps its gradient only if you ask for that before backward() runs."
         )
         assert seen.tolist() == expected, f"The gradient of {name} is {seen.tolist()} instead of {expected}."
     for name, expected in (("a", [5.0, 6.0]), ("b", [5.0, 6.0]), ("d", [4.0, 6.0])):
         seen = gradients.get(name)
-        assert seen is not None, f"The gradient of {name} is None: the way from o back to {name} was cut."
+        assert seen is not None, f"The gradient of {name} is None: o is no longer connected to {name}."
         assert seen.tolist() == expected, (
-            f"The gradient of {name} is {seen.tolist()} instead of {expected};\n"
-            "a multiple of it would mean that several backward passes were added up."
+            f"The gradient of {name} is {seen.tolist()} instead of {expected}.\n"
+            "If it is a multiple, several backward passes were added up."
         )

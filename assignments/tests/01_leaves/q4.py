@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. `nn.ReLU(inplace=True)` overwrites the output of the layer before it. If your hook has called `retain_grad()` on that output, its `.grad` is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value."
+afterword = "A forward hook receives the tensor of the graph itself, so what you ask of this tensor holds for the backward pass. Next trap: a layer that works in place. `nn.ReLU(inplace=True)` overwrites the output of the layer before it. If your hook has called `retain_grad()` on that output, its `.grad` is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Each layer's gradient is the one with respect to its output, and no hook stays behind.<br>A forward hook is given the tensor of the graph itself, so what you ask of it there holds for the backward pass. Next trap: a layer that works in place. <code>nn.ReLU(inplace=True)</code> overwrites the output of the layer before it. If your hook has called <code>retain_grad()</code> on that output, its <code>.grad</code> is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value.",
-    failure_message="Not yet: Each layer's gradient is the one with respect to its output, and no hook stays behind.",
+    success_message="Gradients of layer outputs are right; hooks are removed.<br>A forward hook receives the tensor of the graph itself, so what you ask of this tensor holds for the backward pass. Next trap: a layer that works in place. <code>nn.ReLU(inplace=True)</code> overwrites the output of the layer before it. If your hook has called <code>retain_grad()</code> on that output, its <code>.grad</code> is now the gradient with respect to the output of the ReLU. A hook that was registered before the write still gets the gradient with respect to the earlier value.",
+    failure_message="Not yet: Gradients of layer outputs are right; hooks are removed.",
 )
 @guarded
 def test_gradients_of_the_outputs(activation_grads):
-    """Each layer's gradient is the one with respect to its output, and no hook stays behind."""
+    """Gradients of layer outputs are right; hooks are removed."""
     import torch
 
     class Model(torch.nn.Module):
@@ -110,13 +110,13 @@ def test_gradients_of_the_outputs(activation_grads):
     expected = torch.autograd.grad(model.outer(30 * second).sum(), [first, second])
     for name, gradient in zip(["inner", "bend"], expected, strict=True):
         assert seen.get(name) is not None, (
-            f"There is no gradient for layer {name}: the tensor you kept is not the one\n"
-            "through which the gradient flows, but a detached one or a copy beside it."
+            f"There is no gradient for layer {name}: the tensor you kept is not part of the graph,\n"
+            "but a detached tensor or a copy."
         )
         assert seen[name].shape == gradient.shape and torch.allclose(seen[name], gradient), (
-            f"The gradient of layer {name} is not the one with respect to its output:\n"
-            "perhaps it belongs to the layer's input or to its weight, or forward() of the model was left out."
+            f"The gradient of layer {name} is not the gradient with respect to its output.\n"
+            "Is it that of the layer's input or weight, or did you skip a part of the model's forward()?"
         )
     tables = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
     left = sum(len(getattr(module, table)) for module in model.modules() for table in tables)
-    assert left == 0, f"{left} of your hooks are still in the model: every later forward will call them."
+    assert left == 0, f"{left} of your hooks are still in the model, so every later forward calls them."

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive."
+afterword = "A sum of tensors has the history of all of them; a sum of numbers is not connected to the graph. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,24 +86,24 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The value is the weighted sum, and backward() of the total reaches the parameters.<br>A sum of tensors has the history of all of them, and a sum of numbers has none. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive.",
-    failure_message="Not yet: The value is the weighted sum, and backward() of the total reaches the parameters.",
+    success_message="The total is right and connected to the parameters.<br>A sum of tensors has the history of all of them; a sum of numbers is not connected to the graph. Next trap: in a log it is the other way round. There you want the number, because a running sum of tensors keeps every graph alive.",
+    failure_message="Not yet: The total is right and connected to the parameters.",
 )
 @guarded
 def test_a_total_that_teaches(total_loss):
-    """The value is the weighted sum, and backward() of the total reaches the parameters."""
+    """The total is right and connected to the parameters."""
     import torch
 
     total = total_loss([torch.tensor(1.0), torch.tensor(2.0), torch.tensor(20.0)], [3.0, 4.0, -0.5])
     value = torch.as_tensor(total).item()
-    assert value == 1.0, f"3 * 1 + 4 * 2 - 0.5 * 20 came out as {value:g} instead of 1."
+    assert value == 1.0, f"The total of 3 * 1 + 4 * 2 - 0.5 * 20 is {value:g} instead of 1."
 
     parameter = torch.tensor([1.0, 2.0], requires_grad=True)
     total = total_loss([parameter.sum(), (parameter**2).sum()], [1.0, 0.5])
-    assert total.requires_grad, "The total does not require grad: it is a number without history."
+    assert total.requires_grad, "The total does not require grad, so backward() cannot start there."
     total.backward()
     assert parameter.grad is not None, (
-        "backward() ran, but parameter.grad is None: the history of the total ends before the parameter,\n"
+        "backward() ran, but parameter.grad is None: the total is not connected to the parameter,\n"
         "so training with it would raise no error and change nothing."
     )
     assert parameter.grad.tolist() == [2.0, 3.0], (

@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
-afterword = "`backward(gradient=v)` adds up the gradients of the entries, each times its `v[i]`, in one pass and without a history for `v`. Next trap: a second `backward()` of the same losses. The next notebook begins with it."
+afterword = "`backward(gradient=v)` adds up the gradients of the entries, each multiplied by its `v[i]`, in one pass, and treats `v` as a constant. Next trap: a second `backward()` of the same losses. The next notebook begins with it."
 
 
 def guarded(test):
@@ -47,26 +47,26 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradients of the samples are added up with their weights, and what computed these gets none.<br><code>backward(gradient=v)</code> adds up the gradients of the entries, each times its <code>v[i]</code>, in one pass and without a history for <code>v</code>. Next trap: a second <code>backward()</code> of the same losses. The next notebook begins with it.",
-    failure_message="Not yet: The gradients of the samples are added up with their weights, and what computed these gets none.",
+    success_message="Gradients are summed with constant weights.<br><code>backward(gradient=v)</code> adds up the gradients of the entries, each multiplied by its <code>v[i]</code>, in one pass, and treats <code>v</code> as a constant. Next trap: a second <code>backward()</code> of the same losses. The next notebook begins with it.",
+    failure_message="Not yet: Gradients are summed with constant weights.",
 )
 @guarded
 def test_weighted_gradient(weighted_backward):
-    """The gradients of the samples are added up with their weights, and what computed these gets none."""
+    """Gradients are summed with constant weights."""
     import torch
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     weighted_backward(p * p, torch.tensor([1.0, -10.0]))
-    assert p.grad is not None, "p.grad is None: the losses were cut off from the parameter they depend on."
+    assert p.grad is not None, "p.grad is None: no backward pass reached the parameter of the losses."
     assert p.grad.tolist() == [2.0, -40.0], (
         f"p.grad is {p.grad.tolist()} instead of [2.0, -40.0]:\n"
-        "the losses p * p have the gradients 2 and 4, and their weights are 1 and -10."
+        "the gradients of the losses p * p are 2 and 4, and their weights are 1 and -10."
     )
 
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     q = torch.tensor([3.0, 4.0], requires_grad=True)
     weighted_backward(p * p, 2 * q)
     assert q.grad is None, (
-        "The network behind the weights got a gradient, though its weights count as constants:\n"
-        "with the next step it would learn to make the weights small instead of the losses."
+        "The network that computed the weights got a gradient, although weights count as constants.\n"
+        "With the next step it would learn to make the weights small instead of the losses."
     )

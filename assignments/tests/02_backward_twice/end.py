@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and `retain_graph=True` would have silenced that as well."
+afterword = "The three bugs: the answers had a history, so the second backward reached the teacher's graph, which the first had freed. Each piece was divided by its own number of samples. And the running sum kept the graph of every loss in memory. Only the first bug raised an error, and `retain_graph=True` would have silenced that as well."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.<br>The three bugs: the answers had a history, so the second backward met what the first had freed in the teacher. Each piece divided by its own number of samples. And the running sum held the graph of every loss. Only the first of them raised an error, and <code>retain_graph=True</code> would have silenced that as well.",
-    failure_message="Not yet: Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's.",
+    success_message="Two epochs give the right losses and weight.<br>The three bugs: the answers had a history, so the second backward reached the teacher's graph, which the first had freed. Each piece was divided by its own number of samples. And the running sum kept the graph of every loss in memory. Only the first bug raised an error, and <code>retain_graph=True</code> would have silenced that as well.",
+    failure_message="Not yet: Two epochs give the right losses and weight.",
 )
 @guarded
 def test_two_epochs(distil):
-    """Two epochs with a batch of three, two samples at a time, lead a weight from 0 to 0.75 of the teacher's."""
+    """Two epochs give the right losses and weight."""
     import torch
 
     model, teacher = (torch.nn.Linear(1, 1, bias=False) for _ in range(2))
@@ -102,14 +102,14 @@ def test_two_epochs(distil):
         history = distil(model, teacher, opt, [torch.tensor([[1.0], [2.0], [1.0]])], 2, 2)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"the training stopped; torch says: {reason}") from None
-    assert teacher.weight.grad is None, "a gradient has arrived at the teacher"
+        raise AssertionError(f"the training stopped with torch's error: {reason}") from None
+    assert teacher.weight.grad is None, "a gradient reached the teacher"
     assert abs(model.weight.item() - 0.75) < 1e-5, (
         f"after two epochs the weight is {model.weight.item():.4f}, not 0.75: how large were the steps?"
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (
-        f"for two epochs these came back: {kinds}: what does each of them hold on to?"
+        f"for two epochs you returned these types: {kinds}. What does each value refer to?"
     )
     assert all(abs(seen - right) < 1e-5 for seen, right in zip(history, (2.0, 0.5))), (
         f"the mean losses are {[round(loss, 4) for loss in history]}, not [2.0, 0.5]"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
-afterword = "`backward()` adds, `torch.autograd.grad` answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards."
+afterword = "`backward()` adds, and `torch.autograd.grad` answers. If you only want to know a gradient, ask for it. Next trap: a step of the optimizer between two backwards."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.<br><code>backward()</code> adds, <code>torch.autograd.grad</code> answers. What you only want to know, you ask. Next trap: a step of the optimizer between two backwards.",
-    failure_message="Not yet: At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was.",
+    success_message="Each norm belongs to one loss, and .grad is unchanged.<br><code>backward()</code> adds, and <code>torch.autograd.grad</code> answers. If you only want to know a gradient, ask for it. Next trap: a step of the optimizer between two backwards.",
+    failure_message="Not yet: Each norm belongs to one loss, and .grad is unchanged.",
 )
 @guarded
 def test_each_loss_has_its_own_norm(task_grad_norms):
-    """At w = 3 and v = 2, the gradients of w**2 and w**2 * v have the norms 6 and 15; .grad stays what it was."""
+    """Each norm belongs to one loss, and .grad is unchanged."""
     import torch
 
     w, v = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
@@ -101,11 +101,11 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         norms = task_grad_norms(losses, [w, v])
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"task_grad_norms did not come to its end; torch says: {reason}") from None
-    assert len(norms) == 2, f"{len(norms)} numbers came back for 2 losses"
+        raise AssertionError(f"task_grad_norms stopped with torch's error: {reason}") from None
+    assert len(norms) == 2, f"you returned {len(norms)} numbers for 2 losses"
     for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
-            f"the norm of losses[{place}] is {seen:.4f}, not {right}: the gradient of which losses is in it?"
+            f"the norm of losses[{place}] is {seen:.4f}, not {right}: which losses' gradients does it include?"
         )
     w.grad, v.grad = torch.tensor([7.0]), None
     task_grad_norms([(w * v).sum()], [w, v])

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "A gradient belongs to the weights at which its loss was computed. A step makes new weights, so the next gradient needs a new forward pass, and nothing has to be retained for it."
+afterword = "A gradient belongs to the weights at which its loss was computed. A step changes the weights, so the next gradient needs a new forward pass, and you need not retain anything for it."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5.<br>A gradient belongs to the weights at which its loss was computed. A step makes new weights, so the next gradient needs a new forward pass, and nothing has to be retained for it.",
-    failure_message="Not yet: With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5.",
+    success_message="The second update starts from the updated weights.<br>A gradient belongs to the weights at which its loss was computed. A step changes the weights, so the next gradient needs a new forward pass, and you need not retain anything for it.",
+    failure_message="Not yet: The second update starts from the updated weights.",
 )
 @guarded
 def test_the_second_update_starts_from_the_first(two_updates):
-    """With a weight at 0, x = 1 and lr = 0.25, the targets 2 and 0 lead to 1, then to 0.5."""
+    """The second update starts from the updated weights."""
     import torch
 
     net = torch.nn.Linear(1, 1, bias=False)
@@ -102,7 +102,7 @@ def test_the_second_update_starts_from_the_first(two_updates):
     assert abs(net.weight.item() - 0.5) < 1e-5, (
         f"the weight is {net.weight.item():.4f}, not 0.5: at which weights was the second gradient computed?"
     )
-    assert len(losses) == 2, f"{len(losses)} losses came back, expected 2"
+    assert len(losses) == 2, f"you returned {len(losses)} losses instead of 2"
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
         assert abs(seen - right) < 1e-5, (
             f"loss {place} is {seen}, not {right}: at which weights was it computed?"
@@ -113,4 +113,6 @@ def test_the_second_update_starts_from_the_first(two_updates):
         two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"two layers could not be updated twice; torch says: {reason}") from None
+        raise AssertionError(
+            f"with a net of two layers, two_updates stopped with torch's error: {reason}"
+        ) from None

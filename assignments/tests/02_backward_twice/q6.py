@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="In the third step, of task 0, the head of task 1 does not move.<br>An optimizer skips a parameter whose <code>.grad</code> is <code>None</code>. With a <code>.grad</code> of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss.",
-    failure_message="Not yet: In the third step, of task 0, the head of task 1 does not move.",
+    success_message="A step on task 0 leaves the head of task 1 unchanged.<br>An optimizer skips a parameter whose <code>.grad</code> is <code>None</code>. With a <code>.grad</code> of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss.",
+    failure_message="Not yet: A step on task 0 leaves the head of task 1 unchanged.",
 )
 @guarded
 def test_the_other_head_stands_still(train_task):
-    """In the third step, of task 0, the head of task 1 does not move."""
+    """A step on task 0 leaves the head of task 1 unchanged."""
     import torch
 
     model = torch.nn.Module()

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q7"
 points = 5
-afterword = "A number has no history. A tensor brings its whole graph along, wherever you keep it: in a sum, in a list, in a log."
+afterword = "A number refers to no graph. A tensor keeps its whole graph in memory, wherever you store it: in a sum, in a list, in a log."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile.<br>A number has no history. A tensor brings its whole graph along, wherever you keep it: in a sum, in a list, in a log.",
-    failure_message="Not yet: The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile.",
+    success_message="The mean is a float; old graphs are freed.<br>A number refers to no graph. A tensor keeps its whole graph in memory, wherever you store it: in a sum, in a list, in a log.",
+    failure_message="Not yet: The mean is a float; old graphs are freed.",
 )
 @guarded
 def test_the_mean_is_a_number(validation_loss):
-    """The mean over three batches is a Python float; the graph of at most one earlier batch is alive meanwhile."""
+    """The mean is a float; old graphs are freed."""
     import gc
     import weakref
 
@@ -102,7 +102,9 @@ def test_the_mean_is_a_number(validation_loss):
     torch.nn.init.zeros_(model.bias)
     loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
     mean = validation_loss(model, loader)
-    assert isinstance(mean, float), f"a {type(mean).__name__} came back: what does it hold on to?"
+    assert isinstance(mean, float), (
+        f"you returned a {type(mean).__name__}, not a float: what does it refer to?"
+    )
     assert abs(mean - 14 / 3) < 1e-4, f"the mean over the three batches is {mean:.4f}, not 4.6667"
     predictions, peak = [], []
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q1"
 points = 8
-afterword = "`detach()` between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember."
+afterword = "`detach()` between two minibatches passes the value on and drops the history. Next trap: an LSTM has two states, and both of them have a history."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="A minibatch starts from the values in which the last one ended, without their history.<br><code>detach()</code> between two minibatches lets the value go on and keeps the history back. Next trap: an LSTM has two states, and both of them remember.",
-    failure_message="Not yet: A minibatch starts from the values in which the last one ended, without their history.",
+    success_message="The state's value crosses minibatches; its history does not.<br><code>detach()</code> between two minibatches passes the value on and drops the history. Next trap: an LSTM has two states, and both of them have a history.",
+    failure_message="Not yet: The state's value crosses minibatches; its history does not.",
 )
 @guarded
 def test_every_minibatch_starts_without_a_history(train_stateful):
-    """A minibatch starts from the values in which the last one ended, without their history."""
+    """The state's value crosses minibatches; its history does not."""
     import torch
 
     torch.manual_seed(0)
@@ -118,16 +118,16 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         stopped = str(error).split(" (")[0].split(": [")[0]
     for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
-            f"the state enters minibatch {number} with the grad_fn {history}: it still carries the graph of "
+            f"the state enters minibatch {number} with the grad_fn {history}: it still has the history of "
             f"minibatch {number - 1}"
-            + (f", and so training stopped with the error: {stopped}" if stopped else "")
+            + (f", so training stopped with the error: {stopped}" if stopped else "")
         )
     assert stopped is None, f"training stopped with the error: {stopped}"
     assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
     _, entering, leaving = zip(*steps.values())
     for number in (2, 3, 4):
         assert entering[4 * number - 4] == leaving[4 * number - 5], (
-            f"minibatch {number} starts from other values than minibatch {number - 1} ended with: "
+            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with: "
             "the state is lost"
         )
     assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"

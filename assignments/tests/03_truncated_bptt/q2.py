@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
-afterword = "A state is cut part by part, and the original stays as it was. Next trap: `detach_()` and `.data` give the same values, and break a loss that still waits."
+afterword = "Each part of a state is detached by itself, and the original is unchanged. Next trap: `detach_()` and `.data` give the same values, and break a loss whose backward is still pending."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.<br>A state is cut part by part, and the original stays as it was. Next trap: <code>detach_()</code> and <code>.data</code> give the same values, and break a loss that still waits.",
-    failure_message="Not yet: The state of an LSTM comes back as a tuple of two tensors without a history, and None as None.",
+    success_message="An LSTM's state stays a tuple and loses its history.<br>Each part of a state is detached by itself, and the original is unchanged. Next trap: <code>detach_()</code> and <code>.data</code> give the same values, and break a loss whose backward is still pending.",
+    failure_message="Not yet: An LSTM's state stays a tuple and loses its history.",
 )
 @guarded
 def test_the_state_of_an_lstm(repackage):
-    """The state of an LSTM comes back as a tuple of two tensors without a history, and None as None."""
+    """An LSTM's state stays a tuple and loses its history."""
     import torch
 
     torch.manual_seed(0)
@@ -102,8 +102,8 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
         ) from None
-    assert type(result) is tuple, f"a tuple went in, but a {type(result).__name__} came out"
-    assert len(result) == 2, f"two tensors went in, but the result has {len(result)} parts"
+    assert type(result) is tuple, f"for a tuple you returned a {type(result).__name__}"
+    assert len(result) == 2, f"for a tuple of two tensors you returned {len(result)} parts"
     for name, before, after in zip("hc", state, result):
         assert torch.equal(before, after), f"the values of {name} have changed"
         assert after.grad_fn is None, (
@@ -115,4 +115,4 @@ def test_the_state_of_an_lstm(repackage):
         raise AssertionError(
             f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
         ) from None
-    assert result is None, f"None went in, but a {type(result).__name__} came out"
+    assert result is None, f"for None you returned a {type(result).__name__}"

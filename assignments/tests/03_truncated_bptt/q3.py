@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 6
-afterword = "Each loss goes back to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all."
+afterword = "Each loss backpropagates to the last cut, so the cell learns to remember up to `k` steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="A loss goes back to the last cut and no further, and k = T is full backpropagation.<br>Each loss goes back to the last cut, so the cell learns to remember up to <code>k</code> steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all.",
-    failure_message="Not yet: A loss goes back to the last cut and no further, and k = T is full backpropagation.",
+    success_message="Each loss backpropagates to the last cut, no further.<br>Each loss backpropagates to the last cut, so the cell learns to remember up to <code>k</code> steps, and the graph is never longer. Next trap: a first state that is a parameter must not be cut at all.",
+    failure_message="Not yet: Each loss backpropagates to the last cut, no further.",
 )
 @guarded
 def test_the_cuts_are_k_steps_apart(tbptt):
-    """A loss goes back to the last cut and no further, and k = T is full backpropagation."""
+    """Each loss backpropagates to the last cut, no further."""
     import torch
 
     torch.manual_seed(0)
@@ -120,8 +120,8 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             stopped = str(error).split(" (")[0].split(": [")[0]
             raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
         assert sorted(reached) == expected, (
-            f"with 7 steps and k = 3 the loss of step {last} (counted from 0) should reach the states after the "
-            f"steps {expected}, but it reaches those after {sorted(reached)}"
+            f"with 7 steps and k = 3, the loss of step {last} (counted from 0) should backpropagate to the states "
+            f"after the steps {expected}, but it reaches those after {sorted(reached)}"
         )
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
@@ -137,10 +137,8 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     assert abs(total - whole.item()) < 1e-4, (
         f"the total loss is {total:.4f}, but the losses add up to {whole.item():.4f}"
     )
-    assert cell.weight_hh.grad is not None, (
-        "cell.weight_hh.grad is None: nothing was back-propagated into the cell"
-    )
+    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward reached the cell"
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
-        "with k = 5 and 5 steps the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, and it is not: is the state cut within the chunk, or is a loss missing?"
+        "with k = 5 and 5 steps, the gradient of cell.weight_hh should be that of full backpropagation "
+        "through time, but it is not: is the state cut within the chunk, or is a loss missing?"
     )

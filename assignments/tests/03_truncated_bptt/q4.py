@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "Only the first state stays connected to what made it, and so `h0` learns from the first minibatch. Next trap: an optimizer skips a parameter whose `.grad` is `None`, and tells you nothing."
+afterword = "Only the first state stays connected to the tensor it came from, so `h0` learns from the first minibatch. Next trap: an optimizer silently skips a parameter whose `.grad` is `None`."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The first minibatch teaches h0; later ones start from the last state, without its history.<br>Only the first state stays connected to what made it, and so <code>h0</code> learns from the first minibatch. Next trap: an optimizer skips a parameter whose <code>.grad</code> is <code>None</code>, and tells you nothing.",
-    failure_message="Not yet: The first minibatch teaches h0; later ones start from the last state, without its history.",
+    success_message="The first minibatch trains h0; later starts are detached.<br>Only the first state stays connected to the tensor it came from, so <code>h0</code> learns from the first minibatch. Next trap: an optimizer silently skips a parameter whose <code>.grad</code> is <code>None</code>.",
+    failure_message="Not yet: The first minibatch trains h0; later starts are detached.",
 )
 @guarded
 def test_the_start_learns(train_learned_start):
-    """The first minibatch teaches h0; later ones start from the last state, without its history."""
+    """The first minibatch trains h0; later starts are detached."""
     import torch
 
     torch.manual_seed(0)
@@ -104,7 +104,7 @@ def test_the_start_learns(train_learned_start):
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, "h0 has not moved after a minibatch" + (
+    assert h0.tolist() != before, "h0 is unchanged after a minibatch" + (
         ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
     )
     torch.manual_seed(1)
@@ -133,8 +133,8 @@ def test_the_start_learns(train_learned_start):
     seen = list(steps.values())
     for number in range(2, len(seen) // 2 + 1):
         (_, _, leaving), (entering, attached, _) = seen[2 * number - 3 : 2 * number - 1]
-        assert not attached, f"the state enters minibatch {number} with a history: it was not cut"
+        assert not attached, f"the state that enters minibatch {number} has a history: it was not detached"
         assert entering == leaving, (
-            f"minibatch {number} starts from other values than minibatch {number - 1} ended with"
+            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with"
         )
     assert stopped is None, f"training stopped with the error: {stopped}"

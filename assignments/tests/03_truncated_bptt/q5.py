@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "What is stored has no history, and the mean in the output keeps its own. `nn.BatchNorm1d` does the same. Next trap: a loss that you add up for a log, without `.item()`, keeps every graph of the epoch."
+afterword = "The stored mean is detached, and the mean in the output keeps its history. `nn.BatchNorm1d` does the same. Next trap: a loss that you add up for a log without `.item()` keeps every graph of the epoch in memory."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Three training steps run, the statistic is the moving average, and eval() leaves it alone.<br>What is stored has no history, and the mean in the output keeps its own. <code>nn.BatchNorm1d</code> does the same. Next trap: a loss that you add up for a log, without <code>.item()</code>, keeps every graph of the epoch.",
-    failure_message="Not yet: Three training steps run, the statistic is the moving average, and eval() leaves it alone.",
+    success_message="running is a detached average, and fixed in eval mode.<br>The stored mean is detached, and the mean in the output keeps its history. <code>nn.BatchNorm1d</code> does the same. Next trap: a loss that you add up for a log without <code>.item()</code> keeps every graph of the epoch in memory.",
+    failure_message="Not yet: running is a detached average, and fixed in eval mode.",
 )
 @guarded
 def test_several_training_steps(Center):
-    """Three training steps run, the statistic is the moving average, and eval() leaves it alone."""
+    """running is a detached average, and fixed in eval mode."""
     import torch
 
     torch.manual_seed(0)
@@ -64,11 +64,11 @@ def test_several_training_steps(Center):
             stopped = str(error).split(" (")[0].split(": [")[0]
             raise AssertionError(
                 f"training step {step} stopped with the error: {stopped}. "
-                f"Does the statistic still hold on to the graph of step {step - 1}?"
+                f"Does the statistic still refer to the graph of step {step - 1}?"
             ) from None
         assert center.running.grad_fn is None, (
             f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
-            "the statistic carries the graph of the batch into the next step"
+            "it carries the graph of this batch into the next step"
         )
     center = Center(1)
     center(torch.full((2, 1), 10.0))
