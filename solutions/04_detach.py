@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 4. Detach
 #
-# `y.detach()` gives you the values of `y` without its history, the graph that computed it. Nearly every training script
-# uses it, and there are two typical mistakes. First, `detach()` cuts the *history*, and not the *memory*: a write to the
-# result is a write to `y`. Second, a cut in the wrong place trains parameters that must not be trained, or none at all.
-# In this notebook you will learn
+# `y.detach()` gives you the values of `y` without its history, the graph that computed it. Nearly every training
+# script uses it, and there are two typical mistakes. First, `detach()` removes the *history* and still shares
+# *storage*: a write to the result is a write to `y`. Second, a cut in the wrong place trains parameters that must
+# not be trained, or none at all. In this notebook you will learn
 #
 # - what a detached tensor shares with the original, and when a write to it makes `backward()` raise an error;
 # - which tensors an operation saves for backward;
@@ -17,14 +17,23 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - No side effects. The caller's tensors, networks and optimizers must be the same after the call: values, `.grad`,
-#   `requires_grad`, modes and hooks.
-# - All tensors and parameters of a call are float32, or all are float64. A tensor that you return must have the same
-#   dtype and its own storage: it shares memory with no argument and no earlier result.
-# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
-# - Gradients must reach everything that requires grad.
-# - Networks draw no random numbers and keep no running statistics. So you may call them as often as you like.
-# - Leave the gradient mode as it was. Your function may also be called under `no_grad()`.
+# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
+#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
+#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **Settings.** Restore every global setting that you change, such as the gradient mode.
+# - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
+#   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
+# - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5 in
+#   float32.
+# - **Results.** All tensors and parameters of a call are float32, or all are float64. A tensor that you return must
+#   have the same dtype and its own storage, which it shares with no argument and no earlier result.
+# - **Gradients.** Gradients must reach every input and every parameter that requires grad.
+# - **`no_grad()`.** Your function may be called under `no_grad()`. Like an operation of PyTorch's, it must then
+#   return tensors that don't require grad. A function that calls `backward()` itself may fail there, but it must
+#   not change the gradient mode.
+# - **Networks.** They draw no random numbers and keep no running statistics, so you may call them as often as you
+#   like.
 
 # %%
 import torch
@@ -32,9 +41,9 @@ from torch import nn
 from torch.nn import functional as F
 
 # %% [markdown] tags=["claim S2.3", "claim S2.4"]
-# ## Two tensors, one memory
+# ## Two tensors, one storage
 #
-# What does `detach()` do? It makes a *new tensor object* without a history. The old tensor keeps its history:
+# What does `detach()` do? It creates a *new tensor object* without a history. The old tensor keeps its history:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -42,18 +51,18 @@ y = x + 1
 z = y**2
 c = y.detach()
 print(c.grad_fn, c.requires_grad)  # None False, because c has no history
-print(y.requires_grad)  # True, because y is what it was: detach() returns a tensor, it does not change y
-print(c.data_ptr() == y.data_ptr())  # True, because both show the same memory
+print(y.requires_grad)  # True, because detach() returns a new tensor and does not change y
+print(c.data_ptr() == y.data_ptr())  # True, because both share the same storage
 
 # %% tags=["drawn"]
-# Backward goes from `z` to `y` to `x`. The dotted line joins `y` and `c`, which share memory: no gradient goes there.
+# Backward walks from `z` to `y` to `x`. The dotted line joins `y` and `c`, which share storage: no gradient flows there.
 xray(z=z, y=y, x=x, c=c)
 
 # %% [markdown] tags=["claim S2.8"]
-# You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and
-# `z` knows nothing of it.
+# You may find this example drawn as a chain, `x -> y -> z -> c`. That is wrong: `c` was made from `y`, and `z` does
+# not depend on it.
 #
-# You can draw such pictures of your own tensors and modules, with the `grader` package of this course:
+# You can draw such pictures of your own tensors and modules with the `grader` package of this course:
 
 # %%
 # Remove the `# ` of the two lines below and run the cell. Then draw tensors of your own.
@@ -61,9 +70,8 @@ xray(z=z, y=y, x=x, c=c)
 # xray(z=z, y=y, x=x, c=c)
 
 # %% [markdown]
-# `c` and `y` share memory, so a write to either is a write to both. **Guess first:** `c.zero_()` writes to a
-# tensor that has no history and does not require grad. What does this line do? And what does `z.backward()` do
-# after it?
+# `c` and `y` share storage, so a write to either is a write to both. **Guess first:** `c.zero_()` writes to a
+# tensor that is not connected to the graph. What does this line do? And what does `z.backward()` do after it?
 
 # %%
 c.zero_()
@@ -79,17 +87,15 @@ except RuntimeError as error:
 # `0.0`, and then `one of the variables needed for gradient computation has been modified by an inplace
 # operation`.
 #
-# The write succeeds. Many texts say that it is "not allowed, because `y` is part of the graph". Autograd
-# does not forbid it. But `y**2` has saved `y` for its backward, and `y._version` counts every write: `c` and
-# `y` share this counter. When `z.backward()` needs the saved `y`, it compares the counter with the old count,
-# and raises the error.
+# The write succeeds. Many texts say that it is "not allowed, because `y` is part of the graph". Autograd does not forbid
+# it. But `y**2` saved `y` for its backward, and `y._version` counts every write: `c` and `y` share this counter. When
+# `z.backward()` needs the saved `y`, it compares the counter with the count at the time of saving, and raises the error.
 #
 # </details>
 #
-# This example often has a `retain_graph=True` in it. That has nothing to do with the error, which is the same
-# with and without it.
+# This example often contains `retain_graph=True`. That has nothing to do with the error, which is the same without it.
 #
-# Now write through `.data`. It shares the memory too, but it has a counter of its own:
+# Now write through `.data`. It shares the storage too, but it has its own counter:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -100,14 +106,13 @@ z.backward()
 print(x.grad.item())  # 0.0, because backward used the y it found, and the right gradient is 2 * 4 = 8
 
 # %% [markdown] tags=["claim S2.12", "claim S4.4", "claim S4.6", "claim S4.16"]
-# There is no error, and the gradient is wrong. So the error above helped you. An old piece of advice calls
-# `.data` "the safe `detach()`, because it never raises". The opposite is true. The
-# [documentation of `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
-# says that in-place changes of either tensor "may trigger errors in correctness checks", and these checks
-# protect you.
+# There is no error, and the gradient is wrong. So the error above helped you. An old piece of advice calls `.data`
+# "the safe `detach()`, because it never raises". The opposite is true. The [documentation of
+# `Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html) says that in-place
+# changes of either tensor "may trigger errors in correctness checks", and these checks protect you.
 #
-# You can look at the counter yourself. "Every in-place operation adds exactly 1, starting from 0" is only
-# nearly true. So ask whether the counter has grown, and not by how much:
+# You can look at the counter yourself. "Every in-place operation adds exactly 1, starting from 0" is only nearly
+# true. So ask whether the counter has increased, not by how much:
 
 # %%
 a = torch.zeros(3)
@@ -116,49 +121,54 @@ print(a._version)  # 1, because this was a single write
 a[0] += 1
 print(a._version)  # 3, because this line writes twice: to the view a[0], and back to a
 a.numpy()[0] = 7.0
-print(a._version)  # 3, because NumPy shares the memory, and not the counter
+print(a._version)  # 3, because NumPy shares the storage but not the counter
 print(nn.Linear(2, 2).weight._version)  # 1, because its values were drawn in place
 
 # %% [markdown]
 # ## q1 · Look, but do not touch
 #
-# `positive_part(y)` returns the values of `y`, with 0 in the place of negative values. You plot them between
-# forward and backward, so the call must leave no trace:
+# You want to plot an activation `y` between forward and backward.
 #
-# - The result has no history and does not require grad. A later write to it does not change `y`, also if nothing
-#   in `y` is negative.
-# - `y` keeps its values, its `_version` and its history. If a loss was computed from `y` before your call, its
-#   `backward()` still works, and gives the same gradients.
+# Write `positive_part(y)`:
 #
-# The entries of `y` are finite, as tiny or as huge as their dtype allows.
+# 1. Return the values of `y`, with negative values replaced by 0.
+# 2. The result must not require grad, and a later write to it must not change `y`, even if nothing in `y` is
+#    negative.
 #
-# The function below returns the right values. But the next `loss.backward()` raises an error, which does not name
-# this function.
+# The entries of `y` are finite, and as tiny or as huge as their dtype allows.
+#
+# The starter code returns the right values. But the next `loss.backward()` raises an error, which does not name
+# this function. Fix it.
+#
+# **No side effects.** Leave the values, the `_version` and the history of `y` unchanged. If a loss was computed
+# from `y` before your call, its `backward()` must still work and give the same gradients.
+#
+# **Example.** For `y = [-2., 0.5, 3.]` the result is `[0., 0.5, 3.]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `y` and `y._version` before and after the call. And compare `y.data_ptr()` with that of the result.
+# Print `y` and `y._version` before and after the call. Also compare `y.data_ptr()` with that of the result.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `detach()` copies nothing. Which operation gives you new memory: `clamp_`, or `clamp` without the underscore?
+# `detach()` copies nothing. Which operation gives you new storage: `clamp_`, or `clamp` without the underscore?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Cut first, then clamp out of place. Or cut, clone, and clamp in place: then you write to your own copy.
+# Detach first, then clamp out of place. Or detach, clone, and clamp in place: then you write to your own copy.
 #
 # </details>
 
 
 # %% tags=["question q1"]
 def positive_part(y):
-    """Return y with 0 in the place of negative values, without a history.
+    """Return y with negative values replaced by 0, without a history.
 
-    Returns a tensor of the same shape and dtype that does not require grad, in memory of its own.
+    Returns a tensor of the same shape and dtype that does not require grad, with its own storage.
     """
     # BEGIN SOLUTION
     return y.detach().clamp(min=0)
@@ -171,7 +181,7 @@ def positive_part(y):
 
 # %% tags=["check q1"]
 def test_the_positive_part(positive_part):
-    """Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back."""
+    """Values are right, and an earlier loss still backpropagates."""
     import torch
 
     x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
@@ -185,22 +195,21 @@ def test_the_positive_part(positive_part):
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
+        raise AssertionError(f"loss.backward() fails after your call with torch's error: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
 
 
 # %% [markdown] tags=["afterword q1"]
-# `detach()` shares the memory, so what you return has to be a copy that nobody else holds. Next trap:
-# `y.detach().numpy()` shares the memory, too. A plot that scales such an array in place writes to `y`, and no
-# counter notices it.
+# `detach()` shares storage, so return a copy that no other code holds. Next trap: `y.detach().numpy()` shares
+# storage, too. A plot that scales such an array in place writes to `y`, and no counter records it.
 
 
 # %% [markdown] tags=["claim S2.9", "claim S2.10"]
 # ## What backward needs
 #
-# Does every write to a tensor of the graph end in that error? A question in a forum says so: "changing a
-# tensor through `detach()` always makes backward raise". Here is the code of that question. (In some copies the
-# plus signs were lost. Then `z = 3*y1 4*y2` is a `SyntaxError`, and not a riddle of autograd.)
+# Does every write to a tensor of the graph lead to this error? A question in a forum says so: "changing a tensor
+# through `detach()` always makes backward raise". Here is the code of that question. (In some copies the plus signs
+# were lost. Then `z = 3*y1 4*y2` is a `SyntaxError`, not a riddle about autograd.)
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -213,7 +222,7 @@ print(x.grad.item())  # 27.0, because that is the right gradient: 3 + 4 * 2 * 3
 
 # %% [markdown] tags=["claim S2.2", "claim S2.6", "claim S2.7", "claim S4.7"]
 # There is no error, and the gradient is right. The derivative of `4 * y2` is 4, whatever `y2` is. So the
-# multiplication saved nothing of `y2`, and backward compares nothing. With a square the error is there again:
+# multiplication did not save `y2`, and backward compares nothing. With a square the error is back:
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
@@ -226,7 +235,7 @@ except RuntimeError as error:
     print(str(error).partition(":")[0])  # ... has been modified by an inplace operation
 
 # %% [markdown]
-# What an operation saves follows from its derivative. You can watch it: `saved_tensors_hooks` calls your
+# The derivative of an operation determines what it saves. You can watch this: `saved_tensors_hooks` calls your
 # function with every tensor that an operation saves.
 
 
@@ -261,55 +270,59 @@ y.detach().zero_()
 xray(square=square, multiple=multiple, y=y, x=x)
 
 # %% [markdown] tags=["claim S4.28"]
-# Saving makes no copy: the saved tensor lies in the memory of `y`. That costs no extra memory, and after a
-# write nothing can bring the old value back. A saved tensor may be one that does not require grad: in
-# `mask * x`, the mask is the derivative. Read more in the documentation:
-# [Autograd mechanics, "Saved tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).
+# Saving makes no copy: the saved tensor shares storage with `y`. That costs no extra memory, but after a write the
+# old value is lost. A saved tensor need not require grad: in `mask * x`, the mask is the derivative. Read more in
+# the documentation: [Autograd mechanics, "Saved
+# tensors"](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors).
 
 # %% [markdown]
 # ## q2 · Which tensors does backward still need?
 #
-# `f(x)` returns `(out, mid)`: a result, and a tensor that `f` made in between. Imagine
-# that all of `mid` is now overwritten in place, under `no_grad()`. `may_overwrite(f, x)` returns `True` if
-# `out.sum().backward()` then works, with the same gradients for all leaves, whatever the new values are, and
-# else `False`.
+# `f(x)` returns `(out, mid)`: a result, and a tensor that `f` computed on the way.
 #
-# For example, with `y = x + 1`: for `(y**2, y)` the answer is `False`, for `(4 * y, y)` it is `True`.
+# Write `may_overwrite(f, x)`:
 #
-# - `f` cuts nothing off, computes nothing that `out` does not need, draws no random numbers, and makes a new `mid` in
-#   each call. You may write to `mid`.
-# - `mid` is not expanded and shares no memory with `x`. It may be a view, or have views, and need not require grad.
-# - What you leave in `.grad`, of any leaf, is up to you.
-# - The answer is the same if your function is called under `no_grad()`. (`torch.enable_grad()` is the opposite.)
+# 1. Suppose that all of `mid` is then overwritten in place, under `no_grad()`.
+# 2. Return `True` if, for all possible new values, `out.sum().backward()` works and gives all leaves the same
+#    gradients as without the write. Otherwise return `False`.
 #
-# The function below follows a wrong rule: "backward needs what requires grad".
+# You can rely on this: `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a
+# new `mid` in each call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not
+# require grad.
+#
+# The starter code follows a wrong rule: "backward needs what requires grad". Fix it.
+#
+# **No side effects.** You may write to `mid`, and leave anything in the `.grad` of any leaf.
+#
+# **Example.** Let `y = x + 1`. If `f` returns `(y**2, y)`, the answer is `False`. If it returns `(4 * y, y)`, the
+# answer is `True`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Write down the derivative of `y**2`, of `4 * y`, of `exp(y)` and of `mask * y`. Which tensors occur in it?
+# Write down the derivatives of `y**2`, `4 * y`, `exp(y)` and `mask * y`. Which tensors occur in them?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# You can look at what is saved, with `torch.autograd.graph.saved_tensors_hooks`. Or you can try it: write to
-# `mid` in a way that its counter notices, and see whether backward complains.
+# You can look at what is saved, with `torch.autograd.graph.saved_tensors_hooks`. Or you can try it: write to `mid`
+# in a way that its version counter records, and see whether backward raises an error.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
 # If you look: the saved tensor may be another tensor *object*, or a view. `untyped_storage().data_ptr()` is the
-# address of the whole memory behind a tensor. If you try: catch the `RuntimeError`.
+# address of the whole storage of a tensor. If you try: catch the `RuntimeError`.
 #
 # </details>
 
 
 # %% tags=["question q2"]
 def may_overwrite(f, x):
-    """Tell whether backward works without the values of an intermediate tensor.
+    """Return whether backward works without the values of an intermediate tensor.
 
-    Returns True if mid may be overwritten in place before the backward of out, else False.
+    Returns True if mid may be overwritten in place before the backward of out, otherwise False.
     """
     # BEGIN SOLUTION
     saved = set()
@@ -330,7 +343,7 @@ def may_overwrite(f, x):
 
 # %% tags=["check q2"]
 def test_a_square_a_multiple_and_a_mask(may_overwrite):
-    """The square of y needs y, 4 * y does not, and mask * x needs the mask."""
+    """A square needs y, 4 * y doesn't; mask * x needs mask."""
     import torch
 
     def answer(f):
@@ -357,15 +370,16 @@ def test_a_square_a_multiple_and_a_mask(may_overwrite):
 
 
 # %% [markdown] tags=["afterword q2"]
-# What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no
-# answer for long. The next release of torch may save the result of an operation where this one saves its input.
+# The derivative determines what backward needs; `requires_grad` does not. Next trap: a list of operations is out of
+# date sooner or later. The next release of torch may save the result of an operation where this one saves its
+# input.
 
 
 # %% [markdown]
-# ## Who is taught by a loss?
+# ## Which networks does a loss train?
 #
 # `backward()` takes *every* path that leads from the loss to a leaf. With several networks, these are often more
-# paths than you want. `detach()` closes a path: the values go on, and the gradient stops there.
+# paths than you want. `detach()` closes a path: the values pass, and the gradient stops there.
 
 # %%
 first, second = nn.Linear(2, 2), nn.Linear(2, 1)
@@ -386,50 +400,55 @@ cut, whole = second(h.detach()).mean(), second(h).mean()
 xray(cut=cut, whole=whole, h=h, first=first, second=second)
 
 # %% [markdown] tags=["claim S1.10", "claim S1.13"]
-# In the picture, `Addmm` is what `nn.Linear` computes (a product and a sum), and `T` transposes its weight. So
-# you cut a *use* of `h`, and not `h` itself: another loss can still use `h` with its history.
+# In the picture, `Addmm` is what `nn.Linear` computes (a product and a sum), and `T` transposes its weight. So you
+# cut a *use* of `h`, and not `h` itself: another loss can still use `h` with its history.
 #
-# Without the cut, both losses go back through `first`, and the second backward stops with "Trying to backward
-# through the graph a second time". You will read two sentences about that. "The first backward destroys the
-# gradients of the shared layers": it does not. It adds its gradients to `.grad`, and they stay there. It frees
-# the saved tensors only. "So the first backward *must* use `retain_graph=True`": it need not. If you want the
-# gradients of both losses, call `(loss1 + loss2).backward()`. If you want the gradient of only one of them, a
-# cut is missing: close the path of the other loss.
+# Without the cut, both losses backpropagate through `first`, and the second backward stops with "Trying to backward
+# through the graph a second time". You will read two statements about this. "The first backward destroys the
+# gradients of the shared layers": it does not. It adds its gradients to `.grad`, where they stay, and frees only
+# the saved tensors. "So the first backward *must* use `retain_graph=True`": it need not. If you want the gradients
+# of both losses, call `(loss1 + loss2).backward()`. If you want the gradient of only one of them, a cut is missing:
+# detach the path of the other loss.
 
 # %% [markdown]
 # ## q3 · GAN: the discriminator must not teach the generator
 #
 # `G(z)` makes fakes, and `D` gives each sample a logit, high for "real".
-# `gan_step(G, D, oG, oD, z, real)` makes one step of each:
 #
-# 1. The loss of `D` is that of `real` with the label 1, plus that of the fakes with the label 0. `oD` steps with its
-#    gradient alone.
-# 2. The loss of `G` is that of the fakes with the label 1, by `D` **after** its step. `oG` steps likewise.
+# Write `gan_step(G, D, oG, oD, z, real)`:
 #
-# Each is a mean, `F.binary_cross_entropy_with_logits`, for logits from -100 to 100.
+# 1. Compute the loss of `D`: that of `D(real)` with the label 1, plus that of `D(G(z))` with the label 0. Make one
+#    step of `oD` with its gradient only. It must send no gradient into `G`, not even one that you clear later.
+# 2. Compute the loss of `G`: that of the fakes with the label 1, with `D` **after** its step. Make one step of `oG`
+#    with its gradient only.
 #
-# - The loss of `D` sends no gradient into `G`, not even one that you clear later.
-# - What `.grad` holds afterwards is up to you. Under `no_grad()` the function may raise an error.
+# Each is a mean, `F.binary_cross_entropy_with_logits`, and precise for logits from -100 to 100.
 #
-# The function below silences an error with `retain_graph=True`.
+# The starter code silences an error with `retain_graph=True`. Fix it.
+#
+# **No side effects.** Change only the optimizers, their parameters and `.grad`, where you may leave anything.
+#
+# **Example.** `G` and `D` are layers `nn.Linear(1, 1, bias=False)` with the weights 1 and 0, both optimizers are
+# SGD with `lr=1`, `z = [[1.]]` and `real = [[2.]]`. The weight of `D` becomes 0.5, and that of `G` becomes 1.1888.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `G[0].weight.grad` right after `loss_d.backward()`. Which loss has put it there? Then take
-# `retain_graph=True` away and read the error.
+# Print `G[0].weight.grad` right after `loss_d.backward()`. Which loss stored it there? Then remove
+# `retain_graph=True` and read the error.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# For the discriminator, the fakes are data like the real samples. For the generator, they are its own work. And
-# the loss of the generator goes back through `D`, too: what does it leave in the `.grad` of the discriminator?
+# For the discriminator's loss, the fakes are data, like the real samples. For the generator's loss, they are the
+# generator's output. The generator's loss also backpropagates through `D`, and leaves gradients in the `.grad` of
+# its parameters.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Give `D` the fakes twice: without their history for the first loss, with it for the second. Clear the `.grad`
+# Pass the fakes to `D` twice: without their history for the first loss, with it for the second. Clear the `.grad`
 # of each network right before its own backward.
 #
 # </details>
@@ -476,7 +495,7 @@ def gan_step(G, D, oG, oD, z, real):
 
 # %% tags=["check q3"]
 def test_the_generator_is_taught_by_its_own_loss(gan_step):
-    """The generator moves by the gradient of its own loss."""
+    """The generator steps with the gradient of its own loss."""
     import copy
 
     import torch
@@ -491,25 +510,25 @@ def test_the_generator_is_taught_by_its_own_loss(gan_step):
     try:
         gan_step(G, D, oG, oD, z, real)
     except RuntimeError as error:
-        raise AssertionError(f"the step did not run; torch says: {error}") from None
+        raise AssertionError(f"gan_step stopped with torch's error: {error}") from None
     F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
     moved, own = (old.bias - G.bias).detach(), old.bias.grad
     assert torch.allclose(moved, own, atol=1e-5), (
         f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
         f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
-        "What else has put a gradient into the generator, or has none arrived?"
+        "Did another loss send a gradient into the generator, or did no gradient reach it?"
     )
 
 
 # %% [markdown] tags=["afterword q3"]
-# The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the
-# fakes. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them.
+# The same fakes are data for one loss and a result for the other, so you cut one use of the fakes, and not the
+# fakes themselves. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them.
 
 
 # %% [markdown]
 # ## A value with another gradient
 #
-# Some functions have a derivative that teaches nothing. `round` is flat nearly everywhere:
+# Some functions have a derivative from which nothing can be learned. `round` is flat nearly everywhere:
 
 # %%
 x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
@@ -517,9 +536,9 @@ x.round().sum().backward()
 print(x.grad.tolist())  # [0.0, 0.0, 0.0], because a small change of x does not change the rounded value
 
 # %% [markdown]
-# This gradient is right, and with it a network of rounded numbers never learns. So you may want the value of
-# one formula and the gradient of another. `detach()` can do that, because a tensor without history counts as a
-# constant: it adds to the value, and nothing to the gradient. **Guess first:** which value has
+# This gradient is right, and with it a network of rounded numbers never learns. So you may want the value of one
+# formula and the gradient of another. `detach()` makes this possible, because a detached tensor counts as a
+# constant: it adds to the value, and nothing to the gradient. **Guess first:** what is the value of
 # `a + (b - a).detach()`, and which gradients do `a` and `b` get?
 
 # %%
@@ -544,14 +563,21 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 # %% [markdown]
 # ## q4 · Straight-through rounding
 #
-# Networks with quantized activations round in the forward pass. In the backward pass they pretend that there was
-# no rounding. This is the *straight-through estimator*. Write `ste_round(x)`:
+# Networks with quantized activations round in the forward pass. In the backward pass they pretend that there was no
+# rounding. This is the *straight-through estimator*.
 #
-# - Its value is that of `x.round()`, for every finite number, however large.
-# - Its gradient is that of the identity: the gradient that arrives at the result goes on to `x` with the same
-#   values, whatever `x` is and however large the gradient is.
+# Write `ste_round(x)`:
 #
-# The function below rounds, and no layer before it ever learns.
+# 1. Return the values of `x.round()`, for every finite number, however large.
+# 2. The gradient must be that of the identity: `x` gets the gradient that arrives at the result, with the same
+#    values, whatever `x` is and however large the gradient is.
+#
+# The starter code rounds, but no layer before it ever learns. Fix it.
+#
+# **No side effects.** Leave `x` unchanged.
+#
+# **Example.** For `x = [0.4, 1.6]` the result is `[0., 2.]`. If the gradient `[3., -1.]` arrives at the result,
+# `x.grad` becomes `[3., -1.]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -561,8 +587,8 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 #
 # <details><summary>Hint 2</summary>
 #
-# You want the value of `x.round()` and the gradient of `x`. What is the difference of the two values, and what
-# should autograd know of it?
+# You want the value of `x.round()` and the gradient of `x`. Their difference belongs to the value. Should autograd
+# record it?
 #
 # </details>
 #
@@ -575,7 +601,7 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 
 # %% tags=["question q4"]
 def ste_round(x):
-    """Round x, and let the gradient through as if nothing had happened.
+    """Round x, and pass the gradient on as if there were no rounding.
 
     Returns a new tensor with the values of x.round(), through which x gets the gradient of the identity.
     """
@@ -588,7 +614,7 @@ def ste_round(x):
 
 # %% tags=["check q4"]
 def test_the_gradient_goes_straight_through(ste_round):
-    """The value is rounded, and the gradient is that of the identity."""
+    """Values are rounded, and gradients pass unchanged."""
     import torch
 
     x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
@@ -610,8 +636,8 @@ def test_the_gradient_goes_straight_through(ste_round):
 # %% [markdown]
 # ## `detach()` or `no_grad()`?
 #
-# Both give you values without a history. `detach()` cuts a tensor off after it was computed. `no_grad()`
-# records no operation inside its block. That also saves the time and the memory of recording:
+# Both give you values without a history. `detach()` cuts a tensor off after it was computed. Under `no_grad()`,
+# autograd records no operation. That also saves the time and the memory of recording:
 
 # %%
 layer, data = nn.Linear(2, 1), torch.ones(3, 2)
@@ -621,9 +647,9 @@ with torch.no_grad():
 print(torch.equal(cut, unrecorded), cut.requires_grad, unrecorded.requires_grad)  # True False False
 
 # %% [markdown]
-# People often confuse two other things with them. `layer.eval()` changes what dropout and batch norm compute,
-# and nothing about gradients. `layer.requires_grad_(False)` freezes the *parameters*, in every use of them,
-# until you undo it. And it leaves the path open that goes through the layer to what comes before it:
+# People often confuse two other calls with them. `layer.eval()` changes what dropout and batch norm compute, and
+# nothing about gradients. `layer.requires_grad_(False)` freezes the *parameters*, in every use of them, until you
+# undo it. But gradients still flow through the layer to the tensors before it:
 
 # %%
 layer.eval()
@@ -634,35 +660,40 @@ print(layer(before).requires_grad)  # True, because the path through the frozen 
 layer.requires_grad_(True)
 
 # %% [markdown]
-# Ask what has to be a constant: a *value* in this line, or a *parameter* in all lines. The documentation
-# compares the ways in [Autograd mechanics, "Locally disabling gradient
-# computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
-# In the next question a loss uses the same parameters twice: the first use teaches them, and the second use
-# is data. Here is such a loss:
+# Ask what must be a constant: a *value* in this line, or a *parameter* in all lines. The documentation compares the
+# options in [Autograd mechanics, "Locally disabling gradient
+# computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation). In
+# the next question a loss uses the same parameters twice: the first use trains them, and the second use is data.
+# Here is such a loss:
 
 # %%
 prediction = layer(data)
 loss = (prediction - 0.9 * unrecorded).pow(2).mean()
 
 # %% tags=["drawn"]
-# Both tensors were made by `layer`: `prediction` has a path back to its weight, and `unrecorded` has none.
+# `layer` computed both tensors: `prediction` has a path back to its weight, and `unrecorded` has none.
 xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 
 # %% [markdown]
 # ## q5 · The TD target is data
 #
-# In Q-learning a network learns from what a network says about the next state.
-# `td_loss(q, q_target, s, a, r, s2, gamma)` returns the mean of the squared difference between
+# In Q-learning a network learns from a network's estimate for the next state.
 #
-# - the *prediction*, the value that `q(s)` gives to the action `a` that was taken, and
-# - the *target*, `r + gamma * (the largest value in q_target(s2))`, the largest for each sample.
+# Write `td_loss(q, q_target, s, a, r, s2, gamma)`:
 #
-# The target is data: gradients go through the prediction only. If `q_target` is `q` itself, or shares layers with
-# it, the shared parameters get the gradient of the prediction alone.
+# 1. The *prediction* is the value that `q(s)` gives to the action `a` of each sample.
+# 2. The *target* is `r + gamma * q_target(s2).max(1).values`.
+# 3. Return the mean of `(prediction - target)**2` over the samples.
 #
-# The networks, `s`, `a`, `r` and `s2` stay as they are.
+# The target is data: gradients must flow through the prediction only. `q_target` may be `q` itself, or share layers
+# with it. Then the shared parameters must get the gradient of the prediction only.
 #
-# The function below returns the right value, and moves the target, too.
+# The starter code returns the right value, but it trains the target, too. Fix it.
+#
+# **No side effects.** Leave both networks, `s`, `a`, `r` and `s2` unchanged.
+#
+# **Example.** If both networks are an `nn.Identity()`, `s = [[1., 2.]]`, `a = [0]`, `r = [0.5]`, `s2 = [[3., 1.]]`
+# and `gamma = 0.5`, the prediction is 1, the target is 2, and the loss is 1.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -672,15 +703,14 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 #
 # <details><summary>Hint 2</summary>
 #
-# The same module may be on both sides, so you cannot freeze its parameters. The *value* of the target must have
-# no history.
+# The same module may compute both prediction and target, so you cannot freeze its parameters. Disconnect the
+# *value* of the target.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Compute the target, and only the target, in a `with torch.no_grad():` block. Or compute it, and then cut it
-# off with `detach()`.
+# Compute the target, and only the target, in a `with torch.no_grad():` block. Or compute it, and then detach it.
 #
 # </details>
 
@@ -705,14 +735,14 @@ def td_loss(q, q_target, s, a, r, s2, gamma):
 
 # %% tags=["check q5"]
 def test_only_the_prediction_is_taught(td_loss):
-    """The network q gets a gradient, q_target gets none, and the loss is the mean squared difference."""
+    """The loss is right and trains q only."""
     import torch
 
     torch.manual_seed(0)
     q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
     s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.9)
-    assert loss.requires_grad, "the loss does not require grad: nothing can be taught by it"
+    assert loss.requires_grad, "the loss does not require grad, so nothing can learn from it"
     loss.backward()
     assert q.weight.grad is not None, "q got no gradient"
     assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
@@ -725,13 +755,13 @@ def test_only_the_prediction_is_taught(td_loss):
     s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
     s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
-    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
-    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
+    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, but should be a scalar"
+    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, but should be (6.25 + 9) / 2 = 7.625"
 
 
 # %% [markdown] tags=["afterword q5"]
-# The target is a value without a history: gradients have one path only, through the prediction. Next trap:
-# `q_target.eval()` looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses
+# The target is a value without a history: gradients have only one path, through the prediction. Next trap:
+# `q_target.eval()` looks like a cut, but cuts nothing. And frozen parameters are frozen in every loss that uses
 # them.
 
 
@@ -755,20 +785,21 @@ print(loss.item(), w.grad.item())
 # <details><summary>What you should have seen</summary>
 #
 # `1.0 4.0`. The value is right: `h` was clipped to 1. The gradient is wrong: if `w` changes a little, `h` is
-# still 1 and the loss is still 1, so the right gradient is 0. The counter was 1 when `h` was saved, and it is 1
-# when backward looks: no error. Autograd multiplies `2 * h`, with the clipped `h`, by the derivative of `2 * w`.
-# It has not seen the clipping.
+# still 1 and the loss is still 1, so the right gradient is 0. The counter was 1 when `h` was saved, and it is 1 when
+# backward compares it: no error. Autograd multiplies `2 * h`, with the clipped `h`, by the derivative of `2 * w`. It did
+# not record the clipping.
 #
 # </details>
 
 # %% tags=["drawn"]
-# The graph of this loss before its backward: the square, then `2 * w`. There is no clipping in it.
+# The graph of this loss before its backward: the square, then `2 * w`. It contains no clipping.
 h = 2 * w
 h.detach().clamp_(max=1)
 xray(loss=h**2, h=h, w=w)
 
 # %% [markdown]
-# How can you notice? Compare with a *finite difference*: change `w` a little, and see how the loss changes.
+# How can you notice this? Compare with a *finite difference*: change `w` a little, and see how much the loss
+# changes.
 # [`torch.autograd.gradcheck`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html)
 # does that for a whole function, in float64:
 
@@ -783,21 +814,32 @@ def clipped_behind_its_back(w):
 
 w = torch.tensor(3.0, requires_grad=True, dtype=torch.float64)
 print(torch.autograd.gradcheck(clipped_behind_its_back, w, raise_exception=False))  # False
-print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True, because it sees the clamp
+print(
+    torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w)
+)  # True, because autograd records the clamp
 
 # %% [markdown]
 # ## q6 · No error, wrong gradient
 #
-# `clipped_energy(x, w)` computes `h = x @ w`, replaces every entry of `h` above 1 by 1, and returns the sum of
-# the squares. Entries below 1 stay, however negative they are.
+# Write `clipped_energy(x, w)`:
 #
-# - Value and gradient are those of this function: a replaced entry does not depend on `x` and `w`. If all entries
-#   are replaced, `backward()` still works, with gradients of zeros or `None`.
-# - `w` gets its gradient, and so does `x` if it requires grad.
+# 1. Compute `h = x @ w`.
+# 2. Replace every entry of `h` above 1 by 1. Entries below 1 stay, however negative they are.
+# 3. Return the sum of the squares.
 #
-# Entries of `x @ w` are not 1, but may be as close as 0.9995 or 1.0005. `1 - (1 - h)` is exact enough for `h`.
+# Value and gradient must be those of this function: a replaced entry does not depend on `x` or `w`. `w` gets a
+# gradient, and so does `x` if it requires grad. If all entries are replaced, `backward()` must still work, with
+# gradients of zeros or `None`.
 #
-# The function below returns the right value, and gives `w` a wrong gradient.
+# Entries of `x @ w` are never 1, but may be as close as 0.9995 or 1.0005. If you compute `h` as `1 - (1 - h)`, its
+# rounding error is accepted.
+#
+# The starter code returns the right value, but gives `w` a wrong gradient. Fix it.
+#
+# **No side effects.** Leave `x` and `w` unchanged.
+#
+# **Example.** For `x = [[3.], [-2.]]` and `w = [[1.]]`, `h` becomes `[[1.], [-2.]]`, so the energy is 5. The
+# gradient of `w` is `[[8.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -808,14 +850,14 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 #
 # <details><summary>Hint 2</summary>
 #
-# `.data`, `detach()` and `no_grad()` all hide the clipping from autograd. What would it do if it saw it?
+# `.data`, `detach()` and `no_grad()` all hide the clipping from autograd. Use a clipping that autograd records.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Clip out of place, and use the result in the next line. You may also clip in place, if autograd records it: `h`
-# is not a leaf.
+# Clip out of place, and use the result in the next line. You may also clip in place if autograd records it: `h` is
+# a non-leaf.
 #
 # </details>
 
@@ -838,50 +880,56 @@ def clipped_energy(x, w):
 
 # %% tags=["check q6"]
 def test_a_clipped_entry_has_no_gradient(clipped_energy):
-    """Of h = [3, -2], clipped to [1, -2], the energy is 5, and the first row of x has no part in the gradient."""
+    """A clipped entry adds nothing to the gradient."""
     import torch
 
     x = torch.tensor([[3.0], [-2.0]])
     w = torch.tensor([[1.0]], requires_grad=True)
     loss = clipped_energy(x, w)
-    assert loss.item() == 5, f"the energy is {loss.item()}, and 1 + 4 is 5"
+    assert loss.item() == 5, f"the energy is {loss.item()}, but should be 1 + 4 = 5"
     assert loss.requires_grad, "the energy does not require grad: no path leads back to w"
     loss.backward()
     assert w.grad is not None, "w.grad is None: the energy is not connected to w"
     assert abs(w.grad.item() - 8) < 1e-5, (
         f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
-        "that is a slope of 8. Which part of your computation has autograd not seen?"
+        "that is a slope of 8. Which part of your computation did autograd not record?"
     )
 
 
 # %% [markdown] tags=["afterword q6"]
-# Every operation that makes your value has to be one that autograd records. Next trap: sometimes a hidden write is
-# what you want. `r = x.clone()` and then `r.detach().round_()` is an honest straight-through estimator, because
-# there the gradient must not know of the rounding.
+# Autograd must record every operation that computes your value. Next trap: sometimes you want a hidden write.
+# `r = x.clone()` and then `r.detach().round_()` is a correct straight-through estimator, because there the gradient
+# must ignore the rounding.
 
 
 # %% [markdown]
 # ## End task · The value of a state
 #
-# `train_values(body, head, optimizer, batches, held_out, gamma)` trains a network that values states: the value of a
-# state `s` is `head(body(s))`. For each batch `(s, r, s2)`, the function does this:
+# The value of a state `s` is `head(body(s))`.
 #
-# 1. It computes the loss, the mean squared difference between the value of `s` and the target, which is
-#    `r + gamma * (the value of s2)`. The target is data.
-# 2. It notes the loss and the *activity*: the mean of `body(s)` with 0 in the place of negative entries.
-# 3. `optimizer` makes one step with the gradient of this loss and nothing else, whatever `.grad` holds before.
-# 4. It computes the same loss for the batch `held_out`: the error after this step.
+# Write `train_values(body, head, optimizer, batches, held_out, gamma)`. For each batch `(s, r, s2)`:
 #
-# In the end, all parameters have the values that they had after the step with the smallest error. The function
-# returns `(losses, activities)`, two lists with one float for each batch.
+# 1. Compute the loss: the mean squared difference between the value of `s` and the target,
+#    `r + gamma * (value of s2)`. The target is data.
+# 2. Log the loss and the *activity*: the mean of `body(s)` with negative entries replaced by 0.
+# 3. Make one step of `optimizer` with the gradient of this loss only, whatever `.grad` held before.
+# 4. Compute the same loss for the batch `held_out`: the error after this step.
 #
-# - All parameters require grad, before and after the call. What `.grad` holds afterwards is up to you. Under
-#   `no_grad()` the function may raise an error.
-# - No module writes to its input, and no two errors are equal.
+# In the end, give all parameters the values they had after the step with the smallest error. Return
+# `(losses, activities)`, two lists with one float for each batch.
 #
-# Three bugs of this notebook are in the script below. With a `body` that ends in `nn.Tanh`, it stops with an
-# error. With one that ends in `nn.Linear`, the first loss is not the loss of the network, the first step is too long
-# or too short, and in the end all parameters are those of the last step. There is no hint.
+# You can rely on this: all parameters require grad, no module writes to its input, and no two errors are equal.
+#
+# The starter code has three of the bugs that this notebook is about. If `body` ends in `nn.Tanh`, it raises an
+# error. If `body` ends in `nn.Linear`, the first loss is not the loss of the network, the first step is too long or
+# too short, and the final parameters are those of the last step. There is no hint.
+#
+# **No side effects.** Change only the parameters, their `.grad` and the state of `optimizer`. All parameters must
+# still require grad. You may leave anything in `.grad`.
+#
+# **Example.** `body` and `head` are layers `nn.Linear(1, 1, bias=False)` with the weight 1, `optimizer` is SGD with
+# `lr=0.01`, `batches = [([[-1.]], [[1.]], [[2.]])]`, `held_out` is the same batch, and `gamma = 0.5`. The result is
+# `([9.0], [0.0])`, and both weights become 0.94.
 
 
 # %% tags=["question end"]
@@ -939,7 +987,7 @@ def train_values(body, head, optimizer, batches, held_out, gamma):
 
 # %% tags=["check end"]
 def test_two_steps(train_values):
-    """The loss, the step and the parameters that are kept are right for a state -1 with the weights 1."""
+    """Loss, step and final parameters are right."""
     import torch
 
     def run(rewards):
@@ -955,36 +1003,36 @@ def test_two_steps(train_values):
 
     losses, weight = run([1.0])
     assert abs(losses[0] - 9) < 1e-5, (
-        f"the first loss is {losses[0]}, but the value is -1, the target is 1 + 0.5 * 2, and (-1 - 2)**2 is 9"
+        f"the first loss is {losses[0]}, but should be 9: the value is -1, the target is 1 + 0.5 * 2 = 2"
     )
     assert abs(weight - 0.94) < 1e-5, (
         f"a step with lr=0.01 took the weight of head from 1 to {weight:.4f}.\n"
-        "With a target that is data the gradient of this loss is 6, so the weight becomes 0.94"
+        "If the target is data, the gradient of this loss is 6, so the weight becomes 0.94"
     )
     losses, weight = run([1.0, -10.0])
     assert abs(weight - 0.94) < 1e-5, (
-        f"of two steps the first is better, and takes the weight of head to 0.94; in the end it is {weight:.4f}"
+        f"after two steps the weight of head is {weight:.4f}; it should be 0.94, as after the first, better step"
     )
 
 
 # %% [markdown] tags=["afterword end"]
-# The three bugs: the note of the activity wrote to `h` before `head` used it. The target had a history, so every
-# step also moved the target. And `detach()` made no copy, so the best parameters changed with each later step. Next
+# The three bugs: computing the activity wrote to `h` before `head` used it. The target had a history, so every step
+# also changed the target. And `detach()` made no copy, so the best parameters changed with each later step. Next
 # trap: `state_dict()` makes no copy, either.
 
 
 # %% [markdown]
-# ## What to keep
+# ## What to remember
 #
-# - `detach()` returns a new tensor without a history, on the same memory and with the same version counter.
-# - `backward()` raises an error about a write only if it needs the overwritten tensor. What an operation saves follows
-#   from its derivative: its input, its result, the other factor, or nothing.
-# - `.data` and NumPy share the memory and not the counter. They turn an error into a wrong gradient.
+# - `detach()` returns a new tensor without a history that shares storage and version counter with the original.
+# - `backward()` raises an error about a write only if it needs the overwritten tensor. What an operation saves
+#   follows from its derivative: its input, its result, the other factor, or nothing.
+# - `.data` and NumPy share the storage but not the counter. They turn an error into a wrong gradient.
 # - Cut the *use* of a tensor: the discriminator gets `fake.detach()`, the generator's loss gets `fake`.
 # - `a + (b - a).detach()` has the value of `b` and the gradient of `a`.
-# - A target is data: compute it under `no_grad()`, or detach it. `eval()` and `requires_grad_(False)` do
-#   something else.
+# - A target is data: compute it under `no_grad()`, or detach it. `eval()` and `requires_grad_(False)` do something
+#   else.
 # - A gradient can be wrong without any error. Compare with a finite difference.
 #
-# The next notebook, `05_inplace_reinit`, is about writes in place: which of them autograd allows, and which of
-# them it sees.
+# The next notebook, `05_inplace_reinit`, is about writes in place: which of them autograd allows, and which of them
+# it detects.

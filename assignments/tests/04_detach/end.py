@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: the note of the activity wrote to `h` before `head` used it. The target had a history, so every step also moved the target. And `detach()` made no copy, so the best parameters changed with each later step. Next trap: `state_dict()` makes no copy, either."
+afterword = "The three bugs: computing the activity wrote to `h` before `head` used it. The target had a history, so every step also changed the target. And `detach()` made no copy, so the best parameters changed with each later step. Next trap: `state_dict()` makes no copy, either."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The loss, the step and the parameters that are kept are right for a state -1 with the weights 1.<br>The three bugs: the note of the activity wrote to <code>h</code> before <code>head</code> used it. The target had a history, so every step also moved the target. And <code>detach()</code> made no copy, so the best parameters changed with each later step. Next trap: <code>state_dict()</code> makes no copy, either.",
-    failure_message="Not yet: The loss, the step and the parameters that are kept are right for a state -1 with the weights 1.",
+    success_message="Loss, step and final parameters are right.<br>The three bugs: computing the activity wrote to <code>h</code> before <code>head</code> used it. The target had a history, so every step also changed the target. And <code>detach()</code> made no copy, so the best parameters changed with each later step. Next trap: <code>state_dict()</code> makes no copy, either.",
+    failure_message="Not yet: Loss, step and final parameters are right.",
 )
 @guarded
 def test_two_steps(train_values):
-    """The loss, the step and the parameters that are kept are right for a state -1 with the weights 1."""
+    """Loss, step and final parameters are right."""
     import torch
 
     def run(rewards):
@@ -107,13 +107,13 @@ def test_two_steps(train_values):
 
     losses, weight = run([1.0])
     assert abs(losses[0] - 9) < 1e-5, (
-        f"the first loss is {losses[0]}, but the value is -1, the target is 1 + 0.5 * 2, and (-1 - 2)**2 is 9"
+        f"the first loss is {losses[0]}, but should be 9: the value is -1, the target is 1 + 0.5 * 2 = 2"
     )
     assert abs(weight - 0.94) < 1e-5, (
         f"a step with lr=0.01 took the weight of head from 1 to {weight:.4f}.\n"
-        "With a target that is data the gradient of this loss is 6, so the weight becomes 0.94"
+        "If the target is data, the gradient of this loss is 6, so the weight becomes 0.94"
     )
     losses, weight = run([1.0, -10.0])
     assert abs(weight - 0.94) < 1e-5, (
-        f"of two steps the first is better, and takes the weight of head to 0.94; in the end it is {weight:.4f}"
+        f"after two steps the weight of head is {weight:.4f}; it should be 0.94, as after the first, better step"
     )

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q1"
 points = 5
-afterword = "`detach()` shares the memory, so what you return has to be a copy that nobody else holds. Next trap: `y.detach().numpy()` shares the memory, too. A plot that scales such an array in place writes to `y`, and no counter notices it."
+afterword = "`detach()` shares storage, so return a copy that no other code holds. Next trap: `y.detach().numpy()` shares storage, too. A plot that scales such an array in place writes to `y`, and no counter records it."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back.<br><code>detach()</code> shares the memory, so what you return has to be a copy that nobody else holds. Next trap: <code>y.detach().numpy()</code> shares the memory, too. A plot that scales such an array in place writes to <code>y</code>, and no counter notices it.",
-    failure_message="Not yet: Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back.",
+    success_message="Values are right, and an earlier loss still backpropagates.<br><code>detach()</code> shares storage, so return a copy that no other code holds. Next trap: <code>y.detach().numpy()</code> shares storage, too. A plot that scales such an array in place writes to <code>y</code>, and no counter records it.",
+    failure_message="Not yet: Values are right, and an earlier loss still backpropagates.",
 )
 @guarded
 def test_the_positive_part(positive_part):
-    """Of [-2, 2, 3] the positive part is [0, 2, 3], and a loss from before the call still goes back."""
+    """Values are right, and an earlier loss still backpropagates."""
     import torch
 
     x = torch.tensor([-3.0, 1.0, 2.0], requires_grad=True)
@@ -105,5 +105,5 @@ def test_the_positive_part(positive_part):
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"loss.backward() fails after your call; torch says: {reason}") from None
+        raise AssertionError(f"loss.backward() fails after your call with torch's error: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 4
-afterword = "What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no answer for long. The next release of torch may save the result of an operation where this one saves its input."
+afterword = "The derivative determines what backward needs; `requires_grad` does not. Next trap: a list of operations is out of date sooner or later. The next release of torch may save the result of an operation where this one saves its input."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The square of y needs y, 4 * y does not, and mask * x needs the mask.<br>What backward needs follows from the derivative, and not from who requires grad. Next trap: a list of names is no answer for long. The next release of torch may save the result of an operation where this one saves its input.",
-    failure_message="Not yet: The square of y needs y, 4 * y does not, and mask * x needs the mask.",
+    success_message="A square needs y, 4 * y doesn't; mask * x needs mask.<br>The derivative determines what backward needs; <code>requires_grad</code> does not. Next trap: a list of operations is out of date sooner or later. The next release of torch may save the result of an operation where this one saves its input.",
+    failure_message="Not yet: A square needs y, 4 * y doesn't; mask * x needs mask.",
 )
 @guarded
 def test_a_square_a_multiple_and_a_mask(may_overwrite):
-    """The square of y needs y, 4 * y does not, and mask * x needs the mask."""
+    """A square needs y, 4 * y doesn't; mask * x needs mask."""
     import torch
 
     def answer(f):

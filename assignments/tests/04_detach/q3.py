@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 7
-afterword = "The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them."
+afterword = "The same fakes are data for one loss and a result for the other, so you cut one use of the fakes, and not the fakes themselves. Next trap: the loss of `G` leaves gradients in `D`, too. `D` must not step with them."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The generator moves by the gradient of its own loss.<br>The same fakes are data for one loss and a result for the other, so the cut belongs to a use, and not to the fakes. Next trap: the loss of <code>G</code> leaves gradients in <code>D</code>, too. <code>D</code> must not step with them.",
-    failure_message="Not yet: The generator moves by the gradient of its own loss.",
+    success_message="The generator steps with the gradient of its own loss.<br>The same fakes are data for one loss and a result for the other, so you cut one use of the fakes, and not the fakes themselves. Next trap: the loss of <code>G</code> leaves gradients in <code>D</code>, too. <code>D</code> must not step with them.",
+    failure_message="Not yet: The generator steps with the gradient of its own loss.",
 )
 @guarded
 def test_the_generator_is_taught_by_its_own_loss(gan_step):
-    """The generator moves by the gradient of its own loss."""
+    """The generator steps with the gradient of its own loss."""
     import copy
 
     import torch
@@ -67,11 +67,11 @@ def test_the_generator_is_taught_by_its_own_loss(gan_step):
     try:
         gan_step(G, D, oG, oD, z, real)
     except RuntimeError as error:
-        raise AssertionError(f"the step did not run; torch says: {error}") from None
+        raise AssertionError(f"gan_step stopped with torch's error: {error}") from None
     F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
     moved, own = (old.bias - G.bias).detach(), old.bias.grad
     assert torch.allclose(moved, own, atol=1e-5), (
         f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
         f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
-        "What else has put a gradient into the generator, or has none arrived?"
+        "Did another loss send a gradient into the generator, or did no gradient reach it?"
     )

@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The value is rounded, and the gradient is that of the identity.<br>The value comes from one formula and the gradient from another. Next trap: such a gradient is not the slope of the value. <code>gradcheck</code> calls it wrong, and here it is wrong on purpose.",
-    failure_message="Not yet: The value is rounded, and the gradient is that of the identity.",
+    success_message="Values are rounded, and gradients pass unchanged.<br>The value comes from one formula and the gradient from another. Next trap: such a gradient is not the slope of the value. <code>gradcheck</code> calls it wrong, and here it is wrong on purpose.",
+    failure_message="Not yet: Values are rounded, and gradients pass unchanged.",
 )
 @guarded
 def test_the_gradient_goes_straight_through(ste_round):
-    """The value is rounded, and the gradient is that of the identity."""
+    """Values are rounded, and gradients pass unchanged."""
     import torch
 
     x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)

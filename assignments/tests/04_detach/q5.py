@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "The target is a value without a history: gradients have one path only, through the prediction. Next trap: `q_target.eval()` looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses them."
+afterword = "The target is a value without a history: gradients have only one path, through the prediction. Next trap: `q_target.eval()` looks like a cut, but cuts nothing. And frozen parameters are frozen in every loss that uses them."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,19 +86,19 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The network q gets a gradient, q_target gets none, and the loss is the mean squared difference.<br>The target is a value without a history: gradients have one path only, through the prediction. Next trap: <code>q_target.eval()</code> looks like a cut, and cuts nothing. And frozen parameters are frozen in every loss that uses them.",
-    failure_message="Not yet: The network q gets a gradient, q_target gets none, and the loss is the mean squared difference.",
+    success_message="The loss is right and trains q only.<br>The target is a value without a history: gradients have only one path, through the prediction. Next trap: <code>q_target.eval()</code> looks like a cut, but cuts nothing. And frozen parameters are frozen in every loss that uses them.",
+    failure_message="Not yet: The loss is right and trains q only.",
 )
 @guarded
 def test_only_the_prediction_is_taught(td_loss):
-    """The network q gets a gradient, q_target gets none, and the loss is the mean squared difference."""
+    """The loss is right and trains q only."""
     import torch
 
     torch.manual_seed(0)
     q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
     s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.9)
-    assert loss.requires_grad, "the loss does not require grad: nothing can be taught by it"
+    assert loss.requires_grad, "the loss does not require grad, so nothing can learn from it"
     loss.backward()
     assert q.weight.grad is not None, "q got no gradient"
     assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
@@ -111,5 +111,5 @@ def test_only_the_prediction_is_taught(td_loss):
     s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
     s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
-    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, and should be a single number"
-    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, and (6.25 + 9) / 2 is 7.625"
+    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, but should be a scalar"
+    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, but should be (6.25 + 9) / 2 = 7.625"
