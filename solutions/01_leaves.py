@@ -69,7 +69,8 @@ print(column.is_leaf)
 # </details>
 
 # %% tags=["drawn"]
-# `weight` is a leaf, and `doubled` was computed from it. `column` was also computed from a leaf, but that one has no name.
+# `weight` is a leaf, and `doubled` was computed from it. `column` was also computed from a leaf, but that one has no
+# name.
 xray(column=column, doubled=weight * 2, weight=weight)
 
 # %% [markdown] tags=["claim S3.21", "claim S4.1"]

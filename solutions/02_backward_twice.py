@@ -126,7 +126,7 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #    dimensions.
 # 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
 # 3. Add the gradient of `d + e` to `x.grad`.
-# 4. Return `(d, e)`, with or without their history.
+# 4. Return `(d, e)`, with or without their history, the graph that computed them.
 #
 # After the call, nothing that `trunk` saved for backward may be in memory, including what it saved on the path to
 # its own parameters. `x.grad` must not require grad.
@@ -253,7 +253,9 @@ except RuntimeError as error:
 # %%
 w, v = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
 loss1, loss2 = w**2, w**2 * v
-print(torch.autograd.grad(loss1, [w, v], allow_unused=True))  # (tensor(6.), None), because loss1 knows no v
+print(
+    torch.autograd.grad(loss1, [w, v], allow_unused=True)
+)  # (tensor(6.), None), because v is not part of loss1
 print(torch.autograd.grad(loss2, [w, v]))  # (tensor(12.), tensor(9.))
 
 # %% tags=["drawn"]
@@ -386,7 +388,8 @@ except RuntimeError as error:
 # The picture shows the smallest such case: a loss of `w * w`, and a step on `w`.
 
 # %% tags=["drawn"]
-# The loss after the step. The product saved `w` at version 0, and `w` is now at version 1. So this loss can no longer backpropagate.
+# The loss after the step. The product saved `w` at version 0, and `w` is now at version 1. So this loss can no longer
+# backpropagate.
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w * w).sum()
 optimizer = torch.optim.SGD([w], lr=0.1)
@@ -571,7 +574,8 @@ print(copy.tolist())  # [-1.0, 2.0], because the product has its own storage
 # The picture shows what happens without `detach()`. You train the tensor `image`; `target` was computed from `style`.
 
 # %% tags=["drawn"]
-# A loss whose `target` was not detached. Backward does not stop at `target`: it walks on to `style`, from which it was computed.
+# A loss whose `target` was not detached. Backward does not stop at `target`: it walks on
+# to `style`, from which `target` was computed.
 image, style = torch.tensor([1.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
 target = style * 2
 xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)

@@ -282,7 +282,7 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # Write `may_overwrite(f, x)`:
 #
-# 1. Suppose that all of `mid` is then overwritten in place, under `no_grad()`.
+# 1. Suppose that all of `mid` is overwritten in place after the call of `f`, under `no_grad()`.
 # 2. Return `True` if, for all possible new values, `out.sum().backward()` works and gives all leaves the same
 #    gradients as without the write. Otherwise return `False`.
 #
@@ -717,9 +717,9 @@ xray(loss=loss, prediction=prediction, unrecorded=unrecorded, layer=layer)
 
 # %% tags=["question q5"]
 def td_loss(q, q_target, s, a, r, s2, gamma):
-    """The mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
+    """Return the mean squared difference between q(s)[a] and r + gamma * max q_target(s2).
 
-    Returns a tensor of shape (), whose gradient goes through q(s)[a] only.
+    Returns a tensor of shape (), whose gradient flows through q(s)[a] only.
     """
     # BEGIN SOLUTION
     prediction = q(s).gather(1, a[:, None]).squeeze(1)
@@ -864,7 +864,7 @@ print(
 
 # %% tags=["question q6"]
 def clipped_energy(x, w):
-    """The sum of squares of x @ w, whose entries above 1 are replaced by 1.
+    """Return the sum of squares of x @ w, with entries above 1 replaced by 1.
 
     Returns a tensor of shape () through which w and x get their gradients.
     """
