@@ -205,8 +205,8 @@ xray(state=state, carried=carried, cell=cell)
 # 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
 # 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
 #
-# Return `(losses, h)`: a list of Python floats, and the last state, with or without history. Keep no graph of an
-# earlier minibatch in memory.
+# Return `(losses, h)`: a list of Python floats, each loss from before its step, and the last state, with or without
+# history. Keep no graph of an earlier minibatch in memory.
 #
 # The starter code raises an error in the second minibatch. Fix it.
 #
