@@ -134,7 +134,7 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # The starter code raises an error in its second `backward()`. Fix it.
 #
 # **No side effects.** Leave `trunk` and the values of `x` unchanged. You may leave anything in the `.grad` of the
-# trunk's own parameters.
+# trunk's own parameters that require grad.
 #
 # **Example.** For `trunk = lambda v: 2 * v**2` and `x = [1., 2.]`, the call returns `(5., 10.)` and adds
 # `[6., 12.]` to `x.grad`.

@@ -31,8 +31,8 @@
 #   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
 # - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5 in
 #   float32.
-# - **Frozen parameters.** Some parameters of a module may be frozen (`requires_grad=False`). They must not get a
-#   gradient. Every loss depends on all other parameters.
+# - **Frozen parameters.** Some parameters of a module may be frozen (`requires_grad=False`). Leave their `.grad`
+#   unchanged. Every loss depends on all other parameters.
 # - **Inputs.** Inputs and targets, such as `xs` and `y`, don't require grad. `B`, `T` and `O` may be 1. All tensors
 #   are float32, unless the task says otherwise.
 

@@ -30,8 +30,7 @@
 #   have the same dtype and its own storage, which it shares with no argument and no earlier result.
 # - **Gradients.** Gradients must reach every input and every parameter that requires grad.
 # - **`no_grad()`.** Your function may be called under `no_grad()`. Like an operation of PyTorch's, it must then
-#   return tensors that don't require grad. A function that calls `backward()` itself may fail there, but it must
-#   not change the gradient mode.
+#   return tensors that don't require grad.
 # - **Networks.** They draw no random numbers and keep no running statistics, so you may call them as often as you
 #   like.
 
@@ -284,7 +283,8 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # 1. Suppose that all of `mid` is overwritten in place after the call of `f`, under `no_grad()`.
 # 2. Return `True` if, for all possible new values, `out.sum().backward()` works and gives all leaves the same
-#    gradients as without the write. Otherwise return `False`.
+#    gradients as without the write. Otherwise return `False`. The answer must be the same if your function is
+#    called under `no_grad()`. (`torch.enable_grad()` is the opposite.)
 #
 # You can rely on this: `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a
 # new `mid` in each call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not
@@ -422,7 +422,8 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # 2. Compute the loss of `G`: that of the fakes with the label 1, with `D` **after** its step. Make one step of `oG`
 #    with its gradient only.
 #
-# Each is a mean, `F.binary_cross_entropy_with_logits`, and precise for logits from -100 to 100.
+# Each is a mean, `F.binary_cross_entropy_with_logits`, and precise for logits from -100 to 100. Under `no_grad()`
+# the function may raise an error.
 #
 # The starter code silences an error with `retain_graph=True`. Fix it.
 #
@@ -919,6 +920,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # `(losses, activities)`, two lists with one float for each batch.
 #
 # You can rely on this: all parameters require grad, no module writes to its input, and no two errors are equal.
+# Under `no_grad()` the function may raise an error.
 #
 # The starter code has three of the bugs that this notebook is about. If `body` ends in `nn.Tanh`, it raises an
 # error. If `body` ends in `nn.Linear`, the first loss is not the loss of the network, the first step is too long or
