@@ -815,9 +815,7 @@ def clipped_behind_its_back(w):
 
 w = torch.tensor(3.0, requires_grad=True, dtype=torch.float64)
 print(torch.autograd.gradcheck(clipped_behind_its_back, w, raise_exception=False))  # False
-print(
-    torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w)
-)  # True, because autograd records the clamp
+print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True, because clamp is recorded
 
 # %% [markdown]
 # ## q6 · No error, wrong gradient
