@@ -1,6 +1,6 @@
 """A contract: what may come in, said once; its cases, what travels to the worker, and what a check reads.
 
-The cases are the ordinary one, each unusual kind alone, and a covering array in which every two kinds meet
+The cases are the typical one, each unusual kind alone, and a covering array in which every two kinds meet
 (D. R. Kuhn, R. N. Kacker, Y. Lei: Practical Combinatorial Testing, NIST SP 800-142, 2010). Which cases there
 are is fixed; only the numbers and sizes in them are random.
 """
@@ -80,7 +80,7 @@ class Contract(WorkerCode):
 
     @property
     def unusual_kinds(self) -> tuple[str, ...]:
-        """All kinds but the ordinary ones, as ``h.layout=transposed``."""
+        """All kinds but the typical ones, as ``h.layout=transposed``."""
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 
     def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
@@ -103,11 +103,11 @@ class Cases:
             may come to nothing, and has to leave torch's modes as they are all the same.
         sequences: ``first``, ``other`` (a second call with other things, while the first result lives),
             ``same`` (with the same things), ``other data`` (with the same networks, optimizers and lists of
-            parameters), ``moved`` (the same, and their values have moved), ``moved x`` (only those of the
-            argument x).
+            parameters), ``changed`` (the same, and their values have changed), ``changed x`` (only
+            those of the argument x).
         between: further call sequences: by their phrase, ``@inside`` functions of ``(setup, earlier)`` that
             run between two calls.
-        arriving: the gradient that ``backward()`` gets: ``ordinary`` random numbers, and ``huge`` ones or
+        arriving: the gradient that ``backward()`` gets: ``typical`` random numbers, and ``huge`` ones or
             those ``of a mean`` where its size must not matter.
         never: combinations that the task excludes: levels by ``argument.factor``.
         cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
@@ -250,9 +250,9 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         )
     words = {f"call.sequence={_name(f)}": said for said, f in cases.between.items()}
     words |= {
-        f"call.sequence={one}": f"in a second call, after the values of {one[6:]} have moved"
+        f"call.sequence={one}": f"in a second call, after the values of {one[8:]} have changed"
         for one in sequences
-        if one.startswith("moved ")
+        if one.startswith("changed ")
     }
     sources = [
         *map(InsideSource.of, [*call.functions, *cases.between.values()]),
@@ -319,12 +319,12 @@ def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
         CourseError: it names the nearest word.
     """
     contract_of = f"contract of {function}"
-    moved = [f"moved {name}" for name in arguments]
+    changed = [f"changed {name}" for name in arguments]
     for name, words, known in (
         ("dtypes", cases.dtypes, CALL["all.dtype"].levels),
         ("sizes", cases.sizes, CALL["all.sizes"].levels),
         ("modes", cases.modes, CALL["call.mode"].levels),
-        ("sequences", cases.sequences, [*CALL["call.sequence"].levels, *moved]),
+        ("sequences", cases.sequences, [*CALL["call.sequence"].levels, *changed]),
         ("arriving", cases.arriving, CALL["call.arriving"].levels),
         ("cover", cases.cover or (), factors),
         ("never", [factor for rule in cases.never for factor in rule], factors),
@@ -411,7 +411,7 @@ def covered(
 
     Args:
         factors: the kinds of each, the typical one first.
-        never: combinations that there may not be; the ordinary case is none of them.
+        never: combinations that there may not be; the typical case is none of them.
         paired: the factors of which every two kinds meet.
         together: two factors of which two levels meet that are not the typical ones, such as a frozen
             parameter and its ``.grad``.
@@ -463,7 +463,7 @@ def _completed(
     *,
     most: int,
 ) -> dict[str, Any] | None:
-    """The ordinary case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
+    """The typical case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
 
     None where the task excludes them.
     """

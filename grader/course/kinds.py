@@ -80,8 +80,9 @@ class Kinds:
 
 
 def shape_in_words(shape: str) -> str:
-    """``n k`` in words, as it follows a name: ``has one row``."""
+    """``n k`` in words, as it follows a name: ``has one row``, or ``has size 2T in dimension 0``."""
     sizes = shape.split()
+    fixed = [f"size {size} in dimension {n}" for n, size in enumerate(sizes) if size[0].isdigit()]
     several = len(sizes) > 1
     numbers = {1: "one dimension"}
     told = [
@@ -89,6 +90,7 @@ def shape_in_words(shape: str) -> str:
         ("0" in sizes, "has no entries"),
         (set(sizes) == {"1"}, "has one entry"),
         (shape.isdigit(), f"has {shape} entries"),
+        (bool(sizes[2:] and fixed), f"has {' and '.join(fixed)}"),
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),

@@ -326,7 +326,7 @@ CALL = {
             "other": Level("in a second call, with other numbers"),
             "other data": Level("in a second call with the same parameters, and other data", on_request=True),
             "same": Level("in a second call, with the same things"),
-            "moved": Level("in a second call, after its values have moved"),
+            "changed": Level("in a second call, after its values have changed"),
         }
     ),
     "call.memory": Factor(
@@ -338,7 +338,7 @@ CALL = {
     ),
     "call.arriving": Factor(
         {
-            "ordinary": Level(),
+            "typical": Level(),
             "huge": Level("with a huge gradient at the result", on_request=True),
             "of a mean": Level("with the gradient of a mean at the result", on_request=True),
         }

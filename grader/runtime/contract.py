@@ -300,8 +300,8 @@ class _Case:
         """What happens between two calls with the same things."""
         if sequence in self._functions:
             self._functions[sequence](setup, earlier)
-        elif sequence.startswith("moved"):
-            only = sequence.removeprefix("moved").strip()
+        elif sequence.startswith("changed"):
+            only = sequence.removeprefix("changed").strip()
             things = [thing for name, thing in setup.items() if only in {"", name}]
             for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):

@@ -27,11 +27,11 @@ _overwritten = [False]  # whether a gradient that went back in `gradients` was w
 _equal, _ones_like = torch.equal, torch.ones_like
 #: What goes back, by its kind: of random numbers large ones, so that a gradient that is clipped shows.
 _COTANGENTS: dict[str, Callable[[Any], Any]] = {
-    "ordinary": lambda numbers: _mul(numbers, 1e3),
+    "typical": lambda numbers: _mul(numbers, 1e3),
     "huge": lambda numbers: _mul(numbers, 1e30),
     "of a mean": lambda numbers: _ones_like(numbers) / max(1, torch_objects.numel(numbers)),
 }
-_kind = ["ordinary"]
+_kind = ["typical"]
 
 
 class UnexplainedError(Exception):
@@ -44,7 +44,7 @@ class UnexplainedError(Exception):
 def begin_request(seed: int) -> None:
     """Let the cotangents start again."""
     _drawn[:] = [derived(seed, b"cotangents"), 0]
-    _overwritten[:], _kind[:] = [False], ["ordinary"]
+    _overwritten[:], _kind[:] = [False], ["typical"]
 
 
 def begin_case(number: int, arriving: str) -> None:

@@ -182,7 +182,7 @@ BROKEN = {
     ),
     "a huge gradient": (
         X,
-        {"arriving": ["ordinary", "huge"]},
+        {"arriving": ["typical", "huge"]},
         TWICE,
         LIMITED_IN_BACKWARD,
         assert_same_gradients,
@@ -439,7 +439,7 @@ BROKEN = {
     ),
     "a cache that knows one argument": (
         {"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
-        {"sequences": ["first", "moved", "moved y"]},
+        {"sequences": ["first", "changed", "changed y"]},
         "def f(x, y):\n    return x * y",
         "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
         assert_same_values,

@@ -143,7 +143,7 @@ input_gradient = contract(
     cases=Cases(
         dtypes=["float32"],
         modes=["on"],
-        sequences=["first", "other", "moved", "moved model", "moved img"],
+        sequences=["first", "other", "changed", "changed model", "changed img"],
         cover=["model.frozen", "model.grads"],
     ),
     call=Call(given=["model", "img"], gradients="none"),
@@ -403,7 +403,7 @@ activation_grads = contract(
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
-    cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "moved"]),
+    cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "changed"]),
     call=Call(how=told_if_stopped, then=model_afterwards, gradients="none"),
     rules=Rules(ignore=["model.head*:grad", "model.body*:grad"]),  # a backward passes these parameters
 )
@@ -532,7 +532,7 @@ total_loss = contract(
     cases=Cases(
         dtypes=["float32"],
         modes=["on"],
-        sequences=["first", "other", "same", "moved"],
+        sequences=["first", "other", "same", "changed"],
         cover=["losses.special"],
     ),
     call=Call(given=["losses", "weights"], how=in_float32),

@@ -130,7 +130,7 @@ backward_both = contract(
     },
     cases=Cases(
         modes=["on"],
-        sequences=["first", "moved"],
+        sequences=["first", "changed"],
         never=[{"trunk.inside": "norm", "x.shape": "in"}],
         cover=[],
         large=["n"],
@@ -434,7 +434,7 @@ ContentLoss = contract(
         ),
     },
     cases=Cases(
-        modes=["on"], sequences=["first", "moved"], cover=["target.role", "module.life", "weight.value"]
+        modes=["on"], sequences=["first", "changed"], cover=["target.role", "module.life", "weight.value"]
     ),
     call=Call(given=["target", "weight"], how=two_iterations, gradients="none", then=ways_back),
     rules=Rules(full_precision=True),
@@ -517,7 +517,7 @@ accumulate = contract(
             says="an int, at least 1",
         ),
     },
-    cases=Cases(modes=["on"], sequences=["first", "same", "moved"], cover=[], large=["n"]),
+    cases=Cases(modes=["on"], sequences=["first", "same", "changed"], cover=[], large=["n"]),
     call=Call(returns="nothing", record=["peak"]),
     rules=Rules(full_precision=True),
 )
@@ -742,7 +742,7 @@ validation_loss = contract(
     },
     cases=Cases(
         dtypes=["float32"],
-        sequences=["first", "moved"],
+        sequences=["first", "changed"],
         between={"in a second call, after other batches were put into loader": other_batches},
         never=[{"loader.number": "one", "call.sequence": "other_batches"}],
         cover=["loader.form", "loader.number"],
@@ -840,7 +840,7 @@ distil = contract(
     cases=Cases(
         sizes=["differ"],  # over the steps, rounding errors of thousands of entries add up
         modes=["on"],
-        sequences=["first", "moved"],
+        sequences=["first", "changed"],
         never=[{"model.inside": "norm", "teacher.train": "part train"}],
         cover=["inputs.list", "micro.cuts", "opt.rule"],
     ),

@@ -425,7 +425,7 @@ ste_round = contract(
         )
     },
     cases=Cases(
-        arriving=["ordinary", "huge"],
+        arriving=["typical", "huge"],
         never=[{"x.values": "numbers_near_1e308", "all.dtype": "float32"}],
         cover=["x.values", "x.role", "all.dtype", "call.sequence"],
     ),
@@ -542,7 +542,7 @@ td_loss = contract(
         "gamma": number(0.9, 0.0, 1.0, says="a float"),
     },
     cases=Cases(
-        sequences=["first", "other", "moved"],
+        sequences=["first", "other", "changed"],
         never=[  # the difference of large numbers: its square needs care
             {"q.numbers": "high", "gamma.value": (0.9, 0.0)},
             {"q.numbers": "high", "all.dtype": "float64"},

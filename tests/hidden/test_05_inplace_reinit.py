@@ -468,7 +468,7 @@ residual_block = contract(
     },
     cases=Cases(
         dtypes=["float64", "float32"],
-        sequences=["first", "other", "moved"],
+        sequences=["first", "other", "changed"],
         cover=["x.role", "x.layout", "x.values"],
         never=[
             {

@@ -315,7 +315,7 @@ scale_tail = contract(
         ),
     },
     cases=Cases(
-        arriving=["ordinary", "of a mean"],
+        arriving=["typical", "of a mean"],
         never=[
             {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
             {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
@@ -583,7 +583,7 @@ train = contract(
     cases=Cases(
         dtypes=["float32"],
         modes=["on"],
-        sequences=["first", "same", "moved"],
+        sequences=["first", "same", "changed"],
         cover=["batches.*", "epochs.value"],
     ),
     call=Call(gradients="none"),

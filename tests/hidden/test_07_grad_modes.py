@@ -75,7 +75,7 @@ prompt_step = contract(
     },
     cases=Cases(
         modes=["on"],
-        sequences=["first", "other", "same", "moved backbone"],
+        sequences=["first", "other", "same", "changed backbone"],
         between={"in a second step, with another lr": with_another_rate},
         cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     ),
@@ -164,7 +164,7 @@ cache_features = contract(
         "places": own(places),
     },
     cases=Cases(
-        sequences=["first", "other", "same", "moved xs"],
+        sequences=["first", "other", "same", "changed xs"],
         between={
             "in a second call, after a weight has changed": a_weight_has_changed,
             "in a second call, after a buffer has changed": a_buffer_has_changed,

@@ -81,7 +81,9 @@ square = contract(
         ),
     },
     name="square",
-    cases=Cases(modes=["on"], sequences=["first", "other", "moved"], cover=["x.shape", "a later write.kind"]),
+    cases=Cases(
+        modes=["on"], sequences=["first", "other", "changed"], cover=["x.shape", "a later write.kind"]
+    ),
     call=Call(given=["x"], how=of_x, then=after_a_write),
     rules=Rules(full_precision=True),
 )
@@ -269,7 +271,7 @@ penalty = contract(
     },
     cases=Cases(
         modes=["on"],
-        sequences=["first", "other", "moved"],
+        sequences=["first", "other", "changed"],
         cover=["all.dtype", "D.numbers", "x.shape", "x.layout"],
     ),
     call=Call(given=["D", "x"], how=of_vectors_or_images),
@@ -653,7 +655,7 @@ per_sample_grads = contract(
             "X", "model", values=["normal", a_first_row_of_huge_numbers], says="(N, out), plain data"
         ),
     },
-    cases=Cases(modes=["on"], sequences=["first", "other", "moved"], cover=["X.shape", "all.dtype", "Y.*"]),
+    cases=Cases(modes=["on"], sequences=["first", "other", "changed"], cover=["X.shape", "all.dtype", "Y.*"]),
     call=Call(gradients="none", then=row_by_row),
     rules=Rules(full_precision=True),
 )
