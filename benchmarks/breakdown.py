@@ -236,5 +236,5 @@ Files and the rest is what `grade` takes beyond decoding and judging for a noteb
 there."""
 _DEAREST = f"""\
 The {DEAREST} dearest contracts of each assignment: milliseconds in the worker, the cases, and the
-size of the answer. Of the cases, those in which memory is weighed, those with large tensors, and those that
+size of the answer. Of the cases, those in which memory is measured, those with large tensors, and those that
 call twice; then the contract's arguments that make it do more in each case."""

@@ -34,7 +34,7 @@ SIZES = [
     scale.Size(11, [cost(4.0), cost(5.0)], [cost(0.5), cost(0.5)]),
     scale.Size(111, [cost(16.0, peak=70e6), cost(14.0, peak=60e6)], [cost(0.5, 1.5), cost(0.5, 2.5)]),
 ]
-DEAR = breakdown.ContractCost("distil", 20.5, 1500, 4, "1 weighed")
+DEAR = breakdown.ContractCost("distil", 20.5, 1500, 4, "1 with measured memory")
 CHEAP = breakdown.ContractCost("picture", 0.5, 100, 0, "a picture")
 PARTS = dict.fromkeys(breakdown.PARTS, 1.5)
 BROKEN_DOWN = breakdown.sections({"01_a": breakdown.Breakdown(PARTS, [DEAR, CHEAP])})
