@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
@@ -51,6 +52,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.long)
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.stem, len(SLOW)))
+
+
+def pytest_report_header():
+    """The version of torch that the tests run with."""
+    return f"torch {version('torch')}"
 
 
 def pytest_collection_finish():

@@ -413,7 +413,7 @@ def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[A
 
 def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right: Any) -> Finding:
     if messages.get(name):
-        return wrong(messages[name], group=f"recorded {name}").finding
+        return wrong(messages[name], group=f"record {name}").finding
     sentences = {
         "calls": f"The network is called {_times(count)}; {_times(right)} would do.",
         "copies": "A copy of the network computes in its place.",
@@ -426,7 +426,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "graphs left": f"After your call, graphs of {count} calls of the network are still alive.",
     }
     return Finding(
-        "wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"recorded {name}"
+        "wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"record {name}"
     )
 
 

@@ -488,7 +488,7 @@ def column_of_blocks(setup, kind):
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
     hidden = setup.size("hidden")
     blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(number))
-    if kind("inside") == "weighed, last wider":
+    if kind("inside") == "measured, last wider":
         blocks[-1] = Block(*widths[number - 1 : number + 1], number * hidden, rate)
     modes = {"train": [], "some eval": blocks[1:2]}
     for block in modes.get(kind("train"), blocks):
@@ -522,17 +522,17 @@ forward_ckpt = contract(
             number=["four", "more"],
             widths=["differ", "equal"],
             dropout=["no", "dropout"],
-            train=["train", "some eval", "all eval", "weighed, all eval"],
+            train=["train", "some eval", "all eval", "measured, all eval"],
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
-            inside=["alike", "weighed, last wider"],
+            inside=["alike", "measured, last wider"],
             words={
-                "weighed, last wider": "has a last block that is much wider inside than the others",
+                "measured, last wider": "has a last block that is much wider inside than the others",
                 "more": "has more than four blocks",
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
-                "weighed, all eval": "is in eval mode and large",
+                "measured, all eval": "is in eval mode and large",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
             },
