@@ -82,7 +82,7 @@ class Meter:
     @contextmanager
     def worker(self) -> Iterator[WorkerProcess]:
         with self._zygote.worker() as worker:
-            worker.wire.ask("end", None, _PLENTY.cell)  # it has entered the cage when it answers
+            worker.wire.ask("end", None, _PLENTY.cell)  # it has entered the sandbox when it answers
             worker.wire = _MeteredWire(worker, self._spent)  # type: ignore[assignment]
             yield worker
 
@@ -230,7 +230,7 @@ def above_limit(found: Mapping[str, Breakdown]) -> str:
 _HEAD = ("", "contract", "ms", "cases", "ms a case", "kB", "what is in it")
 _WHERE = """\
 Milliseconds of processor time of one solved notebook, observed and judged one after the other. The kernel
-counted the zygote and its workers: the worker's fork, its way into the cage and its end; the cells; the
+counted the zygote and its workers: the worker's fork, its way into the sandbox and its end; the cells; the
 contracts and pictures. Counted on the other side: sending requests and reading answers, decoding, judging.
 Files and the rest is what `grade` takes beyond decoding and judging for a notebook whose evidence is
 there."""

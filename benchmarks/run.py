@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import breakdown
-import cage_cost
 import cold
 import doctor_cost
 import hostile_text
 import report
+import sandbox_cost
 import scale
 import throughput
 from classroom import COURSE
@@ -37,7 +37,7 @@ class Plan:
     more: int  # notebooks that a class has more than another, to measure one of them
     rounds: tuple[int, int, int]  # for the throughput, one notebook cold and the sizes
     sizes: tuple[int, ...]  # of classes
-    cage_seconds: float  # how long the cage is measured, for each task
+    sandbox_seconds: float  # how long the sandbox is measured, for each task
 
 
 USUAL = Plan("make bench", COURSE.stems, 10, (2, 5, 1), (1, 10, 50, 200), 20.0)
@@ -83,7 +83,7 @@ def _sections(plan: Plan, folder: Path) -> Iterator[report.Section]:
     yield from breakdown.sections(breakdown.breakdown(folder, plan.stems, plan.more))
     yield cold.section(cold.cold(folder, cold_rounds))
     yield scale.section(scale.scale(folder, plan.sizes, scale_rounds))
-    yield cage_cost.section(*cage_cost.cage_cost(plan.cage_seconds))
+    yield sandbox_cost.section(*sandbox_cost.sandbox_cost(plan.sandbox_seconds))
     yield hostile_text.section(hostile_text.hostile_text())
     yield doctor_cost.section(doctor_cost.doctor_cost(plan.stems), plan.stems)
 

@@ -89,7 +89,7 @@ _WHAT = """\
 The notebook of each assignment with the reference answers, graded by both. One more is what each notebook
 costs beyond the first: a class of {large} less a class of {small}, divided. The start, the reference and the
 stubs are paid once for a class, and are not in it. They do not do the same: `grade` observes every contract,
-judges the hidden checks, writes feedback, evidence and results, and pays for the cage. `otter run` runs the
-public checks only, which are fewer and easier, in the process of the student's code, and starts afresh for
-every notebook, as it is installed: of its time, two fifths are the import of a grammar of addresses
+judges the hidden checks, writes feedback, evidence and results, and pays for the sandbox. `otter run` runs
+the public checks only, which are fewer and easier, in the process of the student's code, and starts afresh
+for every notebook, as it is installed: of its time, two fifths are the import of a grammar of addresses
 (`rfc3987_syntax`), which Jupyter's server brings and neither of the two needs."""

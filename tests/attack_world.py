@@ -1,4 +1,4 @@
-"""What lies around a grader for attacks to find, open to everybody: only the cage protects it."""
+"""What lies around a grader for attacks to find, open to everybody: only the sandbox protects it."""
 
 import contextlib
 import fcntl

@@ -8,7 +8,6 @@ import pytest
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(Path(__file__).resolve().parent.parent / "benchmarks")
     import breakdown
-    import cage_cost
     import classroom
     import cold
     import doctor_cost
@@ -16,6 +15,7 @@ with pytest.MonkeyPatch.context() as patch:
     import measure
     import otter_run
     import report
+    import sandbox_cost
     import scale
     import throughput
     from report import Spread
@@ -55,7 +55,7 @@ SECTIONS = {
     "Above it: flags.": hostile_text.section(
         {"flags": hostile_text.Worst(9, 2.5, 4), "files": hostile_text.Worst(9, 1.5, 4)}
     ),
-    "2.00 (2.00 to 2.00)": cage_cost.section("weak", {"idle": [((0.2, 0.1), (0.1, 0.1))] * 2}),
+    "2.00 (2.00 to 2.00)": sandbox_cost.section("weak", {"idle": [((0.2, 0.1), (0.1, 0.1))] * 2}),
 }
 
 

@@ -45,7 +45,7 @@ def set_aside(autograder: str) -> None:
     (root / "submission" / "submission.ipynb").write_text(empty, encoding="utf-8")
 
 
-class CagedResults(GradingResults):  # type: ignore[misc]
+class SandboxedResults(GradingResults):  # type: ignore[misc]
     """Otter's results, with our texts and exact numbers for Gradescope."""
 
     document: dict[str, Any]
@@ -54,7 +54,7 @@ class CagedResults(GradingResults):  # type: ignore[misc]
         return self.document
 
 
-class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
+class SandboxedGrader(AbstractOtterPlugin):  # type: ignore[misc]
     """Grades a submission; ``grader.integrations.export.gradescope`` makes the zip it is part of."""
 
     def before_grading(self, config: Any) -> None:
@@ -90,7 +90,7 @@ class CagedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         for question in result.questions:
             ours.update_score(question.id, question.score)
         results.results = ours.results
-        results.__class__ = CagedResults
+        results.__class__ = SandboxedResults
         results.document = results_json(result, course.settings.feedback, course.settings.visibility)
 
 
@@ -112,7 +112,7 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
     grade(course, submissions, out, Options(limits=course.settings.limits), lambda _: None)
     result = ResultsStore(out).find(_STUDENT, stem)
     if result.provenance.protection == "none":
-        raise GraderError("this was graded without a cage, so there is no score")
+        raise GraderError("this was graded without a sandbox, so there is no score")
     return result
 
 

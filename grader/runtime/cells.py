@@ -353,7 +353,7 @@ def _raise_timeout(*_: Any) -> None:
 
 @sealed
 class _Loop(asyncio.BaseEventLoop):
-    """An event loop that knows timers and tasks; the cage lets nothing else through to wait for."""
+    """An event loop that knows timers and tasks; the sandbox lets nothing else through to wait for."""
 
     def __init__(self) -> None:
         super().__init__()

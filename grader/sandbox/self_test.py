@@ -62,12 +62,12 @@ class SelfTestReport:
         return "\n\n".join("\n".join(part) for part in parts)
 
     def _layers(self) -> Iterator[list[str]]:
-        if not self.hello.get("cage"):
+        if not self.hello.get("layers"):
             return
-        cage, name = self.hello["cage"], self.hello["protection"]
-        version = f"version {cage['landlock']}: " if cage["landlock"] else ""
-        kept = _KEPT.format(**cage) if cage["kept"] else "none is kept"
-        memory = f"{cage['memory_bytes'] / 2**30:.1f} GiB of addresses"
+        sandbox, name = self.hello["layers"], self.hello["protection"]
+        version = f"version {sandbox['landlock']}: " if sandbox["landlock"] else ""
+        kept = _KEPT.format(**sandbox) if sandbox["kept"] else "none is kept"
+        memory = f"{sandbox['memory_bytes'] / 2**30:.1f} GiB of addresses"
         yield [
             "Layers:" if self.refusal is None else "Layers that were prepared, and are not in force:",
             *_line("Landlock", version + _FILES[name]),
@@ -76,12 +76,12 @@ class SelfTestReport:
                 "only the system calls that computing needs: no process, program, socket, namespace, "
                 "tracing or signal to others",
             ),
-            *_line("user", _USERS[cage["user"]].format(**cage)),
+            *_line("user", _USERS[sandbox["user"]].format(**sandbox)),
             *_line("capabilities", kept),
             *_line(
                 "limits",
-                f"{memory}, {cage['cpu_seconds']} s of processor, {cage['descriptors']} descriptors, "
-                f"{cage['tasks']} tasks, no file, no core dump",
+                f"{memory}, {sandbox['cpu_seconds']} s of processor, {sandbox['descriptors']} descriptors, "
+                f"{sandbox['tasks']} tasks, no file, no core dump",
             ),
             *_line(
                 "descriptors", "nothing is inherited but the worker's own pipes; no other process may look in"

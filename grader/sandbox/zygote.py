@@ -50,8 +50,8 @@ class Protection:
     Attributes:
         name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
         torch: version of torch inside.
-        hello: the zygote's first message: also ``cage``, the layers and limits, and ``findings``, the outcome
-            of every attack of the preflight.
+        hello: the zygote's first message: also ``layers``, with the limits, and ``findings``, the outcome of
+            every attack of the preflight.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Zygote:
         started: its process, where that was started before.
 
     Raises:
-        ProtectionError: the cage cannot be had, or an attack of the preflight got through.
+        ProtectionError: the sandbox cannot be had, or an attack of the preflight got through.
         BrokenRunError: the zygote could not be started.
     """
 

@@ -1,6 +1,6 @@
 """A student's own machine: what commands and a kernel show, public checks, hints and a way back.
 
-The notebook and the machine are the student's own, so there is neither cage nor border. Nothing here knows a
+The notebook and the machine are the student's own, so there is no sandbox. Nothing here knows a
 hidden check, a reference or an answer.
 
 * **Cells mean the same as in grading.** `runner_cells.py` uses the worker's own cells, fakes and stubs

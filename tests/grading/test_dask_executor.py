@@ -42,7 +42,7 @@ changed = ["torch 1.0" if entry.startswith("torch ") else entry for entry in kno
 dask_executor.environment_fingerprint = lambda: changed
 """
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
-NO_CAGE = """
+NO_SANDBOX = """
 from grader.grading import dask_executor
 from grader.errors import ProtectionError
 
@@ -293,9 +293,9 @@ def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
             dask.stop(odd)
 
 
-def test_a_worker_without_a_cage_gets_no_notebook(dask, submissions, course, tmp_path):
+def test_a_worker_without_a_sandbox_gets_no_notebook(dask, submissions, course, tmp_path):
     """Exit status 3, the worker's name, no result."""
-    odd = dask.worker("cageless", preload=NO_CAGE)
+    odd = dask.worker("unprotected", preload=NO_SANDBOX)
     try:
         ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
     finally:

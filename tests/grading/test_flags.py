@@ -404,7 +404,7 @@ def test_the_pipe_of_notices_cannot_be_closed_or_moved(zygote, code):
     assert (seen["leaf"], seen.evidence.traces) == (1, [("frames", 1)])
 
 
-def test_without_a_cage_a_closed_pipe_of_notices_is_a_trace():
+def test_without_a_sandbox_a_closed_pipe_of_notices_is_a_trace():
     """Nothing keeps code from closing it there, so that it is closed is what is told."""
     cell = "import os\nos.close(12)\ndef leaf():\n    return 1"
     with Zygote(sandbox=False) as unprotected:

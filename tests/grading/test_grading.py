@@ -335,7 +335,7 @@ def test_without_a_course_around_the_packages_own_is_used(tmp_path, monkeypatch)
     assert "01_leaves" in Course.find().stems
 
 
-def test_the_kernel_without_a_cage_grades_nobody(klass, monkeypatch):
+def test_the_kernel_without_a_sandbox_grades_nobody(klass, monkeypatch):
     """Where students' code cannot be confined: exit status 3, one sentence, no result."""
 
     def refuse(**_):

@@ -1,4 +1,4 @@
-"""The autograder zip: what is in it, and that Otter grades with it in our cage and nowhere else."""
+"""The autograder zip: what is in it, and that Otter grades with it in our sandbox and nowhere else."""
 
 import importlib
 import io
@@ -61,8 +61,8 @@ def container(tmp_path, made):
 
 
 def plugin_of(container, name="01_tiny.ipynb"):
-    caged = importlib.import_module("grader.integrations.otter_plugin").CagedGrader
-    return caged(str(container / "submission" / name), {}, {"stem": "01_tiny"})
+    sandboxed = importlib.import_module("grader.integrations.otter_plugin").SandboxedGrader
+    return sandboxed(str(container / "submission" / name), {}, {"stem": "01_tiny"})
 
 
 def no_results():
@@ -110,7 +110,7 @@ def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in environment
     assert f"python={sys.version_info.major}.{sys.version_info.minor}" in environment
     assert "torch==" in environment
-    assert config["plugins"] == [{"grader.integrations.otter_plugin.CagedGrader": {"stem": "01_tiny"}}]
+    assert config["plugins"] == [{"grader.integrations.otter_plugin.SandboxedGrader": {"stem": "01_tiny"}}]
 
 
 def test_the_plugin_is_found_by_the_zips_script(container):
@@ -149,13 +149,13 @@ def test_nothing_of_a_student_is_left_where_otter_looks(container):
     assert plugin.before_execution({"cells": ["anything"]})["cells"] == []
 
 
-def test_without_a_cage_there_is_no_score(container, monkeypatch):
+def test_without_a_sandbox_there_is_no_score(container, monkeypatch):
     """The plugin raises, so Otter writes nothing; it never falls back to Otter's kernel."""
 
-    def no_cage(**_):
+    def no_sandbox(**_):
         raise ProtectionError("no seccomp here")
 
-    monkeypatch.setattr(executor, "Zygote", no_cage)
+    monkeypatch.setattr(executor, "Zygote", no_sandbox)
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     results = no_results()
     with pytest.raises(ProtectionError, match="no seccomp"):

@@ -28,7 +28,7 @@ OTHER, NEIGHBOUR = "what-the-other-student-" + "has-thought-of", "what-the-neigh
 @pytest.fixture(scope="module")
 def outside():
     """What lies around a grader, open to every user: results, a notebook of another student, a server."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="outside-of-the-cage-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="outside-of-the-sandbox-"))
     (folder / "results").mkdir()
     (folder / "results" / "ada.json").write_text('{"score": 30}')
     (folder / "ada.ipynb").write_text('{"cells": []}')
@@ -231,7 +231,7 @@ def f():
     assert look(zygote, find, f="student.f()")["f"] == [False] * 6
 
 
-# What can be tried. Every attack gives what it got; nothing comes of any in a cage, and of all without one.
+# What can be tried. Every attack gives what it got; in a sandbox none succeeds, without one all do.
 
 ATTACKS = {
     "open the checks": "open(T['checks']).read()",
@@ -316,7 +316,7 @@ def test_every_attack_comes_back_with_nothing(zygote, outside):
     assert gains(zygote, outside) == {}
 
 
-def test_without_a_cage_the_same_attacks_succeed(outside):
+def test_without_a_sandbox_the_same_attacks_succeed(outside):
     """No attack fails for a reason of its own."""
     with Zygote(sandbox=False) as unprotected:
         assert unprotected.protection.name == "none"

@@ -7,18 +7,18 @@ from click.testing import CliRunner
 
 from grader.cli import main
 from grader.errors import ProtectionError
-from grader.sandbox import self_test as cage_report
+from grader.sandbox import self_test as sandbox_report
 from grader.sandbox.self_test import SelfTestReport
 from grader.sandbox.worker import access
 
 LIMITS = {"memory_bytes": 1 << 30, "cpu_seconds": 60, "descriptors": 64, "tasks": 128}
-CAGE = {"landlock": 7, "user": "another", "uid": 0, "kept": None, **LIMITS}
+SANDBOX = {"landlock": 7, "user": "another", "uid": 0, "kept": None, **LIMITS}
 FOUND = {"attacks": {"fork": True, "open a socket": False}, "controls": {"import": False}, "trouble": None}
 
 
-def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **cage):
-    """The report about a cage that differs from a good one, as one line of words."""
-    hello = {"protection": name, "torch": "2.13.0", "cage": {**CAGE, **cage}, "findings": found}
+def report(refusal=None, *, name="landlock+seccomp", found=FOUND, **sandbox):
+    """The report about a sandbox that differs from a good one, as one line of words."""
+    hello = {"protection": name, "torch": "2.13.0", "layers": {**SANDBOX, **sandbox}, "findings": found}
     return " ".join(str(SelfTestReport(hello, refusal)).split())
 
 
@@ -27,13 +27,13 @@ def doctor(monkeypatch):
     """Runs `doctor --sandbox` with something else in the zygote's place."""
 
     def run(start):
-        monkeypatch.setattr(cage_report, "Zygote", start)
+        monkeypatch.setattr(sandbox_report, "Zygote", start)
         return CliRunner().invoke(main, ["doctor", "--sandbox"])
 
     return run
 
 
-def test_this_machines_cage_holds(zygote, doctor):
+def test_this_machines_sandbox_holds(zygote, doctor):
     """Every attack is named and stopped, everything that must work does, and no line is too long."""
     done = doctor(lambda: nullcontext(zygote))
     assert done.exit_code == 0, done.output
@@ -47,14 +47,14 @@ def test_this_machines_cage_holds(zygote, doctor):
 
 def test_the_report_tells_the_limits_in_force(zygote):
     """The numbers are those the zygote told, and the kernel's."""
-    told = zygote.protection.hello["cage"]
+    told = zygote.protection.hello["layers"]
     assert told["landlock"] == access.landlock_version()
     assert told["descriptors"] == 64
     assert told["memory_bytes"] > 512 << 20
 
 
 def test_a_refusal_is_the_one_of_grade(doctor):
-    """Where no cage is to be had, the exit status is 3 and the sentence is the one `grade` says."""
+    """Where no sandbox is to be had, the exit status is 3 and the sentence is the one `grade` says."""
 
     def refuse():
         raise ProtectionError("grading needs Linux, and this is something else")
@@ -67,10 +67,10 @@ def test_a_refusal_is_the_one_of_grade(doctor):
 
 def test_what_got_through_is_told_by_name(doctor):
     """Each attack and each control has its own outcome, the bad ones in capitals."""
-    hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "cage": CAGE, "findings": FOUND}
+    hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "layers": SANDBOX, "findings": FOUND}
 
     def refuse():
-        raise ProtectionError("the cage does not hold: open a socket, import", hello)
+        raise ProtectionError("the sandbox does not hold: open a socket, import", hello)
 
     done = doctor(refuse)
     assert done.exit_code == 3

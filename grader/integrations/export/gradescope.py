@@ -33,7 +33,7 @@ from grader.reports.markdown import markdown
 from grader.results.model import Result
 from grader.scores import points_text
 
-_PLUGIN = "grader.integrations.otter_plugin.CagedGrader"
+_PLUGIN = "grader.integrations.otter_plugin.SandboxedGrader"
 _SOURCE = "/autograder/source"  # where Gradescope unpacks the zip
 _EXECUTABLE = {"run_autograder", "setup.sh"}
 _THEN = (1980, 1, 1, 0, 0, 0)  # the same course gives the same bytes

@@ -3,7 +3,7 @@
 The zygote (``sandbox/zygote.py``) is started once per run, imports torch and compiles, without running them,
 the cells of the course that students got: nothing else of the course is ever in it. Over a control socket it
 gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
-``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the cage and then
+``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the sandbox and then
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
@@ -26,8 +26,9 @@ answered by ``{"id", "ok"}``:
             proves that nothing else waited in the pipe; only pictures follow.
 
 A fourth pipe takes notices, a line ``what<tab>number of the cell`` each, written the moment something is
-noticed: whatever happens in the process afterwards cannot take it back. In the cage no code can close or move
-the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace itself.
+noticed: whatever happens in the process afterwards cannot take it back. In the sandbox no code can close or
+move the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace
+itself.
 
 An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that a cell took from another cell
 is the cause, and ``"inside"``, the line of the code that was sent, if it came through that. How facts are

@@ -1,4 +1,4 @@
-"""The cage: the zygote prepares it once, and every forked child enters it for good."""
+"""The sandbox: the zygote prepares it once, and every forked child enters it for good."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ _MOST_TASKS_SHARED = 8192
 
 
 class SandboxError(Exception):
-    """No cage can be built or entered here; the text says why."""
+    """No sandbox can be built or entered here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Sandbox:
         sandbox: bool = True,
         landlock: bool = True,
     ) -> Self:
-        """Make the cage in the zygote, as strong as this system allows.
+        """Make the sandbox in the zygote, as strong as this system allows.
 
         Args:
             readable: existing folders and files that children may read; see `access.readable_paths`.
             cpu_seconds: processor time after which a child is killed.
             memory_bytes: the largest address space of a child, the zygote's own included; None is unbounded.
             sandbox: False leaves only the closing of descriptors and the limits.
-            landlock: False gives the sealed cage even where the kernel has Landlock.
+            landlock: False gives the sealed sandbox even where the kernel has Landlock.
 
         Raises:
             SandboxError: the sandbox asked for is not to be had here.
@@ -102,7 +102,7 @@ class Sandbox:
             SandboxError: a step failed. The process is half confined then and must end.
         """
         ruleset = self._walls.ruleset if self._walls else None
-        with contextlib.suppress(OSError):  # not on every system, and the cage holds without it
+        with contextlib.suppress(OSError):  # not on every system, and the sandbox holds without it
             Path("/proc/self/oom_score_adj").write_bytes(b"1000")  # killed first where memory runs out
         try:
             _close_all_but({*keep, ruleset.descriptor} if ruleset else {*keep})
@@ -113,14 +113,16 @@ class Sandbox:
             elif syscalls.machine():
                 _end_with_the_parent(self._zygote)
         except (OSError, ValueError) as error:
-            raise SandboxError(f"the cage could not be entered: {error}") from error
+            raise SandboxError(f"the sandbox could not be entered: {error}") from error
 
 
 def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
     machine = syscalls.machine()
     if machine is None:
         here = f"{platform.system()} on {platform.machine()}"
-        raise SandboxError(f"the cage needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}")
+        raise SandboxError(
+            f"the sandbox needs 64-bit Linux on {' or '.join(syscalls.MACHINES)}, this is {here}"
+        )
     if not seccomp.available():
         raise SandboxError("this kernel, or the container around this process, does not take seccomp filters")
     landlocked = with_landlock and access.landlock_version() > 0
@@ -131,7 +133,7 @@ def _build_walls(readable: Sequence[str], *, with_landlock: bool) -> _Walls:
             seccomp.Filter(seccomp.program(machine, sealed=not landlocked)),
         )
     except OSError as error:
-        raise SandboxError(f"the cage could not be prepared: {error}") from error
+        raise SandboxError(f"the sandbox could not be prepared: {error}") from error
 
 
 def _close_walls(walls: _Walls, zygote: int) -> None:

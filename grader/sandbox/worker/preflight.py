@@ -1,4 +1,4 @@
-"""Attacks the cage from within, before any student's code enters it."""
+"""Attacks the sandbox from within, before any student's code enters it."""
 
 import contextlib
 import errno
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def refused(attempt: Attempt) -> bool:
-    """Whether the cage stopped it; what fails for another reason has passed the cage."""
+    """Whether the sandbox stopped it; what fails for another reason has passed the sandbox."""
     try:
         attempt()
     except OSError as error:
@@ -162,13 +162,13 @@ class Findings(NamedTuple):
 
     @property
     def failures(self) -> list[str]:
-        """What got through, is broken or went wrong; an empty list means that the cage holds."""
+        """What got through, is broken or went wrong; an empty list means that the sandbox holds."""
         names = [name for name, good in {**self.attacks, **self.controls}.items() if not good]
         return [self.trouble, *names] if self.trouble else names
 
 
-def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
-    """Fork a child into the cage and let it try to break out; kill it after so many seconds.
+def preflight(sandbox: Sandbox, seconds: float = 10.0) -> Findings:
+    """Fork a child into the sandbox and let it try to break out; kill it after so many seconds.
 
     Call it in the zygote, while that has a single thread.
     """
@@ -177,7 +177,7 @@ def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
         child = os.fork()
         if child == 0:
             try:
-                os.write(writing, json.dumps(_findings(cage, target)).encode())
+                os.write(writing, json.dumps(_findings(sandbox, target)).encode())
                 os._exit(0)
             finally:
                 os._exit(1)
@@ -195,7 +195,7 @@ def preflight(cage: Sandbox, seconds: float = 10.0) -> Findings:
 
 @contextlib.contextmanager
 def _target(pipe: int) -> Iterator[Target]:
-    """Lay out a folder and a file that permission bits open to all: only the cage protects them."""
+    """Lay out a folder and a file that permission bits open to all: only the sandbox protects them."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as name:
         folder = Path(name)
         file = folder / "answers.py"
@@ -212,10 +212,10 @@ def _target(pipe: int) -> Iterator[Target]:
                     path.unlink()
 
 
-def _findings(cage: Sandbox, target: Target) -> Findings:
-    sealed = cage.protection == "sealed seccomp"
+def _findings(sandbox: Sandbox, target: Target) -> Findings:
+    sealed = sandbox.protection == "sealed seccomp"
     try:
-        cage.enter({target.pipe})
+        sandbox.enter({target.pipe})
     except SandboxError as error:
         return Findings({}, {}, str(error))
     stopped = {name: refused(attack) for name, attack in attacks(target, sealed=sealed).items()}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from . import PIPES, syscalls
 from .syscalls import syscall
 
-# Stands for the pid of the caged process, which is known only after the fork; no process has this number.
+# Stands for the pid of the sandboxed process, which is known only after the fork; no process has this number.
 OWN_PID = 0xFFFFFFFE
 _EVERY_BIT = 0xFFFFFFFF
 

@@ -1,4 +1,4 @@
-"""The life of a worker: it enters the cage, then answers requests by the protocol of the package."""
+"""The life of a worker: it enters the sandbox, then answers requests by the protocol of the package."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def _be_main(notebook: cells.Notebook) -> None:
     notebook.live_in(main.__dict__)
 
 
-def run(cage: Sandbox, request: int, answer: int, output: int, notices: int) -> None:
+def run(sandbox: Sandbox, request: int, answer: int, output: int, notices: int) -> None:
     """In a fresh child: confine it, then serve requests until the outside hangs up."""
     _arrange_descriptors(request, answer, output, notices)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     os.environ["MPLCONFIGDIR"] = _WRITABLE_BY_ITS_BITS
-    cage.enter(keep=(0, 1, 2, *PIPES))
+    sandbox.enter(keep=(0, 1, 2, *PIPES))
     audit.begin(NOTICES)
     for name in _modules:  # a list made before the fork: to look at every name copies the pages of all
         del sys.modules[name]  # nothing a notebook needs to import

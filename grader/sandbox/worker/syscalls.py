@@ -1,4 +1,4 @@
-"""The system calls that the cage allows, uses or attacks, and how to make one."""
+"""The system calls that the sandbox allows, uses or attacks, and how to make one."""
 
 import ctypes
 import os
@@ -101,7 +101,7 @@ MACHINES = ("x86_64", "aarch64")
 
 
 def machine() -> str | None:
-    """The architecture of this machine if the cage can be built for it, else None."""
+    """The architecture of this machine if the sandbox can be built for it, else None."""
     name = platform.machine()
     is_64_bit = sys.maxsize > 2**32
     return name if sys.platform == "linux" and is_64_bit and name in MACHINES else None

@@ -1,4 +1,4 @@
-"""The zygote, which imports torch once, tests the cage on itself, and forks workers.
+"""The zygote, which imports torch once, tests the sandbox on itself, and forks workers.
 
 No student's code ever runs in this process.
 """
@@ -35,7 +35,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     gc.disable()  # nothing that is imported is garbage, and to look for it takes a quarter of the time
     warnings.simplefilter("ignore")
-    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "cage": {}, "findings": {}}
+    hello: dict[str, Any] = {"unprotected": None, "protection": "none", "layers": {}, "findings": {}}
     _import_torch()
     run = _prepare(json.loads(sys.stdin.buffer.read()), hello)
     control.send(json.dumps(hello).encode())
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
-    """Import, warm up, build the cage, attack it; returns what a forked child runs.
+    """Import, warm up, build the sandbox, attack it; returns what a forked child runs.
 
     Where students' code cannot be confined, ``hello["unprotected"]`` says why.
     """
@@ -82,7 +82,7 @@ def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: 
     except SandboxError as error:
         hello["unprotected"] = str(error)
         return None
-    hello.update(protection=sandbox.protection, cage=sandbox.describe())
+    hello.update(protection=sandbox.protection, layers=sandbox.describe())
     if not settings["sandbox"]:
         return sandbox
     try:
@@ -93,7 +93,7 @@ def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: 
     hello["findings"] = findings._asdict()
     if findings.failures:
         holes = ", ".join(findings.failures)
-        hello["unprotected"] = findings.trouble or f"the cage does not hold: {holes}"
+        hello["unprotected"] = findings.trouble or f"the sandbox does not hold: {holes}"
         return None
     return sandbox
 
@@ -222,9 +222,9 @@ def _warmed_up(preload: list[str]) -> str:
 def _warm_up(torch: Any) -> None:
     """Do once what most notebooks do.
 
-    Torch reads lazily what it could not read in the cage (``/proc/cpuinfo``, kernels), and makes tables which
-    every worker would have to copy. Nothing parallel and no backward: after one, a child that nests backwards
-    60 deep crashes.
+    Torch reads lazily what it could not read in the sandbox (``/proc/cpuinfo``, kernels), and makes tables
+    which every worker would have to copy. Nothing parallel and no backward: after one, a child that nests
+    backwards 60 deep crashes.
     """
     nn = torch.nn
     for _ in range(2):

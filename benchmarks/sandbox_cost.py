@@ -1,7 +1,7 @@
-"""What the cage costs a notebook.
+"""What the sandbox costs a notebook.
 
 An idle worker (forked, confined, asked one thing, killed) and the solved notebook of an assignment, observed
-whole, each with the cage and without it, in turn.
+whole, each with the sandbox and without it, in turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_ROUNDS, IDLE_WORKERS = 60, 10
 Cost = tuple[float, float]  # seconds of wall time and of processor time
 
 _WHAT = """\
-The same work with the cage (here: {protection}) and without it, in changing order. Processor time is what
+The same work with the sandbox (here: {protection}) and without it, in changing order. Processor time is what
 the kernel counted for the workers until their last answer; the zygote's fork and a worker's end are in the
 wall time alone. In brackets, the quartiles."""
 
@@ -48,8 +48,8 @@ class Metered:
 Task = Callable[[Metered], object]
 
 
-def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
-    """The protection in force, and for each task its costs, caged and free, by round."""
+def sandbox_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
+    """The protection in force, and for each task its costs, sandboxed and free, by round."""
     course = Course.find(ROOT)
     cells = cells_of(course.assignment(STEM).reference)
     asked = course.rubric(STEM).plan(1)
@@ -57,10 +57,10 @@ def cage_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]]]:
         f"{IDLE_WORKERS} idle workers": _idle,
         f"`{STEM}`, observed": lambda zygote: observe(zygote, cells, asked, TimeLimits()),
     }
-    with Zygote() as caged, Zygote(sandbox=False) as free:
-        both = Metered(caged), Metered(free)
+    with Zygote() as sandboxed, Zygote(sandbox=False) as free:
+        both = Metered(sandboxed), Metered(free)
         rounds = {name: list(_rounds(task, *both, seconds / 2)) for name, task in work.items()}
-        return caged.protection.name, rounds
+        return sandboxed.protection.name, rounds
 
 
 def section(protection: str, rounds: dict[str, list[tuple[Cost, Cost]]]) -> Section:
@@ -70,26 +70,26 @@ def section(protection: str, rounds: dict[str, list[tuple[Cost, Cost]]]) -> Sect
         for name, costs in rounds.items()
         for place, kind in enumerate(("wall", "processor"))
     ]
-    head = ("", "time", "caged, ms", "free, ms", "ratio", "rounds")
-    return Section("What the cage costs", _WHAT.format(protection=protection), head, rows)
+    head = ("", "time", "sandboxed, ms", "free, ms", "ratio", "rounds")
+    return Section("What the sandbox costs", _WHAT.format(protection=protection), head, rows)
 
 
 def _row(name: str, kind: str, pairs: list[tuple[float, float]]) -> tuple[str, ...]:
-    caged, free = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
+    sandboxed, free = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
     low, middle, high = statistics.quantiles((one / other for one, other in pairs), n=4)
     ratio = f"{middle:.2f} ({low:.2f} to {high:.2f})"
-    return name, kind, f"{caged:.1f}", f"{free:.1f}", ratio, str(len(pairs))
+    return name, kind, f"{sandboxed:.1f}", f"{free:.1f}", ratio, str(len(pairs))
 
 
-def _rounds(task: Task, caged: Metered, free: Metered, seconds: float) -> Iterator[tuple[Cost, Cost]]:
-    """Pairs of costs, caged and free in changing order, after one of each that does not count."""
+def _rounds(task: Task, sandboxed: Metered, free: Metered, seconds: float) -> Iterator[tuple[Cost, Cost]]:
+    """Pairs of costs, sandboxed and free in changing order, after one of each that does not count."""
     end = time.perf_counter() + seconds
     for number in range(MOST_ROUNDS + 1):
-        tell(f"cage, round {number}")
-        order = (caged, free) if number % 2 else (free, caged)
+        tell(f"sandbox, round {number}")
+        order = (sandboxed, free) if number % 2 else (free, sandboxed)
         costs = {zygote: _cost(task, zygote) for zygote in order}
         if number:
-            yield costs[caged], costs[free]
+            yield costs[sandboxed], costs[free]
         if time.perf_counter() > end and number > 1:
             break
     tell("")

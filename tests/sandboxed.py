@@ -1,7 +1,7 @@
-"""Outside and inside: runs a function of a test in the cage and tells what came of it.
+"""Outside and inside: runs a function of a test in the sandbox and tells what came of it.
 
-Imported, this offers `run_in_cage`. As a program it is the zygote: a fresh process without threads and
-without pytest, which prepares the cage, forks a child into it, and prints what happened as JSON.
+Imported, this offers `run_in_sandbox`. As a program it is the zygote: a fresh process without threads and
+without pytest, which prepares the sandbox, forks a child into it, and prints what happened as JSON.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ PR_SET_DUMPABLE = 4
 
 @dataclass
 class Outcome:
-    """What a caged child answered or raised, how it ended, and what /proc said of it meanwhile."""
+    """What a sandboxed child answered or raised, how it ended, and what /proc said of it meanwhile."""
 
     answer: object = None
     raised: str | None = None
@@ -53,8 +53,8 @@ class Outcome:
         return os.WTERMSIG(self.status) if os.WIFSIGNALED(self.status) else 0
 
 
-def run_in_cage(function, place, **options) -> Outcome:
-    """Call `function(place)` in a caged child, started from its source.
+def run_in_sandbox(function, place, **options) -> Outcome:
+    """Call `function(place)` in a sandboxed child, started from its source.
 
     Options: those of `Sandbox.prepare`; `extra` (more readable paths, importable too), `headroom` (bytes
     above what the zygote has), `uid` or `groups` (become that first), `without_read_search`,
@@ -115,14 +115,14 @@ def _serve():
         access.landlock_version = lambda: order["landlock_version"]
     if order.get("few_users"):
         access._mapped = lambda _: [(0, 100000, 65536)]
-    cage = Sandbox.prepare(
+    sandbox = Sandbox.prepare(
         readable=[*readable_paths(), *order.get("extra", ())],
         cpu_seconds=order.get("cpu_seconds", 20),
         memory_bytes=_address_space() + order.get("headroom", 256 << 20),
         sandbox=order.get("sandbox", True),
         landlock=order.get("landlock", True),
     )
-    sys.stdout.write(json.dumps(_watch(cage, order) if "source" in order else preflight(cage).failures))
+    sys.stdout.write(json.dumps(_watch(sandbox, order) if "source" in order else preflight(sandbox).failures))
 
 
 def _become(order):
@@ -151,13 +151,13 @@ def _status(pid):
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def _watch(cage, order):
+def _watch(sandbox, order):
     """Fork the child, take its answer, look at it through /proc while it waits, and let it end."""
     answer_reads, answer_writes = os.pipe()
     leave_reads, leave_writes = os.pipe()
     child = os.fork()
     if child == 0:
-        _call_and_exit(cage, order, answer_writes, leave_reads)
+        _call_and_exit(sandbox, order, answer_writes, leave_reads)
     os.close(answer_writes)
     answer = b""
     while not answer.endswith(b"\n") and (piece := os.read(answer_reads, 1 << 16)):
@@ -174,16 +174,16 @@ def _watch(cage, order):
         "status": status,
         "process": process,
         "kept": kept,
-        "protection": cage.protection,
+        "protection": sandbox.protection,
         "oom_score_adj": goes,
     }
 
 
-def _call_and_exit(cage, order, answer, leave):
+def _call_and_exit(sandbox, order, answer, leave):
     try:
         names = {module.__name__: module for module in MODULES}
         exec(order["source"], names)
-        cage.enter({answer, leave, *order.get("keep", ())})
+        sandbox.enter({answer, leave, *order.get("keep", ())})
         try:
             told = {"answer": names[order["name"]](order["place"], *order.get("keep", ()))}
         except BaseException as error:  # noqa: BLE001 - it is the answer

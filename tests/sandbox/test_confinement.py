@@ -1,4 +1,4 @@
-"""What the cage holds back and what it lets through, tried in forked children of fresh processes."""
+"""What the sandbox holds back and what it lets through, tried in forked children of fresh processes."""
 
 import contextlib
 import ctypes
@@ -20,13 +20,13 @@ import time
 from dataclasses import replace
 
 import pytest
-from caged import order_to_call, run_in_cage, run_preflight, start_zygote
+from sandboxed import order_to_call, run_in_sandbox, run_preflight, start_zygote
 
 from grader.sandbox.worker import access, seccomp, syscalls
 from grader.sandbox.worker.access import readable_paths
 from grader.sandbox.worker.confinement import Sandbox, SandboxError
 
-pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the cage needs 64-bit Linux")
+pytestmark = pytest.mark.skipif(syscalls.machine() is None, reason="the sandbox needs 64-bit Linux")
 needs_landlock = pytest.mark.skipif(
     access.landlock_version() == 0, reason="this kernel or container has no Landlock"
 )
@@ -42,7 +42,7 @@ FIRST_OWN_USER = 0x70000000
 @pytest.fixture
 def place():
     """A folder that every user can reach (pytest's own belong to one user)."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cage-test-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sandbox-test-"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -60,10 +60,10 @@ def test_the_preflight_finds_nothing(place, with_landlock):
 @needs_root
 @BOTH
 def test_the_preflight_finds_nothing_for_an_ordinary_user(place, with_landlock):
-    """The cage needs no privileges, and protects a grader of the same user."""
+    """The sandbox needs no privileges, and protects a grader of the same user."""
     library = place / "library"
     library.mkdir()
-    # Where Python lies below /root, this user could not read its library even without a cage.
+    # Where Python lies below /root, this user could not read its library even without a sandbox.
     shutil.copy(pathlib.Path(sysconfig.get_path("stdlib"), "colorsys.py"), library)
     assert run_preflight(place, landlock=with_landlock, uid=ORDINARY_USER, extra=[str(library)]) == []
 
@@ -76,7 +76,7 @@ def test_older_versions_of_landlock_hold(place, version):
 
 
 @needs_root
-def test_the_preflight_notices_a_missing_cage(place):
+def test_the_preflight_notices_a_missing_sandbox(place):
     """Each attack succeeds where there is nothing to stop it, so none is vacuous."""
     through = run_preflight(place, sandbox=False)
     expected = {
@@ -103,12 +103,12 @@ def import_lazily(place):
 @needs_landlock
 def test_a_module_can_be_imported_lazily(place):
     """Python's library stays readable, its compiled modules too."""
-    assert run_in_cage(import_lazily, place).answer == [False, False, "colorsys", "_lsprof"]
+    assert run_in_sandbox(import_lazily, place).answer == [False, False, "colorsys", "_lsprof"]
 
 
 def test_a_sealed_import_says_what_is_missing(place):
     """Where nothing can be opened, a module that was not loaded before is simply not found."""
-    outcome = run_in_cage(import_lazily, place, landlock=False)
+    outcome = run_in_sandbox(import_lazily, place, landlock=False)
     assert (outcome.protection, outcome.raised) == ("sealed seccomp", "ModuleNotFoundError")
 
 
@@ -121,7 +121,7 @@ def use_the_devices(place):
 @needs_landlock
 def test_devices_every_program_expects_are_there(place):
     """/dev/null can be read and written, /dev/urandom read."""
-    assert run_in_cage(use_the_devices, place).answer == [4, "", 4]
+    assert run_in_sandbox(use_the_devices, place).answer == [4, "", 4]
 
 
 def change_files(place):
@@ -162,7 +162,7 @@ def test_what_is_readable_cannot_be_changed(place, version):
     library.chmod(0o777)
     (library / "module.py").write_text("answer = 1")
     (library / "module.py").chmod(0o666)
-    outcome = run_in_cage(change_files, place, extra=[str(library)], landlock_version=version)
+    outcome = run_in_sandbox(change_files, place, extra=[str(library)], landlock_version=version)
     assert outcome.answer == ["read"]
     assert [(file.name, file.read_text()) for file in library.iterdir()] == [("module.py", "answer = 1")]
 
@@ -200,7 +200,7 @@ def import_from_home(place):
 @pytest.mark.parametrize(("without_read_search", "kept"), [(False, 1 << 2), (True, 1 << 1)])
 def test_root_keeps_one_capability_for_a_private_home(place, private_home, without_read_search, kept):
     """Nobody can import from below a 0700 folder, by CAP_DAC_READ_SEARCH or what a container's root has."""
-    outcome = run_in_cage(
+    outcome = run_in_sandbox(
         import_from_home, place, extra=[str(private_home)], without_read_search=without_read_search
     )
     assert outcome.answer == 42
@@ -215,7 +215,7 @@ def nothing(place):
 @needs_root
 def test_sealed_root_keeps_no_capability(place, private_home):
     """Where nothing can be opened anyway no capability is worth keeping."""
-    process = run_in_cage(nothing, place, extra=[str(private_home)], landlock=False).process
+    process = run_in_sandbox(nothing, place, extra=[str(private_home)], landlock=False).process
     assert {int(process[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {0}
 
 
@@ -223,7 +223,7 @@ def test_sealed_root_keeps_no_capability(place, private_home):
 @BOTH
 def test_root_becomes_a_user_of_its_own(place, with_landlock):
     """All four uids and gids belong to this process alone, no group is left, and nothing can be gained."""
-    process = run_in_cage(nothing, place, landlock=with_landlock, groups=[4, 27]).process
+    process = run_in_sandbox(nothing, place, landlock=with_landlock, groups=[4, 27]).process
     own = str(FIRST_OWN_USER + int(process["Pid"]))
     assert set(process["Uid"].split()) == set(process["Gid"].split()) == {own}
     assert process["Groups"] == ""
@@ -233,7 +233,7 @@ def test_root_becomes_a_user_of_its_own(place, with_landlock):
 @needs_root
 def test_root_becomes_nobody_where_there_are_few_users(place):
     """A container that has some thousand users only still has nobody, whom its workers then share."""
-    process = run_in_cage(nothing, place, few_users=True).process
+    process = run_in_sandbox(nothing, place, few_users=True).process
     assert set(process["Uid"].split()) == set(process["Gid"].split()) == {NOBODY}
 
 
@@ -257,21 +257,21 @@ def test_threads_are_counted_for_each_worker(place):
     with start_zygote(order_to_call(start_threads, place), keep=(writing,)) as zygote:
         os.close(writing)
         assert os.read(reading, 4) == b"full"
-        assert run_in_cage(start_threads, place).answer == 127
+        assert run_in_sandbox(start_threads, place).answer == 127
         zygote.kill()
     os.close(reading)
 
 
 def test_a_worker_goes_first_when_memory_runs_out(place):
     """The kernel, out of memory, ends a student's process rather than the grader."""
-    assert run_in_cage(nothing, place).oom_score_adj == 1000
+    assert run_in_sandbox(nothing, place).oom_score_adj == 1000
 
 
 @needs_root
 @BOTH
 def test_an_ordinary_user_stays_closed_to_debuggers(place, with_landlock):
-    """Memory of a caged child belongs to root, so that no process of the same user can look into it."""
-    process = run_in_cage(nothing, place, landlock=with_landlock, uid=ORDINARY_USER).process
+    """Memory of a sandboxed child belongs to root, so that no process of the same user can look into it."""
+    process = run_in_sandbox(nothing, place, landlock=with_landlock, uid=ORDINARY_USER).process
     assert process["Uid"].split() == [str(ORDINARY_USER)] * 4
     assert (process["owner"], process["NoNewPrivs"], process["Seccomp"]) == ("0", "1", "2")
 
@@ -291,7 +291,7 @@ def open_descriptors(place):
 @pytest.mark.parametrize("options", [{}, {"landlock": False}, {"sandbox": False}])
 def test_no_descriptor_is_inherited(place, options):
     """Only what the caller keeps is open, the ruleset's descriptor included, with and without a sandbox."""
-    outcome = run_in_cage(open_descriptors, place, **options)
+    outcome = run_in_sandbox(open_descriptors, place, **options)
     assert outcome.answer == sorted(outcome.kept)
 
 
@@ -301,7 +301,7 @@ def fill_memory(place):
 
 def test_too_much_memory_is_a_memory_error(place):
     """The limit on the address space turns a memory bomb into an ordinary exception."""
-    assert run_in_cage(fill_memory, place, headroom=256 << 20).raised == "MemoryError"
+    assert run_in_sandbox(fill_memory, place, headroom=256 << 20).raised == "MemoryError"
 
 
 def spin(place):
@@ -318,7 +318,7 @@ def spin_on(place):
 @pytest.mark.parametrize(("function", "death"), [(spin, signal.SIGXCPU), (spin_on, signal.SIGKILL)])
 def test_endless_computing_is_killed(place, function, death):
     """The processor limit ends a loop, a second later also one that ignores the signal."""
-    assert run_in_cage(function, place, cpu_seconds=1).signal == death
+    assert run_in_sandbox(function, place, cpu_seconds=1).signal == death
 
 
 def read_and_raise_limits(place):
@@ -332,7 +332,7 @@ def read_and_raise_limits(place):
 
 def test_limits_are_set_and_stay(place):
     """Every limit is in force, and not even the same one can be set again."""
-    limits = run_in_cage(read_and_raise_limits, place, cpu_seconds=7).answer
+    limits = run_in_sandbox(read_and_raise_limits, place, cpu_seconds=7).answer
     assert limits.pop("setting") == "not allowed to raise maximum limit"
     zero = dict.fromkeys(("CORE", "FSIZE", "MEMLOCK", "MSGQUEUE"), 0)
     assert limits == zero | {"NOFILE": 64, "NPROC": 128 if os.geteuid() == 0 else 8192, "CPU": 7}
@@ -373,7 +373,7 @@ def reach_out(place):
         "choose processors": lambda: os.sched_setaffinity(parent, {0}),
         "socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
         "socket pair": socket.socketpair,
-        "abstract socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind("\0cage"),
+        "abstract socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind("\0sandbox"),
     }
     got_through = []
     for name, attempt in attempts.items():
@@ -386,7 +386,7 @@ def reach_out(place):
 @BOTH
 def test_nobody_outside_can_be_reached(place, with_landlock):
     """No process, program or connection can be made, and no other process be signalled or slowed."""
-    outcome = run_in_cage(reach_out, place, landlock=with_landlock)
+    outcome = run_in_sandbox(reach_out, place, landlock=with_landlock)
     assert (outcome.answer, outcome.status) == ([], 0)
 
 
@@ -409,7 +409,7 @@ def live_an_ordinary_life(place):
 @BOTH
 def test_what_a_notebook_is_made_of_works(place, with_landlock):
     """Threads, timers, signals to oneself, clocks and sleeping are everyday life."""
-    outcome = run_in_cage(live_an_ordinary_life, place, landlock=with_landlock)
+    outcome = run_in_sandbox(live_an_ordinary_life, place, landlock=with_landlock)
     assert outcome.answer == ["thread", "alarm", "own signal", "own signal", 5, True, "Linux"]
 
 
@@ -428,10 +428,10 @@ def call_as_32_bit(place):
 def test_foreign_dialects_are_deadly(place, call):
     """The same numbers mean other calls to the 32-bit entries of the kernel."""
     # A kernel without the 32-bit entry ends the process by itself, with SIGSEGV.
-    assert run_in_cage(call, place).signal in {signal.SIGSYS, signal.SIGSEGV}
+    assert run_in_sandbox(call, place).signal in {signal.SIGSYS, signal.SIGSEGV}
 
 
-# Where no cage is to be had
+# Where no sandbox is to be had
 
 
 def prepare(**options):
@@ -439,7 +439,7 @@ def prepare(**options):
 
 
 def test_another_system_is_an_error(monkeypatch):
-    """On macOS or a strange processor the cage says what it needs, and nothing is confined by half."""
+    """On macOS or a strange processor the sandbox says what it needs, and nothing is confined by half."""
     monkeypatch.setattr(syscalls, "machine", lambda: None)
     with pytest.raises(SandboxError, match="needs 64-bit Linux on x86_64 or aarch64"):
         prepare()
@@ -461,17 +461,17 @@ def test_a_kernel_without_landlock_is_sealed(monkeypatch):
 
 @needs_landlock
 def test_a_readable_path_that_is_missing_is_named():
-    """A mistyped path is an error, not a smaller cage."""
+    """A mistyped path is an error, not a smaller sandbox."""
     with pytest.raises(SandboxError, match="/no/such/library"):
         Sandbox.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
 
 
 def test_a_worker_whose_zygote_has_ended_ends_too():
     """A worker that is an orphan before it can ask to die with its zygote does not go on alone."""
-    cage = replace(prepare(sandbox=False), _zygote=0)
+    sandbox = replace(prepare(sandbox=False), _zygote=0)
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
-            cage.enter(keep=(0, 1, 2))
+            sandbox.enter(keep=(0, 1, 2))
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
